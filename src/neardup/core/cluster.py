@@ -1,0 +1,305 @@
+"""Candidate pairs to verified pairs to clusters, band by band.
+
+The result is a function of the buckets and the spec alone: bands in order, buckets by key,
+documents by position. Similarities are computed by many threads, unions applied in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from neardup.core.join import join
+from neardup.core.threads import Pool
+from neardup.core.verify import ShingleSets, verify
+from neardup.kernels import buckets as bucket_kernels
+from neardup.kernels import clusters as kernels
+from neardup.spec import Spec
+
+__all__ = ["Clustering", "Counts", "Edges"]
+
+#: In buckets up to this size, every pair of documents that has to be compared is compared.
+SMALL_BUCKET = 256
+#: Comparisons, by document of the corpus, that may be spent in larger buckets on pairs of
+#: documents whose clusters met there but did not merge.
+MENDING = 64
+#: Pairs that are listed before they are compared.
+_BLOCK = 1 << 18
+#: Documents of a giant bucket that are compared with all others, one after the other, before it
+#: is taken as one that does not collapse.
+_FRUITLESS_PIVOTS = 3
+
+
+@dataclass
+class Counts:
+    """What the comparison of candidates took.
+
+    Attributes:
+        verified: Pairs whose exact similarity was looked at.
+        root_comparisons: Of those, pairs of roots compared to decide on a union.
+        unions: Clusters merged.
+        refused: Edges that joined clusters which may not merge.
+        giant_buckets: Buckets larger than `SMALL_BUCKET` that did not collapse into one cluster.
+        largest_bucket: Documents in the largest bucket of any band.
+        joined: Pairs of roots that an exact join of a giant bucket ruled out or found.
+        not_compared: Pairs of documents that met in a giant bucket, are in different clusters, and
+            were compared by their roots only; a pair counts once for each band in which it met.
+    """
+
+    verified: int = 0
+    root_comparisons: int = 0
+    unions: int = 0
+    refused: int = 0
+    giant_buckets: int = 0
+    largest_bucket: int = 0
+    joined: int = 0
+    not_compared: int = 0
+
+
+@dataclass
+class Edges:
+    """Pairs that reach the edge threshold.
+
+    Attributes:
+        a, b: int32[pairs], ``a < b``, sorted, each pair once.
+        similarity: float64[pairs], exact.
+    """
+
+    a: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    b: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    similarity: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float64))
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    @classmethod
+    def gather(cls, parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Edges:
+        """Join parts, sort them, and leave each pair once."""
+        if not parts:
+            return cls()
+        a, b, similarity = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        order = np.lexsort((b, a))
+        a, b, similarity = a[order], b[order], similarity[order]
+        first = np.ones(len(a), dtype=np.bool_)
+        first[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
+        return cls(a[first], b[first], similarity[first])
+
+
+class _PairSet:
+    """Pairs of documents in an open-addressing table that grows."""
+
+    def __init__(self) -> None:
+        self.table = np.zeros(1 << 16, dtype=np.uint64)
+        self.count = 0
+
+    def reserve(self, more: int) -> None:
+        """Make room for so many more pairs."""
+        size = len(self.table)
+        while (self.count + more) * 2 > size:
+            size *= 2
+        if size > len(self.table):
+            larger = np.zeros(size, dtype=np.uint64)
+            bucket_kernels.rehash(self.table, larger)
+            self.table = larger
+
+    def add(self, a: np.ndarray, b: np.ndarray) -> None:
+        self.reserve(len(a))
+        self.count += bucket_kernels.insert(self.table, a, b)
+
+
+class Clustering:
+    """Clusters that grow as bands (or edges) are put in.
+
+    Args:
+        sets: Shingle sets of all documents that a bucket may hold.
+        spec: Thresholds, clustering (``bounded`` or ``components``) and pairs.
+        pool: Threads.
+
+    Source: "Deduplication in a massive clinical note dataset", Shenoy et al. 2017, section 6.
+    """
+
+    def __init__(self, sets: ShingleSets, spec: Spec, pool: Pool) -> None:
+        documents = len(sets.size)
+        self.sets = sets
+        self.spec = spec
+        self.pool = pool
+        self.counts = Counts()
+        self.parent = np.arange(documents, dtype=np.int32)
+        self._rank = np.zeros(documents, dtype=np.uint8)
+        #: Lower bound of the similarity between a root and any document of its tree.
+        self.low = np.ones(documents, dtype=np.float64)
+        self._every = spec.pairs == "all"
+        self._compared = _PairSet()
+        self._refused = _PairSet()
+        self._edges: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._mending = MENDING * documents
+
+    def add_band(self, members: np.ndarray, starts: np.ndarray) -> None:
+        """Compare what must be compared in the buckets of one band, and unite.
+
+        Args:
+            members: int32[]: documents of each bucket, ascending; buckets by key.
+            starts: int32[buckets + 1].
+        """
+        sizes = np.diff(starts)
+        self.counts.largest_bucket = max(self.counts.largest_bucket, int(sizes.max(initial=0)))
+        if not self._every:
+            # One comparison for each document first: where a bucket is one cluster, as most are,
+            # nothing is left to do after it.
+            a, b = np.empty(len(members), np.int32), np.empty(len(members), np.int32)
+            count = bucket_kernels.star_pairs(
+                members, starts, self.parent, self._compared.table, a, b
+            )
+            self._compare(a[:count], b[:count])
+        room = _BLOCK + SMALL_BUCKET**2
+        a, b = np.empty(room, np.int32), np.empty(room, np.int32)
+        bucket = 0
+        while bucket < len(sizes):
+            count, bucket = bucket_kernels.small_pairs(
+                members,
+                starts,
+                self.parent,
+                SMALL_BUCKET,
+                self._every,
+                self._compared.table,
+                bucket,
+                a,
+                b,
+            )
+            self._compare(a[:count], b[:count])
+        for large in np.flatnonzero(sizes > SMALL_BUCKET):
+            self._add_large(members[starts[large] : starts[large + 1]])
+
+    def add_edges(self, a: np.ndarray, b: np.ndarray, similarity: np.ndarray) -> None:
+        """Take verified pairs that reach the edge threshold, and unite in their order."""
+        if len(a) == 0:
+            return
+        self._edges.append((a, b, similarity))
+        self._refused.reserve(len(a))
+        out = (np.empty(len(a), np.int32), np.empty(len(a), np.int32), np.empty(len(a), np.float64))
+        unions, compared, refused = kernels.unite(
+            a,
+            b,
+            similarity,
+            self.spec.edge_threshold,
+            self.spec.tree_threshold,
+            self.spec.cluster == "bounded",
+            (self.parent, self._rank, self.low, self._refused.table),
+            self.sets.arrays,
+            out,
+        )
+        self._refused.count += compared
+        roots_a, roots_b, root_similarity = (array[:compared] for array in out)
+        edge = root_similarity >= self.spec.edge_threshold
+        if edge.any():
+            self._edges.append((roots_a[edge], roots_b[edge], root_similarity[edge]))
+        self.counts.unions += unions
+        self.counts.refused += refused
+        self.counts.root_comparisons += compared
+        self.counts.verified += compared
+
+    def roots(self) -> np.ndarray:
+        """Return int32[documents]: the root of each document."""
+        return self._roots(np.arange(len(self.parent), dtype=np.int32))
+
+    def edges(self) -> Edges:
+        """Return all pairs that were found to reach the edge threshold."""
+        edges = Edges.gather(self._edges)
+        self._edges = [(edges.a, edges.b, edges.similarity)]
+        return edges
+
+    def _roots(self, docs: np.ndarray) -> np.ndarray:
+        out = np.empty(len(docs), dtype=np.int32)
+        kernels.find_all(self.parent, docs, out)
+        return out
+
+    def _compare(self, a: np.ndarray, b: np.ndarray) -> int:
+        """Verify pairs, remember them, unite those that reach the threshold; count the latter."""
+        if len(a) == 0:
+            return 0
+        similarity = verify(self.sets, a, b, self.spec.edge_threshold, self.pool)
+        self.counts.verified += len(a)
+        self._compared.add(a, b)
+        edge = similarity >= self.spec.edge_threshold
+        # Copies, because the caller fills the same arrays again.
+        self.add_edges(a[edge], b[edge], similarity[edge])
+        return int(edge.sum())
+
+    def _add_large(self, docs: np.ndarray) -> None:
+        """Compare what must be compared in a bucket too large for all its pairs."""
+        if self._every:
+            self._compare_rows(docs)
+            return
+        roots = np.unique(self._roots(docs))
+        if len(roots) == 1:
+            return
+        self.counts.giant_buckets += 1
+        self._unite_roots(roots)
+        # Documents whose clusters met but did not merge may still be similar to each other.
+        sizes = np.unique(self._roots(docs), return_counts=True)[1]
+        met = (len(docs) ** 2 - int((sizes.astype(np.int64) ** 2).sum())) // 2
+        met -= len(sizes) * (len(sizes) - 1) // 2  # roots were compared
+        if met <= self._mending:
+            self._mending -= met
+            self._compare_rows(docs)
+        else:
+            self.counts.not_compared += met
+
+    def _compare_rows(self, docs: np.ndarray) -> None:
+        room = max(len(docs), _BLOCK)
+        a, b = np.empty(room, np.int32), np.empty(room, np.int32)
+        row = 0
+        while row < len(docs):
+            count, row = bucket_kernels.cross_pairs(
+                docs, self._roots(docs), self._every, self._compared.table, row, a, b
+            )
+            self._compare(a[:count], b[:count])
+
+    def _unite_roots(self, roots: np.ndarray) -> None:
+        """Find all pairs of roots that reach the edge threshold, and unite them.
+
+        While a root reaches many of the others, comparing it with all of them is the cheapest way
+        to make them few; those that are left are joined exactly, which is cheap where they have
+        little in common besides what all have.
+        """
+        done: list[int] = []
+        fruitless = 0
+        while len(roots) > SMALL_BUCKET and fruitless < _FRUITLESS_PIVOTS:
+            pivot = next((r for r in roots.tolist() if r not in done), None)
+            if pivot is None:
+                return
+            done.append(pivot)
+            others = roots[roots != pivot]
+            new = self._not_compared(pivot, others)
+            found = self._compare(np.minimum(new, pivot), np.maximum(new, pivot))
+            if found * 16 < len(others):
+                fruitless += 1
+            roots = np.unique(self._roots(roots))
+        for block, old in _doubling(roots):
+            docs = np.unique(self._roots(np.concatenate([old, block])))
+            pairs = join(
+                self.sets,
+                docs,
+                self.spec.edge_threshold,
+                self.pool,
+                np.isin(docs, old, assume_unique=True),
+            )
+            self.counts.joined += len(docs) * (len(docs) - 1) // 2
+            self.counts.verified += pairs.comparisons
+            self._compared.add(pairs.a, pairs.b)
+            self.add_edges(pairs.a, pairs.b, pairs.similarity)
+
+    def _not_compared(self, doc: int, others: np.ndarray) -> np.ndarray:
+        out = np.empty(len(others), dtype=np.int32)
+        count = bucket_kernels.not_compared(doc, others, self._compared.table, out)
+        return out[:count]
+
+
+def _doubling(docs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield (block, all before it), each block as long as all before it."""
+    first, last = 0, 4096
+    while first < len(docs):
+        yield docs[first:last], docs[:first]
+        first, last = last, last * 2

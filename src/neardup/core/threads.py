@@ -1,0 +1,98 @@
+"""Run kernels over ranges in a pool of threads; the results never depend on how many."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+
+__all__ = ["Pool", "available_cores", "scratch"]
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Pool:
+    """A pool of threads for kernels that release the GIL.
+
+    Args:
+        threads: Number of threads; None for the cores there are.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or available_cores()
+        self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="neardup")
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # After an error or Ctrl-C, what has not begun is not waited for.
+        self._executor.shutdown(wait=kind is None, cancel_futures=True)
+
+    def ranges(self, work: Callable[[int, int], Any], total: int, step: int = 4096) -> list[Any]:
+        """Call ``work(first, last)`` on slices of ``range(total)``; return the results in order.
+
+        Args:
+            work: Called from several threads at once.
+            total: Length of the whole range.
+            step: Length of a slice. It must not change what the results amount to.
+        """
+        slices = [(first, min(first + step, total)) for first in range(0, total, step)]
+        if self.threads == 1 or len(slices) < 2:
+            return [work(*s) for s in slices]
+        return list(self._executor.map(lambda s: work(*s), slices))
+
+    def ordered(self, work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+        """Yield ``work(item)`` in the order of the items, with few under way at any time."""
+        waiting: deque[Future[B]] = deque()
+        try:
+            for item in items:
+                waiting.append(self._executor.submit(work, item))
+                if len(waiting) > 2 * self.threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+class _Scratch(threading.local):
+    def __init__(self) -> None:
+        self.arrays: dict[tuple[str, Any], np.ndarray] = {}
+
+
+_scratch = _Scratch()
+
+
+def scratch(name: str, dtype: Any, size: int) -> np.ndarray:
+    """Return this thread's array of that name, uninitialised, ``size`` long.
+
+    Arrays of many MB that are made anew for every batch cost more in page faults than the kernels
+    that fill them. The caller must be done with it before it asks for the same name again.
+    """
+    key = (name, np.dtype(dtype))
+    array = _scratch.arrays.get(key)
+    if array is None or len(array) < size:
+        array = np.empty(max(size, 1024), dtype=dtype)
+        _scratch.arrays[key] = array
+    return array[:size]

@@ -1,0 +1,26 @@
+"""The only room that knows formats: files and frames as Arrow batches of documents, and back.
+
+`open_corpus` gives a `Corpus`; its chunks are cut in order by one thread and read by many. Chunks
+are typed one by one; `unify` makes one schema of theirs and `conform` brings a table into it.
+"""
+
+from neardup.corpus.documents import Chunk, Corpus, Documents, SourceFile
+from neardup.corpus.inputs import FORMATS
+from neardup.corpus.opening import open_corpus, open_files, open_frame
+from neardup.corpus.schemas import conform, unify
+from neardup.corpus.writers import OUTPUT_FORMATS, TableWriter
+
+__all__ = [
+    "FORMATS",
+    "OUTPUT_FORMATS",
+    "Chunk",
+    "Corpus",
+    "Documents",
+    "SourceFile",
+    "TableWriter",
+    "conform",
+    "open_corpus",
+    "open_files",
+    "open_frame",
+    "unify",
+]

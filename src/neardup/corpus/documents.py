@@ -1,0 +1,148 @@
+"""What the rest of the package sees of an input: a corpus gives chunks, a chunk gives documents.
+
+Chunks are cut in input order by one thread and read by many; the cut is cheap, the read is not.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from neardup.errors import InputError, SpecError
+
+__all__ = ["Chunk", "Columns", "Corpus", "Documents", "SourceFile"]
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One input file as it was when the corpus was opened: what a manifest needs of it.
+
+    Args:
+        path: The path as the user gave it, or below the folder that the user gave.
+        size: Bytes on disk (compressed size for compressed files).
+        mtime_ns: Time of the last change, in nanoseconds since 1970.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The documents of one chunk, in input order.
+
+    Args:
+        table: All columns of the input as they were, ``n`` rows.
+        text: ``n`` texts, ``large_string``: no nulls, offset 0, first offset 0. Several text
+            columns are joined by one blank each; null counts as empty.
+        replaced: How many of the ``n`` documents had invalid UTF-8 that was replaced by U+FFFD.
+    """
+
+    table: pa.Table
+    text: pa.Array
+    replaced: int
+
+
+class Chunk(ABC):
+    """A run of successive documents, cut off but not parsed yet.
+
+    ``size`` is the number of bytes of the source that it stands for, for progress; for compressed
+    files these are compressed bytes. The sizes of a file's chunks add up to the file's size.
+    """
+
+    size: int
+
+    @abstractmethod
+    def read(self) -> Documents:
+        """Parse and check the chunk; safe in any thread and in any order of chunks.
+
+        Raises:
+            FormatError: The bytes are not what the format says.
+            ColumnError: A text is not a string.
+            EncodingError: A text is not UTF-8 and the corpus was opened with ``"strict"``.
+        """
+
+
+class Corpus(ABC):
+    """An input that has been opened; nothing of it is held in memory between chunks.
+
+    Attributes:
+        total_bytes: Size of the source for progress; None where it is unknown (a pipe, a stream).
+        id_column: Column that holds the ids, or None where documents have none.
+        inputs: The files, in the order in which they are read; empty for frames and stdin.
+    """
+
+    total_bytes: int | None
+    id_column: str | None
+    inputs: list[SourceFile]
+
+    @abstractmethod
+    def chunks(self) -> Iterator[Chunk]:
+        """Cut the source into chunks, in input order; the caller reads them where it likes.
+
+        Raises:
+            InputError: The source can't be read; its leaves say why.
+        """
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold the text and the id, and what happens to invalid UTF-8.
+
+    Raises:
+        SpecError: No text column, one named twice, or an unknown ``encoding_errors``.
+    """
+
+    text: tuple[str, ...]
+    id: str | None
+    encoding_errors: str = "strict"
+
+    def __post_init__(self) -> None:
+        if not self.text:
+            raise SpecError("text names no column", "name at least one column that holds text")
+        if len(set(self.text)) < len(self.text):
+            raise SpecError(f"text names a column twice: {', '.join(self.text)}")
+        if self.encoding_errors not in ("strict", "replace"):
+            raise SpecError(
+                f"encoding_errors is {self.encoding_errors!r}, expected 'strict' or 'replace'"
+            )
+
+    @classmethod
+    def of(cls, text: Sequence[str], id: str | None, encoding_errors: str) -> Columns:
+        """The same from loose settings; a single string names one text column."""
+        return cls((text,) if isinstance(text, str) else tuple(text), id, encoding_errors)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether invalid UTF-8 is replaced instead of refused."""
+        return self.encoding_errors == "replace"
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The columns that every file must have."""
+        if self.id is None or self.id in self.text:
+            return self.text
+        return (*self.text, self.id)
+
+
+class OneShot:
+    """Guard of a source that can be read once only, such as a pipe."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._used = False
+
+    def take(self) -> None:
+        """Raises:
+        InputError: The source has been read before.
+        """
+        if self._used:
+            raise InputError(
+                f"{self._name} can be read once only and has been read",
+                "write it to a file and give the file",
+            )
+        self._used = True

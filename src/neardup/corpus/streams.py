@@ -1,0 +1,164 @@
+"""Bytes of a file or of stdin, decompressed on the way, and lines cut from them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple
+
+import pyarrow as pa
+
+from neardup.corpus.inputs import STDIN, InputFile, unreadable
+from neardup.errors import EncodingError, FormatError
+
+__all__ = ["ByteStream", "Piece", "cut_lines", "line_of", "read_all", "without_bom"]
+
+
+class ByteStream:
+    """Reads an input file from its start to its end; a context manager.
+
+    ``plain`` is the number of bytes read, decompressed.
+
+    Raises:
+        InputNotFoundError: The file is gone.
+        InputError: The file can't be read.
+        FormatError: Compressed data that is cut off or damaged.
+    """
+
+    def __init__(self, file: InputFile) -> None:
+        self.file = file
+        self._taken = 0
+        self.plain = 0
+        self._stack = ExitStack()
+        try:
+            self._raw = self._opened(file)
+            self._stream: Any = self._raw
+            if file.compression:
+                self._stream = self._stack.enter_context(
+                    pa.CompressedInputStream(self._raw, file.compression)
+                )
+        except OSError as error:
+            self._stack.close()
+            raise unreadable(file.path, error) from error
+
+    def _opened(self, file: InputFile) -> BinaryIO:
+        if file.path == STDIN:
+            return sys.stdin.buffer
+        return self._stack.enter_context(open(file.path, "rb"))  # noqa: PTH123 - a plain string
+
+    def __enter__(self) -> ByteStream:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def read(self, size: int) -> bytes:
+        """The next ``size`` bytes, decompressed; fewer at the end only, b"" after it."""
+        try:
+            block: bytes = self._stream.read(size)
+        except OSError as error:
+            # Arrow reports damaged data as OSError without a number; the system always gives one.
+            if self.file.compression and not error.errno:
+                raise FormatError(
+                    f"{self.file.path}: the {self.file.compression} data is cut off or damaged",
+                    "fetch or compress the file again",
+                ) from error
+            raise unreadable(self.file.path, error) from error
+        self.plain += len(block)
+        return block
+
+    def taken(self) -> int:
+        """Bytes of the source that were used since the last call; compressed ones if it is."""
+        position = self._raw.tell() if self.file.compression else self.plain
+        used, self._taken = position - self._taken, position
+        return used
+
+
+def read_all(file: InputFile) -> bytes:
+    """The whole file, decompressed; raises as `ByteStream`."""
+    with ByteStream(file) as stream:
+        blocks = []
+        while block := stream.read(1 << 24):
+            blocks.append(block)
+    return b"".join(blocks)
+
+
+def without_bom(name: str, head: bytes) -> bytes:
+    """The first bytes of a text file without the mark of UTF-8.
+
+    Raises:
+        EncodingError: The mark is that of UTF-16.
+    """
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise EncodingError(f"{name}: the file is UTF-16", "convert it to UTF-8")
+    return head.removeprefix(b"\xef\xbb\xbf")
+
+
+class Piece(NamedTuple):
+    """Whole lines.
+
+    Args:
+        raw: The bytes, decompressed.
+        size: Bytes of the source that they stand for.
+        start: Decompressed bytes before them.
+        line: Number of the first line, from 1; None for files, see `line_of`.
+    """
+
+    raw: bytes
+    size: int
+    start: int
+    line: int | None
+
+
+def cut_lines(
+    stream: ByteStream, chunk_bytes: int, check_head: Callable[[bytes], bytes]
+) -> Iterator[Piece]:
+    """Pieces of about ``chunk_bytes`` that end after a newline, or at the end of the file.
+
+    A piece grows to hold its line, however long. ``check_head`` sees the first block, and what it
+    returns takes the block's place.
+    """
+    held: list[bytes] = []
+    start = 0
+    line = 1 if stream.file.size is None else None
+    head = True
+    while block := stream.read(chunk_bytes):
+        if head:
+            block, head = check_head(block), False
+        cut = block.rfind(b"\n") + 1
+        if not cut:
+            held.append(block)
+            continue
+        raw = b"".join([*held, block[:cut]])
+        held = [block[cut:]]
+        yield Piece(raw, stream.taken(), start, line)
+        start = stream.plain - len(held[0])
+        if line is not None:
+            line += raw.count(b"\n")
+    raw = b"".join(held)
+    size = stream.taken()
+    if raw or size:
+        yield Piece(raw, size, start, line)
+
+
+def line_of(file: InputFile, start: int, line: int | None) -> int:
+    """The number of the line that starts after ``start`` bytes, for messages.
+
+    Files are read again for it, since counting all along would cost a tenth of the time of
+    reading; pipes can't be, and are counted.
+    """
+    if line is not None:
+        return line
+    line = 1
+    with ByteStream(file) as stream:
+        while start > 0 and (block := stream.read(min(start, 1 << 20))):
+            line += block.count(b"\n")
+            start -= len(block)
+    return line

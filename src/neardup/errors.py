@@ -1,0 +1,84 @@
+"""Every error that neardup raises on purpose.
+
+    NeardupError
+    ├── SpecError (ValueError)          a setting out of range, or two that contradict each other
+    ├── InputError (ValueError)         the input can't be used as it is
+    │   ├── InputNotFoundError (FileNotFoundError)   no such file, or a pattern that matches none
+    │   ├── FormatError                 unknown ending, or bytes that are not what the ending says
+    │   ├── ColumnError (KeyError)      a column that is not there, or of another type
+    │   ├── EncodingError               text that is not UTF-8
+    │   └── DuplicateIdError            an id that two documents share
+    ├── OutputError (OSError)           the output can't be written (exists, no space, no right)
+    └── DependencyError (ImportError)   an optional package that is not installed
+
+A message says what is wrong, the value, and what was expected; ``hint`` says what to do about it.
+Messages name files, lines, records and columns, never the text of a document.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ColumnError",
+    "DependencyError",
+    "DuplicateIdError",
+    "EncodingError",
+    "FormatError",
+    "InputError",
+    "InputNotFoundError",
+    "NeardupError",
+    "OutputError",
+    "SpecError",
+]
+
+
+class NeardupError(Exception):
+    """Base of all errors of this package.
+
+    Args:
+        message: What is wrong, in one line.
+        hint: What the user can do about it, in one line; empty where nothing is known to help.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)  # both in args, so that pickling restores both
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class SpecError(NeardupError, ValueError):
+    """A setting is out of range, or two settings contradict each other."""
+
+
+class InputError(NeardupError, ValueError):
+    """The input can't be used as it is."""
+
+
+class InputNotFoundError(InputError, FileNotFoundError):
+    """There is no such file, or a pattern or a folder holds none."""
+
+
+class FormatError(InputError):
+    """The ending is unknown, or the bytes are not what the ending says."""
+
+
+class ColumnError(InputError, KeyError):
+    """A column is not there, or is of a type that can't be used."""
+
+
+class EncodingError(InputError):
+    """A text is not valid UTF-8."""
+
+
+class DuplicateIdError(InputError):
+    """Two documents have the same id."""
+
+
+class OutputError(NeardupError, OSError):
+    """The output can't be written: it exists, there is no space, or no right to write."""
+
+
+class DependencyError(NeardupError, ImportError):
+    """An optional package is needed and not installed."""

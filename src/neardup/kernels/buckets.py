@@ -1,0 +1,248 @@
+"""Band keys to buckets, buckets to candidate pairs, and the set of pairs already compared."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.clusters import find
+from neardup.kernels.hashing import mix
+
+__all__ = [
+    "buckets",
+    "cross_pairs",
+    "insert",
+    "not_compared",
+    "pair_key",
+    "rehash",
+    "small_pairs",
+    "star_pairs",
+]
+
+
+@njit(cache=True, nogil=True)
+def buckets(keys, members, starts):
+    """Group equal keys.
+
+    Two passes by leading bits (keys are hashes, so they fill their range evenly) and an insertion
+    that then has next to nothing to do: linear time, also where most keys are equal.
+
+    Args:
+        keys: uint64[documents].
+        members: int32[documents], out: documents of each bucket of two and more, ascending;
+            buckets in ascending order of key.
+        starts: int32[documents // 2 + 1], out: where each bucket begins in ``members``.
+
+    Returns:
+        Number of buckets; ``starts`` has one entry more.
+    """
+    n = keys.shape[0]
+    bits = 0
+    while n >> bits > 256 and bits < 16:
+        bits += 1
+    # A shift by 64 is undefined, so the leading bits go in two steps.
+    shift = np.uint64(63 - bits)
+    counts = np.zeros((1 << bits) + 1, dtype=np.int64)
+    for i in range(n):
+        counts[np.int64(keys[i] >> np.uint64(1) >> shift) + 1] += 1
+    widest = np.int64(0)
+    for s in range(1 << bits):
+        widest = max(widest, counts[s + 1])
+        counts[s + 1] += counts[s]
+    part_keys = np.empty(n, dtype=np.uint64)
+    part_docs = np.empty(n, dtype=np.int32)
+    for i in range(n):
+        s = np.int64(keys[i] >> np.uint64(1) >> shift)
+        part_keys[counts[s]] = keys[i]
+        part_docs[counts[s]] = i
+        counts[s] += 1
+    found = 0
+    filled = 0
+    starts[0] = 0
+    near_keys = np.empty(widest, dtype=np.uint64)
+    near_docs = np.empty(widest, dtype=np.int32)
+    near = np.empty((1 << 12) + 1, dtype=np.int64)
+    low = np.int64(0)
+    for part in range(1 << bits):
+        high = counts[part]
+        m = high - low
+        fine = 1
+        while fine < 12 and (1 << fine) < m:
+            fine += 1
+        slots = 1 << fine
+        for s in range(slots + 1):
+            near[s] = 0
+        fine_shift = np.uint64(64 - fine)
+        for i in range(low, high):
+            near[np.int64((part_keys[i] << np.uint64(bits)) >> fine_shift) + 1] += 1
+        for s in range(slots):
+            near[s + 1] += near[s]
+        for i in range(low, high):
+            s = np.int64((part_keys[i] << np.uint64(bits)) >> fine_shift)
+            near_keys[near[s]] = part_keys[i]
+            near_docs[near[s]] = part_docs[i]
+            near[s] += 1
+        for i in range(1, m):
+            key, doc = near_keys[i], near_docs[i]
+            j = i
+            while j > 0 and near_keys[j - 1] > key:
+                near_keys[j] = near_keys[j - 1]
+                near_docs[j] = near_docs[j - 1]
+                j -= 1
+            near_keys[j], near_docs[j] = key, doc
+        i = np.int64(0)
+        while i < m:
+            j = i + 1
+            while j < m and near_keys[j] == near_keys[i]:
+                j += 1
+            if j - i > 1:
+                for k in range(i, j):
+                    members[filled] = near_docs[k]
+                    filled += 1
+                found += 1
+                starts[found] = filled
+            i = j
+        low = high
+    return found
+
+
+@njit(cache=True, nogil=True, inline="always")
+def pair_key(x, y):
+    """Return one uint64 for an unordered pair of documents; never 0."""
+    return np.uint64(min(x, y)) << np.uint64(32) | np.uint64(max(x, y))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _slot(table, key):
+    """Return where ``key`` is in the open-addressing ``table``, or the free slot for it."""
+    mask = np.uint64(table.shape[0] - 1)
+    at = mix(key) & mask
+    while table[at] != 0 and table[at] != key:
+        at = (at + np.uint64(1)) & mask
+    return at
+
+
+@njit(cache=True, nogil=True)
+def insert(table, a, b):
+    """Add pairs to the set of compared pairs, which must have room; return how many were new."""
+    new = 0
+    for i in range(a.shape[0]):
+        key = pair_key(a[i], b[i])
+        at = _slot(table, key)
+        new += table[at] == 0
+        table[at] = key
+    return new
+
+
+@njit(cache=True, nogil=True)
+def rehash(table, larger):
+    """Move all pairs into a larger, empty table."""
+    for i in range(table.shape[0]):
+        if table[i] != 0:
+            larger[_slot(larger, table[i])] = table[i]
+
+
+@njit(cache=True, nogil=True)
+def star_pairs(members, starts, parent, compared, out_a, out_b):
+    """List, for each bucket, its first document with every other that is not in its cluster yet.
+
+    Args:
+        members, starts: Buckets of a band.
+        parent: int32[documents], the clusters so far.
+        compared: Set of pairs that need not be listed again.
+        out_a, out_b: int32[len(members)], out.
+
+    Returns:
+        Number of pairs.
+    """
+    count = 0
+    for bucket in range(starts.shape[0] - 1):
+        x = members[starts[bucket]]
+        root = find(parent, x)
+        for i in range(starts[bucket] + 1, starts[bucket + 1]):
+            y = members[i]
+            if find(parent, y) != root:
+                key = pair_key(x, y)
+                if compared[_slot(compared, key)] != key:
+                    out_a[count], out_b[count] = x, y
+                    count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def small_pairs(members, starts, parent, limit, every, compared, bucket, out_a, out_b):
+    """List the pairs of the buckets of at most ``limit`` documents that have to be compared.
+
+    Args:
+        members, starts: Buckets of a band.
+        parent: int32[documents], the clusters so far.
+        limit: Larger buckets are passed over.
+        every: Also list pairs within one cluster.
+        compared: Set of pairs that need not be listed again.
+        bucket: First bucket to look at.
+        out_a, out_b: int32[], out, room for ``limit * limit`` pairs at least.
+
+    Returns:
+        (number of pairs, the bucket to go on with).
+    """
+    count = 0
+    room = out_a.shape[0] - limit * limit
+    roots = np.empty(limit, dtype=np.int32)
+    while bucket < starts.shape[0] - 1 and count <= room:
+        first, last = starts[bucket], starts[bucket + 1]
+        bucket += 1
+        if last - first > limit:
+            continue
+        for i in range(first, last):
+            x = members[i]
+            roots[i - first] = find(parent, x)
+            for j in range(first, i):
+                if every or roots[i - first] != roots[j - first]:
+                    key = pair_key(members[j], x)
+                    if compared[_slot(compared, key)] != key:
+                        out_a[count], out_b[count] = members[j], x
+                        count += 1
+    return count, bucket
+
+
+@njit(cache=True, nogil=True)
+def cross_pairs(members, roots, every, compared, row, out_a, out_b):
+    """List the pairs of one large bucket that have to be compared still.
+
+    Args:
+        members: int32[m], one bucket.
+        roots: int32[m], the root of each member. Pairs of one cluster are left out, and so are
+            pairs of two roots, which were compared before.
+        every: List those too.
+        compared: Set of pairs that need not be listed again.
+        row: First member whose pairs with later ones are to be listed.
+        out_a, out_b: int32[], out, room for at least ``m`` pairs.
+
+    Returns:
+        (number of pairs, the row to go on with; ``m`` when done).
+    """
+    m = members.shape[0]
+    count = 0
+    while row < m and count + m - row - 1 <= out_a.shape[0]:
+        x = members[row]
+        for j in range(row + 1, m):
+            y = members[j]
+            if every or (roots[row] != roots[j] and not (roots[row] == x and roots[j] == y)):
+                key = pair_key(x, y)
+                if compared[_slot(compared, key)] != key:
+                    out_a[count], out_b[count] = x, y
+                    count += 1
+        row += 1
+    return count, row
+
+
+@njit(cache=True, nogil=True)
+def not_compared(doc, others, compared, out):
+    """List those of ``others`` that were not compared with ``doc`` yet; return how many."""
+    count = 0
+    for other in others:
+        key = pair_key(doc, other)
+        if compared[_slot(compared, key)] != key:
+            out[count] = other
+            count += 1
+    return count

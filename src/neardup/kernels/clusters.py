@@ -1,0 +1,213 @@
+"""Disjoint sets: plain, and bounded by the triangle inequality of the Jaccard distance."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.sets import jaccard
+
+__all__ = ["find", "find_all", "unite"]
+
+
+@njit(cache=True, nogil=True)
+def find(parent, x):
+    """Return the root of ``x``, halving the path on the way."""
+    while parent[x] != x:
+        parent[x] = parent[parent[x]]
+        x = parent[x]
+    return x
+
+
+@njit(cache=True, nogil=True)
+def find_all(parent, docs, out):
+    """Write the root of each document."""
+    for i in range(docs.shape[0]):
+        out[i] = find(parent, docs[i])
+
+
+@njit(cache=True, nogil=True)
+def unite(a, b, similarity, edge_threshold, tree_threshold, bounded, state, sets, out):
+    """Apply, in order, the unions of all pairs that reach the edge threshold.
+
+    Bounded: two clusters merge only if the least possible similarity between any two of their
+    documents, ``low[x] + low[y] + sim(x, y) - 2`` for roots x and y, is not below the tree
+    threshold (Shenoy et al. 2017, section 6). ``low`` only falls, so that two roots that were
+    refused once stay refused; they are compared once.
+
+    Args:
+        a, b: int32[pairs].
+        similarity: float64[pairs]; below the edge threshold (or -1) nothing is done.
+        edge_threshold, tree_threshold: See the spec.
+        bounded: False for plain connected components.
+        state: (parent int32[documents], rank uint8[documents], low float64[documents],
+            refused uint64[], an open-addressing set with room for all pairs).
+        sets: (values, begin, size), see `neardup.kernels.sets`.
+        out: (int32[pairs], int32[pairs], float64[pairs]), out: pairs of roots compared here that
+            were not the pair itself, with their similarity.
+
+    Returns:
+        (unions made, pairs of roots compared, pairs refused).
+    """
+    parent, rank, low, refused = state
+    values, begin, size = sets
+    out_a, out_b, out_similarity = out
+    mask = np.uint64(refused.shape[0] - 1)
+    unions = 0
+    compared = 0
+    refusals = 0
+    for i in range(a.shape[0]):
+        if similarity[i] < edge_threshold:
+            continue
+        x, y = find(parent, a[i]), find(parent, b[i])
+        if x == y:
+            continue
+        sim = similarity[i]
+        if bounded:
+            if not (min(x, y) == min(a[i], b[i]) and max(x, y) == max(a[i], b[i])):
+                key = np.uint64(min(x, y)) << np.uint64(32) | np.uint64(max(x, y))
+                at = (key * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & mask
+                while refused[at] != 0 and refused[at] != key:
+                    at = (at + np.uint64(1)) & mask
+                if refused[at] == key:
+                    refusals += 1
+                    continue
+                sim = jaccard(values, begin, size, x, y, 0.0)
+                out_a[compared], out_b[compared] = min(x, y), max(x, y)
+                out_similarity[compared] = sim
+                compared += 1
+                if low[x] + low[y] + sim - 2.0 < tree_threshold:
+                    refused[at] = key
+            if low[x] + low[y] + sim - 2.0 < tree_threshold:
+                refusals += 1
+                continue
+        if rank[x] > rank[y]:
+            x, y = y, x
+        elif rank[x] == rank[y]:
+            # On a tie the earlier document becomes the root, whatever the order of the pair.
+            if x < y:
+                x, y = y, x
+            rank[y] += np.uint8(1)
+        parent[x] = y
+        low[y] = min(low[y], low[x] - (1.0 - sim))
+        unions += 1
+    return unions, compared, refusals
+
+
+@njit(cache=True, nogil=True)
+def star_of_edges(order, starts, neighbours, centre):
+    """Let each document, by priority, join its first neighbour that is kept; else it is kept.
+
+    Args:
+        order: int32[], documents with neighbours by priority.
+        starts: int64[documents + 1], into ``neighbours``.
+        neighbours: int32[], for each document by priority.
+        centre: int32[documents], in: the document itself, out: what it joined.
+    """
+    done = np.zeros(centre.shape[0], dtype=np.bool_)
+    for d in order:
+        done[d] = True
+        for i in range(starts[d], starts[d + 1]):
+            e = neighbours[i]
+            if done[e] and centre[e] == e:
+                centre[d] = e
+                break
+
+
+@njit(cache=True, nogil=True)
+def star(docs, priority, bucket_starts, doc_buckets, last, sets, threshold, centre, out):
+    """Cluster by stars without listing pairs: each document meets only kept ones.
+
+    Args:
+        docs: int32[m]: documents that share a bucket with another, by priority.
+        priority: int64[documents].
+        bucket_starts: int64[documents + 1], into ``doc_buckets``.
+        doc_buckets: int64[]: buckets of each document.
+        last: int32[buckets], scratch, all -1: the latest kept document of each bucket.
+        sets: (values, begin, size).
+        threshold: Least similarity to a kept document.
+        centre: int32[documents], in: the document itself, out: what it joined.
+        out: (int32[m], int32[m], float64[m]), out: the pairs found.
+
+    Returns:
+        (pairs found, comparisons).
+    """
+    values, begin, size = sets
+    out_a, out_b, out_similarity = out
+    # Kept documents of a bucket are chained; one link for each of its places in a bucket.
+    chain = np.full(doc_buckets.shape[0], -1, dtype=np.int64)
+    owner = np.empty(doc_buckets.shape[0], dtype=np.int32)
+    mark = np.full(priority.shape[0], -1, dtype=np.int32)
+    near = np.empty(priority.shape[0], dtype=np.int64)
+    by_rank = np.empty(priority.shape[0], dtype=np.int32)
+    for d in docs:
+        by_rank[priority[d]] = d
+    found = 0
+    comparisons = 0
+    for d in docs:
+        count = 0
+        for i in range(bucket_starts[d], bucket_starts[d + 1]):
+            link = last[doc_buckets[i]]
+            while link >= 0:
+                e = owner[link]
+                if mark[e] != d:
+                    mark[e] = d
+                    near[count] = priority[e]
+                    count += 1
+                link = chain[link]
+        near[:count].sort()
+        for k in range(count):
+            e = by_rank[near[k]]
+            comparisons += 1
+            sim = jaccard(values, begin, size, d, e, threshold)
+            if sim >= threshold:
+                centre[d] = e
+                out_a[found], out_b[found] = min(d, e), max(d, e)
+                out_similarity[found] = sim
+                found += 1
+                break
+        if centre[d] == d:
+            for i in range(bucket_starts[d], bucket_starts[d + 1]):
+                owner[i] = d
+                chain[i] = last[doc_buckets[i]]
+                last[doc_buckets[i]] = i
+    return found, comparisons
+
+
+@njit(cache=True, nogil=True)
+def keep(docs, starts, first, last, sets, threshold, limit, kept_by, similarity):
+    """Decide, cluster by cluster, which documents are kept.
+
+    By priority, a document is removed if it reaches the threshold with one that is kept already.
+
+    Args:
+        docs: int32[]: documents of each cluster by priority.
+        starts: int64[clusters + 1].
+        first, last: Range of clusters to do.
+        sets: (values, begin, size).
+        threshold: Least exact similarity to a kept document.
+        limit: Kept documents that one is compared with at most; beyond that it is kept.
+        kept_by: int32[documents], in: -1, out: the kept document that a removed one repeats.
+        similarity: float64[documents], out: exact similarity of the two.
+
+    Returns:
+        Documents kept because the limit was reached.
+    """
+    values, begin, size = sets
+    unsure = 0
+    for cluster in range(first, last):
+        low, high = starts[cluster], starts[cluster + 1]
+        kept = np.empty(high - low, dtype=np.int32)
+        count = 0
+        for i in range(low, high):
+            d = docs[i]
+            for k in range(min(count, limit)):
+                sim = jaccard(values, begin, size, d, kept[k], threshold)
+                if sim >= threshold:
+                    kept_by[d], similarity[d] = kept[k], sim
+                    break
+            if kept_by[d] < 0:
+                unsure += count > limit
+                kept[count] = d
+                count += 1
+    return unsure

@@ -1,0 +1,81 @@
+"""Who is kept rather: the order that ``keep`` asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.corpus import conform, unify
+from neardup.errors import ColumnError
+from neardup.run.parts import Part
+from neardup.spec import Spec
+
+__all__ = ["priorities"]
+
+
+def priorities(parts: list[Part], spec: Spec, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rank the documents, and lead each group of equal ones by its best.
+
+    Args:
+        parts: The corpus.
+        spec: ``keep`` is looked at.
+        first: int32[documents]: first document with the same tokens.
+
+    Returns:
+        (int64[documents], a permutation: priority of each first document is that of its group's
+        best; int32[documents]: for a first document, the best of its group).
+
+    Raises:
+        ColumnError: The column to keep by is not there, or can't be ordered.
+    """
+    count = len(first)
+    leader = np.arange(count, dtype=np.int32)
+    rank = np.arange(count, dtype=np.int64)
+    if spec.keep == "first":
+        return rank, leader
+    if spec.keep == "longest":
+        lengths = [pc.utf8_length(p.documents.text) for p in parts]
+        order = np.argsort(-pa.chunked_array(lengths).to_numpy().astype(np.int64), kind="stable")
+    else:
+        how, _, name = spec.keep.partition(":")
+        order = _order_by(parts, name, descending=how == "max")
+    rank[order] = np.arange(count)
+    # Best of each group: the first of its documents in the order.
+    groups, at = np.unique(first[order], return_index=True)
+    leader[groups] = order[at]
+    # A group stands where its best stands; the two change places so that all stay different.
+    best = rank[leader[groups]]
+    rank[leader[groups]] = rank[groups]
+    rank[groups] = best
+    return rank, leader
+
+
+def _order_by(parts: list[Part], name: str, descending: bool) -> np.ndarray:
+    """Return the positions in order of a column, ties by position, nulls last."""
+    tables = [p.documents.table for p in parts]
+    if not any(name in t.column_names for t in tables):
+        raise ColumnError(
+            f"keep names a column that is not there: {name!r}",
+            "columns are " + ", ".join(tables[0].column_names),
+        )
+    schema = unify([t.select([name]).schema for t in tables if name in t.column_names])
+    column = pa.chunked_array(
+        [c for t in tables for c in conform(t.select([name]), schema).column(0).chunks],
+        schema.field(0).type,
+    )
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        # CSV has no numbers: if all are numbers, they are compared as numbers.
+        try:
+            column = column.cast(pa.float64())
+        except pa.ArrowInvalid:
+            column = column.cast(pa.large_string())
+    try:
+        order = pc.array_sort_indices(
+            column.combine_chunks(),
+            order="descending" if descending else "ascending",
+            null_placement="at_end",
+        )
+    except pa.ArrowNotImplementedError as error:
+        raise ColumnError(f"column {name!r} of type {column.type} can't be ordered") from error
+    return order.to_numpy().astype(np.int32)

@@ -1,0 +1,199 @@
+"""What a run found, as Arrow tables in the user's ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.core.shingle import text_buffers
+from neardup.corpus import conform, unify
+from neardup.errors import DuplicateIdError, OutputError
+from neardup.run.pipeline import Outcome
+
+__all__ = ["clean_schema", "clean_tables", "clusters_table", "document_ids", "edges_table"]
+
+#: Rows and bytes of text after which a table of the clean corpus ends. Counted in documents, not
+#: in chunks, so that the file does not depend on how the input was cut.
+_ROWS, _BYTES = 1 << 16, 1 << 26
+#: Edges that ``pairs="all"`` may give among exact duplicates before it is refused.
+MOST_EDGES = 200_000_000
+
+
+def document_ids(outcome: Outcome, id_column: str | None) -> Any:
+    """Return the ids of all documents as one Arrow array (int64 positions without a column).
+
+    Raises:
+        DuplicateIdError: Two documents have the same id, or one has none.
+    """
+    count = len(outcome.cluster)
+    if id_column is None:
+        return pa.array(np.arange(count, dtype=np.int64))
+    tables = [p.documents.table.select([id_column]) for p in outcome.parts]
+    schema = unify([t.schema for t in tables])
+    ids = pa.chunked_array(
+        [chunk for t in tables for chunk in conform(t, schema).column(0).chunks],
+        schema.field(0).type,
+    )
+    if pa.types.is_dictionary(ids.type):
+        ids = ids.cast(ids.type.value_type)
+    if pa.types.is_string(ids.type) or pa.types.is_string_view(ids.type):
+        ids = ids.cast(pa.large_string())  # more than 2 GB of ids in one array
+    ids = ids.combine_chunks()
+    if ids.null_count:
+        row = int(np.flatnonzero(pc.is_null(ids).to_numpy(zero_copy_only=False))[0])
+        raise DuplicateIdError(
+            f"document {row + 1} has no id in column {id_column!r}",
+            "leave --id out to use positions as ids",
+        )
+    if pc.count_distinct(ids).as_py() < count:
+        codes = pc.dictionary_encode(ids).indices.to_numpy()
+        first = np.unique(codes, return_index=True)[1]
+        again = np.ones(count, dtype=np.bool_)
+        again[first] = False
+        row = int(np.flatnonzero(again)[0])
+        raise DuplicateIdError(
+            f"id {ids[row].as_py()!r} in column {id_column!r} is that of document "
+            f"{int(first[codes[row]]) + 1} and of document {row + 1}; ids must be unique",
+            "leave --id out to use positions as ids",
+        )
+    return ids
+
+
+def clusters_table(outcome: Outcome, ids: Any) -> Any:
+    """Return one row per document in input order.
+
+    Columns: ``doc`` int64, ``doc_id``, ``cluster`` int64 (lowest position in it), ``kept`` bool,
+    ``kept_by`` (id of the kept document that this one repeats; null where kept), ``similarity``
+    float64 (exact, to ``kept_by``; null where kept).
+    """
+    kept = outcome.kept_by < 0
+    return pa.table(
+        {
+            "doc": pa.array(np.arange(len(kept), dtype=np.int64)),
+            "doc_id": ids,
+            "cluster": pa.array(outcome.cluster.astype(np.int64)),
+            "kept": pa.array(kept),
+            "kept_by": ids.take(pa.array(outcome.kept_by.astype(np.int64), mask=kept)),
+            "similarity": pa.array(outcome.similarity, mask=kept),
+        }
+    )
+
+
+def edges_table(outcome: Outcome, ids: Any, every: bool) -> Any:
+    """Return the verified pairs at or above the edge threshold, sorted by position.
+
+    Columns: ``doc_a`` < ``doc_b`` int64, ``doc_id_a``, ``doc_id_b``, ``similarity`` float64.
+
+    Args:
+        outcome: What a run found.
+        ids: Ids of all documents.
+        every: Give each pair of exact duplicates, and each of theirs with others; else each exact
+            duplicate has one edge, with the first document equal to it.
+
+    Raises:
+        OutputError: ``every`` would give more than `MOST_EDGES` edges.
+    """
+    a, b, similarity = _all_edges(outcome) if every else _star_edges(outcome)
+    order = np.lexsort((b, a))
+    a, b, similarity = a[order], b[order], similarity[order]
+    return pa.table(
+        {
+            "doc_a": pa.array(a.astype(np.int64)),
+            "doc_b": pa.array(b.astype(np.int64)),
+            "doc_id_a": ids.take(pa.array(a)),
+            "doc_id_b": ids.take(pa.array(b)),
+            "similarity": pa.array(similarity),
+        }
+    )
+
+
+def _star_edges(outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    first, edges = outcome.first, outcome.edges
+    repeats = np.flatnonzero(first != np.arange(len(first)))
+    return (
+        np.concatenate([edges.a, first[repeats]]),
+        np.concatenate([edges.b, repeats.astype(np.int32)]),
+        np.concatenate([edges.similarity, np.ones(len(repeats))]),
+    )
+
+
+def _all_edges(outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    first, edges = outcome.first, outcome.edges
+    members = np.argsort(first, kind="stable").astype(np.int32)
+    size = np.bincount(first, minlength=len(first)).astype(np.int64)
+    starts = np.cumsum(size) - size
+    leaders = np.flatnonzero(size > 1)
+    # Pairs within a group, and pairs across the groups at the two ends of an edge.
+    left = np.concatenate([leaders, edges.a])
+    right = np.concatenate([leaders, edges.b])
+    same = np.arange(len(left)) < len(leaders)
+    total = int((size[left] * size[right]).sum())
+    if total > MOST_EDGES:
+        raise OutputError(
+            f"pairs=all would write {total:,} edges, most of them between exact duplicates; "
+            f"at most {MOST_EDGES:,} are written",
+            "use --pairs collapsed, which gives one edge for each exact duplicate",
+        )
+    counts = size[left] * size[right]
+    pair = np.repeat(np.arange(len(left)), counts)
+    place = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    a = members[starts[left[pair]] + place // size[right[pair]]]
+    b = members[starts[right[pair]] + place % size[right[pair]]]
+    similarity = np.concatenate([np.ones(len(leaders)), edges.similarity])[pair]
+    wanted = ~same[pair] | (a < b)
+    a, b, similarity = a[wanted], b[wanted], similarity[wanted]
+    return np.minimum(a, b), np.maximum(a, b), similarity
+
+
+def clean_schema(outcome: Outcome) -> Any:
+    """Return the schema of the clean corpus: all columns of the input."""
+    return unify([p.documents.table.schema for p in outcome.parts])
+
+
+def clean_tables(outcome: Outcome, release: bool = False) -> Iterator[Any]:
+    """Yield the kept documents with all their columns, in input order.
+
+    Args:
+        outcome: What a run found.
+        release: Forget each chunk of the corpus once its documents were yielded, so that memory
+            falls while the output grows. The outcome can't be used for texts after that.
+    """
+    schema = clean_schema(outcome)
+    kept = outcome.kept_by < 0
+    waiting: list[Any] = []
+    rows = size = base = 0
+    for i, part in enumerate(outcome.parts):
+        count = len(part.tokens)
+        mask = kept[base : base + count]
+        base += count
+        table = conform(part.documents.table, schema)
+        lengths = np.diff(text_buffers(part.documents.text)[1])[mask]
+        if release:
+            outcome.parts[i] = None  # type: ignore[call-overload]
+            del part
+        if not mask.all():
+            table = table.filter(pa.array(mask))
+        ends = np.cumsum(lengths)
+        first = 0
+        while first < len(lengths):
+            before = int(ends[first - 1]) if first else 0
+            # The row with which the table at hand is full, by rows or by bytes.
+            full = min(first + _ROWS - rows, int(np.searchsorted(ends, before + _BYTES - size)) + 1)
+            last = min(full, len(lengths))
+            waiting.append(table.slice(first, last - first))
+            rows, size = rows + last - first, size + int(ends[last - 1]) - before
+            if last == full:
+                yield _joined(waiting)
+                waiting = []
+                rows = size = 0
+            first = last
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(tables: list[Any]) -> Any:
+    return pa.concat_tables(tables).combine_chunks()

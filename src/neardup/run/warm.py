@@ -1,0 +1,73 @@
+"""Have the kernels compiled or loaded before the work begins, and say which of the two it was."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from neardup.core.join import join
+from neardup.core.shingle import shingle_sets
+from neardup.core.threads import Pool
+from neardup.core.verify import ShingleSets
+from neardup.corpus import open_corpus
+from neardup.run.events import Event, Stages
+from neardup.run.pipeline import run
+from neardup.spec import ShingleSpec, Spec
+
+__all__ = ["warm"]
+
+_TEXTS = ["one two three four", "One, two, three: four!", "one two three four five", "six ä", ""]
+
+
+def warm(spec: Spec, stages: Stages) -> None:
+    """Run a few words through everything that the spec needs.
+
+    Numba compiles a kernel when it is first called and keeps it on disk. So that this happens once
+    and not in the middle of somebody's second run, all kernels are compiled if any had to be.
+
+    Args:
+        spec: The run to come.
+        stages: Gets the stage ``kernels``.
+    """
+    with stages.stage("kernels"):
+        _try(spec)
+        if compiled():
+            stages.emit(Event("kernels", note="compiling kernels, which happens once"))
+            for other in (
+                Spec(scheme="affine32"),
+                Spec(scheme="oph32", pairs="all"),
+                Spec(cluster="star", shingle=ShingleSpec(unit="char", n=3, bag=True)),
+                Spec(cluster="components", shingle=ShingleSpec(stem="english")),
+                Spec(method="allpairs", cluster="star"),
+            ):
+                _try(other)
+            sets = ShingleSets.of(shingle_sets(_TEXTS))
+            with Pool(1) as pool:
+                join(sets, np.arange(3, dtype=np.int32), 0.5, pool)
+    if compiled():
+        stages.emit(
+            Event(
+                "kernels",
+                finished=True,
+                note=f"compiled {compiled()} kernels in {stages.seconds['kernels']:.1f} s, once",
+            )
+        )
+
+
+def compiled() -> int:
+    """Return how many kernels this process had to compile, rather than load."""
+    return sum(
+        sum(kernel.stats.cache_misses.values())
+        for name, module in list(sys.modules.items())
+        if name.startswith("neardup.kernels.")
+        for kernel in vars(module).values()
+        if isinstance(kernel, Dispatcher) and kernel.__module__ == name
+    )
+
+
+def _try(spec: Spec) -> None:
+    keep = "first" if ":" in spec.keep else spec.keep
+    run(open_corpus(_TEXTS), replace(spec, keep=keep, num_bands=2, rows=1), Stages(), 1)
