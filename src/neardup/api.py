@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import platform
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from neardup import __version__
-from neardup.core.threads import available_cores
+from neardup.core.threads import ahead, available_cores
 from neardup.corpus import open_corpus
+from neardup.errors import SpecError
 from neardup.run import outputs, tables
 from neardup.run.events import Listener, Stages, peak_memory
 from neardup.run.pipeline import Outcome, run
@@ -31,8 +33,11 @@ class Result:
         summary: Counts, bands, seconds and bytes by stage: what ``run.json`` holds.
     """
 
-    def __init__(self, outcome: Outcome, ids: Any, spec: Spec, stages: Stages) -> None:
+    def __init__(
+        self, outcome: Outcome, ids: Any, spec: Spec, stages: Stages, inputs: list[str]
+    ) -> None:
         self._outcome = outcome
+        self._inputs = inputs
         self._ids = ids
         self._stages = stages
         self.spec = spec
@@ -77,26 +82,34 @@ class Result:
             release: Give memory back while writing; the result has no texts after that.
 
         Raises:
-            OutputError: The folder exists, or can't be written.
+            OutputError: The folder exists, or can't be written, or an input lies where an output
+                is to go.
+            SpecError: There is no such format or compression.
         """
         out = Path(out)
-        outputs.check_output(out, format, overwrite)
+        outputs.check_output(out, format, overwrite, self._inputs)
         outcome, stages = self._outcome, self._stages
-        with stages.stage("write", len(outcome.cluster)) as advance:
+        begin = time.perf_counter()
+        written: dict[str, Any] = {}
+        with stages.stage("write", outcome.totals["kept"]) as advance:
 
             def clean() -> Any:
-                for table in tables.clean_tables(outcome, release):
+                for table in ahead(tables.clean_tables(outcome, release)):
                     yield table
                     advance(len(table))
 
             def record(sizes: dict[str, int]) -> dict[str, Any]:
+                # The clock of the stage still runs while its time is written down.
                 stages.sizes["write"] = sum(sizes.values())
-                return _record(outcome, self.spec, stages, len(self.edges))
+                written.update(self.summary)
+                written["seconds"]["write"] = round(time.perf_counter() - begin, 4)
+                return written
 
             outputs.write_outputs(
                 out,
                 {
-                    "clean": (tables.clean_schema(outcome), clean()),
+                    # What is said of the whole input need not be true of a part of it.
+                    "clean": (tables.clean_schema(outcome).remove_metadata(), clean()),
                     "clusters": (self.clusters.schema, [self.clusters]),
                     "edges": (self.edges.schema, [self.edges]),
                 },
@@ -104,7 +117,7 @@ class Result:
                 record,
                 compression,
             )
-        return _record(outcome, self.spec, stages, len(self.edges))
+        return written
 
 
 def dedup(
@@ -135,7 +148,7 @@ def dedup(
 
     Raises:
         InputError: The input can't be used; its leaves say why.
-        SpecError: Settings contradict each other.
+        SpecError: A setting is out of range.
 
     Example:
         >>> result = dedup(["one two three four five six", "One, two; three four five six!", "x"])
@@ -143,14 +156,16 @@ def dedup(
         [0, 0, 2]
     """
     spec = spec or Spec()
+    if threads is not None and threads < 1:
+        raise SpecError(f"threads is {threads}; expected 1 or more")
     stages = Stages(on_event)
     columns = [text] if isinstance(text, str) else list(text)
     corpus = open_corpus(
         source, text=columns, id=id, input_format=input_format, encoding_errors=encoding_errors
     )
-    warm(spec, stages)
-    outcome = run(corpus, spec, stages, threads)
-    return Result(outcome, tables.document_ids(outcome, corpus.id_column), spec, stages)
+    outcome = run(corpus, spec, stages, threads, prepare=lambda: warm(spec, stages))
+    ids = tables.document_ids(outcome, corpus.id_column, corpus.id_column in columns)
+    return Result(outcome, ids, spec, stages, [file.path for file in corpus.inputs])
 
 
 def _record(outcome: Outcome, spec: Spec, stages: Stages, edges: int) -> dict[str, Any]:

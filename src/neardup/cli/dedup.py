@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,9 @@ def dedup(
     and run.json (what was done).
     """
     spec = spec_of(settings)
+    # Arrow's allocator gives memory back to the system so eagerly that getting it again costs more
+    # than what is done with it; this process uses it again at once.
+    os.environ.setdefault("MIMALLOC_PURGE_DELAY", "-1")
     from neardup.run.outputs import check_output
 
     folder = Path(out)
@@ -231,7 +235,7 @@ def spec_of(settings: dict[str, Any]) -> Spec:
         raise SpecError("--recall and --bands with --rows exclude each other", "leave one out")
     tree = changes.get("tree_threshold", spec.tree_threshold)
     edge = changes.get("edge_threshold", spec.edge_threshold)
-    if "tree_threshold" not in changes and tree > edge:
+    if "tree_threshold" not in changes and 0 < edge < tree:
         raise SpecError(
             f"the edge threshold {edge} is below the preset's tree threshold {tree}",
             "give a --tree-threshold too, not above the edge threshold",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 
@@ -38,42 +40,97 @@ def cli() -> None:
 
 
 def main(args: list[str] | None = None) -> Any:
-    """Run the command line and exit: 0 done, 1 our error, 2 usage, 130 interrupted."""
+    """Run the command line and exit: 0 done, 1 our error, 2 usage, 130 interrupted.
+
+    An error is one line, and a hint where something is known to help. What nobody foresaw is told
+    by its kind and place only, since the message of a foreign error may quote a document.
+    """
     arguments = sys.argv[1:] if args is None else args
     debug = "--debug" in arguments
     try:
         cli.main(arguments, prog_name="neardup", standalone_mode=False)
+        if args is None:
+            # All is written; taking gigabytes of memory apart piece by piece helps nobody.
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            _leave(0)
     except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        _end(stop.exit_code)
     except click.ClickException as error:
-        error.show()
-        sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
+        if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help; click >= 8.2
+            _say(error.format_message())
+            _end(2)
+        _show(error, debug)
+        context = getattr(error, "ctx", None)
+        _say(f"error: {_one_line(error.format_message())}")
+        _say(f"hint: see {context.command_path if context else 'neardup'} --help")
+        _end(2)
+    except (KeyboardInterrupt, click.Abort) as error:
+        _show(error, debug)
         _say("interrupted; nothing was written")
         _leave(130)
-    except BrokenPipeError:
-        # Whoever read our output has gone; what is left in the buffer must not raise again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    except BrokenPipeError as error:
+        # Whoever read our output has gone.
+        _show(error, debug)
+        _end(1)
     except NeardupError as error:
-        if debug:
-            traceback.print_exc()
-        _say(f"error: {error}")
+        _show(error, debug)
+        _say(f"error: {_one_line(str(error))}")
         if error.hint:
-            _say(f"hint: {error.hint}")
-        sys.exit(2 if isinstance(error, SpecError) else 1)
-    except MemoryError:
-        if debug:
-            traceback.print_exc()
+            _say(f"hint: {_one_line(error.hint)}")
+        _end(2 if isinstance(error, SpecError) else 1)
+    except MemoryError as error:
+        _show(error, debug)
         _say("error: out of memory")
-        sys.exit(1)
+        _end(1)
+    except Exception as error:
+        _show(error, debug)
+        _say(f"error: unexpected {_kind(error)}")
+        if not debug:
+            _say("hint: run with --debug to see where it came from, and please report it")
+        _end(1)
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr)
+    # Nobody may be listening any more; the exit code still tells.
+    if sys.stderr is not None:  # as it is where it was closed before we began
+        with contextlib.suppress(OSError, ValueError):
+            print(line, file=sys.stderr)
+
+
+def _show(error: BaseException, debug: bool) -> None:
+    if debug:
+        _say("".join(traceback.format_exception(error)).rstrip())
+
+
+def _one_line(text: str) -> str:
+    """The text without control characters: names of files and columns may hold any."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _kind(error: Exception) -> str:
+    """The type of an error, its system reason if it has one, and the line that raised it."""
+    reason = ""
+    if isinstance(error, OSError) and error.errno:
+        reason = f": {os.strerror(error.errno).lower()}"
+    place = traceback.extract_tb(error.__traceback__)[-1:]
+    where = f" ({Path(place[0].filename).name}, line {place[0].lineno})" if place else ""
+    return f"{type(error).__name__}{reason}{where}"
+
+
+def _end(code: int) -> NoReturn:
+    """Exit; what is left in a pipe that nobody reads must not raise again."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(code)
 
 
 def _leave(code: int) -> None:
     """End at once: threads in the middle of a chunk are not waited for."""
-    sys.stderr.flush()
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        sys.stderr.flush()
     os._exit(code)

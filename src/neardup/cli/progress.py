@@ -20,7 +20,7 @@ _PAUSE = 10.0
 @contextmanager
 def progress(quiet: bool) -> Iterator[Listener | None]:
     """Give a listener that shows events on stderr, or None."""
-    if quiet:
+    if quiet or sys.stderr is None:
         yield None
     elif sys.stderr.isatty():
         with _bars() as listener:

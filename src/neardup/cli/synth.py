@@ -94,12 +94,14 @@ class _Range(click.ParamType):
 )
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @click.option("--quiet", is_flag=True, help="No progress and no summary.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def synth(
     output: Path,
     truth: Path | None,
     threads: int | None,
     overwrite: bool,
     quiet: bool,
+    debug: bool,
     family: tuple[int, ...],
     **fields: Any,
 ) -> None:

@@ -6,11 +6,11 @@ documents by position. Similarities are computed by many threads, unions applied
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from neardup.core.dense import History, dense_pairs
 from neardup.core.join import join
 from neardup.core.threads import Pool
 from neardup.core.verify import ShingleSets, verify
@@ -24,12 +24,10 @@ __all__ = ["Clustering", "Counts", "Edges"]
 SMALL_BUCKET = 256
 #: Comparisons, by document of the corpus, that may be spent in larger buckets on pairs of
 #: documents whose clusters met there but did not merge.
-MENDING = 64
+MENDING = 256
 #: Pairs that are listed before they are compared.
 _BLOCK = 1 << 18
-#: Documents of a giant bucket that are compared with all others, one after the other, before it
-#: is taken as one that does not collapse.
-_FRUITLESS_PIVOTS = 3
+_NOTHING = np.zeros(1, dtype=np.uint64)  # the empty set of pairs
 
 
 @dataclass
@@ -43,7 +41,7 @@ class Counts:
         refused: Edges that joined clusters which may not merge.
         giant_buckets: Buckets larger than `SMALL_BUCKET` that did not collapse into one cluster.
         largest_bucket: Documents in the largest bucket of any band.
-        joined: Pairs of roots that an exact join of a giant bucket ruled out or found.
+        pruned: Candidate pairs that sizes and bitmaps showed to be below the edge threshold.
         not_compared: Pairs of documents that met in a giant bucket, are in different clusters, and
             were compared by their roots only; a pair counts once for each band in which it met.
     """
@@ -54,7 +52,7 @@ class Counts:
     refused: int = 0
     giant_buckets: int = 0
     largest_bucket: int = 0
-    joined: int = 0
+    pruned: int = 0
     not_compared: int = 0
 
 
@@ -80,11 +78,11 @@ class Edges:
         if not parts:
             return cls()
         a, b, similarity = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        order = np.lexsort((b, a))
-        a, b, similarity = a[order], b[order], similarity[order]
-        first = np.ones(len(a), dtype=np.bool_)
-        first[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
-        return cls(a[first], b[first], similarity[first])
+        pair = a.astype(np.uint64) << np.uint64(32) | b.astype(np.uint64)
+        order = np.argsort(pair)  # equal pairs have equal similarities, so their order is free
+        pair = pair[order]
+        order = order[np.concatenate([[True], pair[1:] != pair[:-1]])]
+        return cls(a[order], b[order], similarity[order])
 
 
 class _PairSet:
@@ -131,10 +129,12 @@ class Clustering:
         #: Lower bound of the similarity between a root and any document of its tree.
         self.low = np.ones(documents, dtype=np.float64)
         self._every = spec.pairs == "all"
+        self._filter = sets.filter(spec.edge_threshold)
         self._compared = _PairSet()
         self._refused = _PairSet()
         self._edges: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._mending = MENDING * documents
+        self._history = History(documents)
 
     def add_band(self, members: np.ndarray, starts: np.ndarray) -> None:
         """Compare what must be compared in the buckets of one band, and unite.
@@ -149,25 +149,28 @@ class Clustering:
             # One comparison for each document first: where a bucket is one cluster, as most are,
             # nothing is left to do after it.
             a, b = np.empty(len(members), np.int32), np.empty(len(members), np.int32)
-            count = bucket_kernels.star_pairs(
-                members, starts, self.parent, self._compared.table, a, b
+            count, pruned = bucket_kernels.star_pairs(
+                members, starts, self.parent, self._filter, self._compared.table, a, b
             )
+            self.counts.pruned += pruned
             self._compare(a[:count], b[:count])
         room = _BLOCK + SMALL_BUCKET**2
         a, b = np.empty(room, np.int32), np.empty(room, np.int32)
         bucket = 0
         while bucket < len(sizes):
-            count, bucket = bucket_kernels.small_pairs(
+            count, pruned, bucket = bucket_kernels.small_pairs(
                 members,
                 starts,
                 self.parent,
                 SMALL_BUCKET,
                 self._every,
+                self._filter,
                 self._compared.table,
                 bucket,
                 a,
                 b,
             )
+            self.counts.pruned += pruned
             self._compare(a[:count], b[:count])
         for large in np.flatnonzero(sizes > SMALL_BUCKET):
             self._add_large(members[starts[large] : starts[large + 1]])
@@ -228,78 +231,101 @@ class Clustering:
         return int(edge.sum())
 
     def _add_large(self, docs: np.ndarray) -> None:
-        """Compare what must be compared in a bucket too large for all its pairs."""
-        if self._every:
-            self._compare_rows(docs)
-            return
-        roots = np.unique(self._roots(docs))
-        if len(roots) == 1:
+        """Compare what must be compared in a bucket of many documents."""
+        if not self._every:
+            self._try_pivots(docs)
+        roots = self._roots(docs)
+        sizes = np.unique(roots, return_counts=True)[1].astype(np.int64)
+        met = len(docs) * (len(docs) - 1) // 2
+        if not self._every:
+            met -= int((sizes * (sizes - 1)).sum()) // 2
+        if met == 0:
             return
         self.counts.giant_buckets += 1
-        self._unite_roots(roots)
-        # Documents whose clusters met but did not merge may still be similar to each other.
-        sizes = np.unique(self._roots(docs), return_counts=True)[1]
-        met = (len(docs) ** 2 - int((sizes.astype(np.int64) ** 2).sum())) // 2
-        met -= len(sizes) * (len(sizes) - 1) // 2  # roots were compared
-        if met <= self._mending:
-            self._mending -= met
-            self._compare_rows(docs)
-        else:
-            self.counts.not_compared += met
+        # All pairs at once where few can be told apart by their bitmaps; there the budget is for
+        # comparisons, elsewhere for looks at bitmaps, which cost a tenth.
+        alike = self._alike(docs, roots) > 0.05
+        if self._every or met <= self._mending * (1 if alike else 8):
+            compare = self._compare_alike if alike else self._compare_rows
+            self._mending -= compare(docs, roots)
+            self._history.add(docs)
+            return
+        # Too many for that: the clusters are compared by their roots, which is exact for documents
+        # that are alone, and what that leaves out is reported.
+        roots = np.unique(roots)
+        pairs = join(self.sets, roots, self.spec.edge_threshold, self.pool)
+        self.counts.verified += pairs.comparisons
+        self._compared.add(pairs.a, pairs.b)
+        self.add_edges(pairs.a, pairs.b, pairs.similarity)
+        self.counts.not_compared += met - len(roots) * (len(roots) - 1) // 2
 
-    def _compare_rows(self, docs: np.ndarray) -> None:
-        room = max(len(docs), _BLOCK)
-        a, b = np.empty(room, np.int32), np.empty(room, np.int32)
-        row = 0
-        while row < len(docs):
-            count, row = bucket_kernels.cross_pairs(
-                docs, self._roots(docs), self._every, self._compared.table, row, a, b
-            )
-            self._compare(a[:count], b[:count])
-
-    def _unite_roots(self, roots: np.ndarray) -> None:
-        """Find all pairs of roots that reach the edge threshold, and unite them.
-
-        While a root reaches many of the others, comparing it with all of them is the cheapest way
-        to make them few; those that are left are joined exactly, which is cheap where they have
-        little in common besides what all have.
-        """
-        done: list[int] = []
-        fruitless = 0
-        while len(roots) > SMALL_BUCKET and fruitless < _FRUITLESS_PIVOTS:
+    def _try_pivots(self, docs: np.ndarray) -> None:
+        """Compare one root of the bucket with all others, as long as many join it."""
+        roots = np.unique(self._roots(docs))
+        done: set[int] = set()
+        while len(roots) > SMALL_BUCKET:
             pivot = next((r for r in roots.tolist() if r not in done), None)
             if pivot is None:
                 return
-            done.append(pivot)
-            others = roots[roots != pivot]
-            new = self._not_compared(pivot, others)
-            found = self._compare(np.minimum(new, pivot), np.maximum(new, pivot))
-            if found * 16 < len(others):
-                fruitless += 1
+            done.add(pivot)
+            others = self._not_compared(pivot, roots[roots != pivot])
+            found = self._compare(np.minimum(others, pivot), np.maximum(others, pivot))
+            if found * 16 < len(roots):
+                return
             roots = np.unique(self._roots(roots))
-        for block, old in _doubling(roots):
-            docs = np.unique(self._roots(np.concatenate([old, block])))
-            pairs = join(
-                self.sets,
-                docs,
-                self.spec.edge_threshold,
-                self.pool,
-                np.isin(docs, old, assume_unique=True),
-            )
-            self.counts.joined += len(docs) * (len(docs) - 1) // 2
-            self.counts.verified += pairs.comparisons
-            self._compared.add(pairs.a, pairs.b)
-            self.add_edges(pairs.a, pairs.b, pairs.similarity)
+
+    def _alike(self, docs: np.ndarray, roots: np.ndarray) -> float:
+        """Return the share of pairs, in a sample, whose bitmaps don't rule them out."""
+        some = np.linspace(0, len(docs) - 1, 64).astype(np.int64)
+        none = np.zeros((len(some), 0), dtype=np.uint64)
+        out = np.empty(0, dtype=np.int32)
+        passed, pruned = bucket_kernels.row_pairs(
+            docs[some], roots[some], none, True, self._filter, _NOTHING, 0, len(some), out, out
+        )
+        return passed / max(1, passed + pruned)
+
+    def _compare_alike(self, docs: np.ndarray, roots: np.ndarray) -> int:
+        """Compare all pairs of documents that have most in common; return how many."""
+        if self._every:
+            roots = np.arange(len(docs), dtype=np.int32)
+        pairs = dense_pairs(
+            self.sets,
+            docs,
+            roots,
+            self.spec.edge_threshold,
+            self._compared.table,
+            self._history.masks(docs),
+            self.pool,
+        )
+        self.counts.verified += pairs.comparisons
+        self._compared.add(pairs.a, pairs.b)
+        self.add_edges(pairs.a, pairs.b, pairs.similarity)
+        return pairs.comparisons
+
+    def _compare_rows(self, docs: np.ndarray, roots: np.ndarray) -> int:
+        """Compare the pairs that their bitmaps don't rule out; return the cost in comparisons."""
+        masks = self._history.masks(docs)
+        compared = self._compared.table
+
+        def work(first: int, last: int) -> tuple[np.ndarray, np.ndarray, int]:
+            room = 1 << 12
+            while True:
+                a, b = np.empty(room, np.int32), np.empty(room, np.int32)
+                count, pruned = bucket_kernels.row_pairs(
+                    docs, roots, masks, self._every, self._filter, compared, first, last, a, b
+                )
+                if count <= room:
+                    return a[:count], b[:count], pruned
+                room = count
+
+        parts = self.pool.ranges(work, len(docs), step=64)
+        a, b = (np.concatenate([p[i] for p in parts]) for i in (0, 1))
+        pruned = sum(p[2] for p in parts)
+        self._compare(a, b)
+        self.counts.pruned += pruned
+        return len(a) + pruned // 8
 
     def _not_compared(self, doc: int, others: np.ndarray) -> np.ndarray:
         out = np.empty(len(others), dtype=np.int32)
-        count = bucket_kernels.not_compared(doc, others, self._compared.table, out)
+        count = bucket_kernels.not_compared(doc, others, self._filter, self._compared.table, out)
         return out[:count]
-
-
-def _doubling(docs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield (block, all before it), each block as long as all before it."""
-    first, last = 0, 4096
-    while first < len(docs):
-        yield docs[first:last], docs[:first]
-        first, last = last, last * 2

@@ -36,7 +36,6 @@ def join(
     docs: np.ndarray,
     threshold: float,
     pool: Pool,
-    old: np.ndarray | None = None,
 ) -> Joined:
     """Find every pair of documents whose sets reach the threshold.
 
@@ -50,7 +49,6 @@ def join(
         docs: int32[m], distinct documents with at least one shingle.
         threshold: Least similarity, above 0.
         pool: Threads.
-        old: bool[m]; pairs of two old documents are left out.
 
     Source: Bayardo, Ma, Srikant, WWW 2007; Xiao, Wang, Lin, Yu, WWW 2008; Mann, Augsten, Bouros,
     PVLDB 9(9), 2016.
@@ -59,7 +57,6 @@ def join(
     by_size = np.lexsort((docs, sizes))
     docs, sizes = docs[by_size], sizes[by_size]
     m = len(docs)
-    old = np.zeros(m, dtype=np.bool_) if old is None else old[by_size]
     # Rounding could make a prefix too short by one; the margin makes it too long instead.
     margin = 1e-9
     probe_length = sizes - np.ceil(threshold * sizes - margin).astype(np.int64) + 1
@@ -87,10 +84,11 @@ def join(
         room = max(m, 1 << 14)
         found: list[list[np.ndarray]] = [[], [], []]
         comparisons = 0
+        filter = sets.filter(threshold)
         while first < last:
-            out = (np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.float64))
+            out: list[np.ndarray] = [np.empty(room, t) for t in (np.int32, np.int32, np.float64)]
             count, compared, first = kernels.probe(
-                sets.arrays, docs, old, threshold, prefixes, index, first, last, mark, *out
+                sets.arrays, docs, filter, threshold, prefixes, index, first, last, mark, *out
             )
             comparisons += compared
             for part, array in zip(found, out, strict=True):
@@ -98,10 +96,11 @@ def join(
         return [*found, [np.array([comparisons])]]
 
     parts = pool.ranges(probe, m, step=max(1024, m // 64))
-    a, b, similarity, comparisons = (
+    columns: list[np.ndarray] = [
         np.concatenate([np.zeros(0, dtype), *(array for part in parts for array in part[i])])
         for i, dtype in enumerate((np.int32, np.int32, np.float64, np.int64))
-    )
+    ]
+    a, b, similarity, comparisons = columns
     sort = np.lexsort((b, a))
     return Joined(a[sort], b[sort], similarity[sort], int(comparisons.sum()))
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["Pool", "available_cores", "scratch"]
+__all__ = ["Pool", "ahead", "available_cores", "scratch"]
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -48,6 +48,10 @@ class Pool:
         # After an error or Ctrl-C, what has not begun is not waited for.
         self._executor.shutdown(wait=kind is None, cancel_futures=True)
 
+    def submit(self, work: Callable[[], A]) -> Future[A]:
+        """Call ``work()`` in some thread, soon."""
+        return self._executor.submit(work)
+
     def ranges(self, work: Callable[[int, int], Any], total: int, step: int = 4096) -> list[Any]:
         """Call ``work(first, last)`` on slices of ``range(total)``; return the results in order.
 
@@ -74,6 +78,16 @@ class Pool:
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def ahead(items: Iterator[A]) -> Iterator[A]:
+    """Yield the items, each made by another thread while the one before it is worked on."""
+    end = object()
+    with ThreadPoolExecutor(1, thread_name_prefix="neardup-ahead") as executor:
+        future: Future[Any] = executor.submit(next, items, end)
+        while (item := future.result()) is not end:
+            future = executor.submit(next, items, end)
+            yield item
 
 
 class _Scratch(threading.local):

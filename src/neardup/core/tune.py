@@ -15,9 +15,9 @@ __all__ = ["Bands", "bands_for_recall", "candidate_probability", "choose_bands",
 MAX_HASHES = 1024
 
 # Cost model, in nanoseconds on one core (measured; only their ratios matter, and only for speed):
-# a hash of a document's signature, a band of a document (key, grouping), a comparison of a pair,
-# a document in a giant bucket that is joined as a whole.
-_HASH, _BAND, _PAIR, _JOIN = 14.0, 60.0, 250.0, 6000.0
+# a hash of a document's signature, a band of a document (key, grouping), a pair that is compared, a
+# pair that its bitmaps rule out, a document in a giant bucket that is joined as a whole.
+_HASH, _BAND, _PAIR, _PRUNED, _JOIN = 14.0, 60.0, 250.0, 8.0, 30_000.0
 # The choice must not depend on how the corpus is cut into files, so its size is not asked for:
 # the cheapest for this many documents is taken.
 _DOCUMENTS = 1_000_000
@@ -122,17 +122,18 @@ def choose_bands(
         pairs = np.exp(-200 * centres)
         pairs *= _DOCUMENTS**2 / 2 / pairs.sum()
     wasted = pairs * (centres < threshold)
+    # Bitmaps tell pairs apart that are some way below the threshold.
+    pair_cost = np.where(centres < threshold - 0.15, _PRUNED, _PAIR)
     best: tuple[float, Bands] | None = None
     for rows in range(1, 33):
         bands = bands_for_recall(threshold, recall, rows)
         if bands * rows > MAX_HASHES:
             break
-        # Where hundreds of documents collide they are joined as a whole, at a cost by document
-        # and band, not by pair.
+        # What a band costs for pairs, or, where whole families collide, for a join of them.
         met = wasted * centres**rows
-        crowded = met * 2 / _DOCUMENTS > 256
-        share = math.sqrt(wasted[crowded].sum() * 2 / _DOCUMENTS**2)
-        compare = met[~crowded].sum() * _PAIR + _DOCUMENTS * share * _JOIN
+        near = centres > 0.1
+        joined = _JOIN * math.sqrt(wasted[near].sum() * 2) + (met * pair_cost)[~near].sum()
+        compare = min((met * pair_cost).sum(), joined)
         cost = bands * (_DOCUMENTS * (rows * _HASH * size / 300 + _BAND) + float(compare))
         if best is None or cost < best[0]:
             best = cost, Bands(bands, rows, candidate_probability(threshold, bands, rows))

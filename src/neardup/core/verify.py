@@ -23,16 +23,27 @@ class ShingleSets:
         values: uint64[]: the sets, sorted, in any order and with gaps.
         begin: int64[documents]: where each set begins.
         size: int32[documents]: its length; 0 for a document whose set is not held.
+        bitmaps: uint64[documents, 4]: the set folded into 256 bits, see
+            `neardup.kernels.sets.fill_bitmaps`.
     """
 
     values: np.ndarray
     begin: np.ndarray
     size: np.ndarray
+    bitmaps: np.ndarray
 
     @classmethod
     def of(cls, sets: Ragged) -> ShingleSets:
         """Take sets as `neardup.core.shingle.shingle_sets` gives them."""
-        return cls(sets.values, sets.offsets[:-1].copy(), np.diff(sets.offsets).astype(np.int32))
+        begin, size = sets.offsets[:-1].copy(), np.diff(sets.offsets).astype(np.int32)
+        bitmaps = np.zeros((len(size), 4), dtype=np.uint64)
+        docs = np.arange(len(size), dtype=np.int32)
+        kernels.fill_bitmaps(sets.values, begin, size, docs, bitmaps)
+        return cls(sets.values, begin, size, bitmaps)
+
+    def filter(self, threshold: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """What `neardup.kernels.sets.may_reach` needs to rule pairs out."""
+        return self.size, self.bitmaps, (1 - threshold) / (1 + threshold)
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from neardup.corpus.documents import Chunk, Corpus, Documents, SourceFile
 from neardup.corpus.inputs import FORMATS
 from neardup.corpus.opening import open_corpus, open_files, open_frame
 from neardup.corpus.schemas import conform, unify
-from neardup.corpus.writers import OUTPUT_FORMATS, TableWriter
+from neardup.corpus.writers import OUTPUT_FORMATS, TableWriter, write_hint
 
 __all__ = [
     "FORMATS",
@@ -23,4 +23,5 @@ __all__ = [
     "open_files",
     "open_frame",
     "unify",
+    "write_hint",
 ]

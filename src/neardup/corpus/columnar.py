@@ -41,7 +41,7 @@ class TableChunk(Chunk):
     replaced: int = 0
 
     def read(self) -> Documents:
-        return to_documents(self.table, self.columns, self._where, self.replaced)
+        return to_documents(self.table, self.columns, self._where, self.replaced, self.name)
 
     def _where(self, row: int) -> str:
         return f"{self.name}: record {self.first + row + 1}"
@@ -123,7 +123,7 @@ class _ParquetChunk(Chunk):
                 table = file.read_row_groups(list(self.groups), use_threads=False)
         except (pa.ArrowException, OSError) as error:
             raise _damaged(self.name, "Parquet", error) from error
-        return to_documents(table, self.columns, self._where)
+        return to_documents(table, self.columns, self._where, origin=self.name)
 
     def _where(self, row: int) -> str:
         return f"{self.name}: record {self.first + row + 1}"

@@ -86,7 +86,7 @@ class _CsvChunk(Chunk):
             fields.append(pa.field(name, pa.string(), metadata=fits))
             arrays.append(pc.fill_null(column, ""))
         table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-        return to_documents(table, file.columns, self._where)
+        return to_documents(table, file.columns, self._where, origin=file.name)
 
     def _where(self, row: int) -> str:
         line, _ = self._record(-1, row)

@@ -40,11 +40,13 @@ class Documents:
         text: ``n`` texts, ``large_string``: no nulls, offset 0, first offset 0. Several text
             columns are joined by one blank each; null counts as empty.
         replaced: How many of the ``n`` documents had invalid UTF-8 that was replaced by U+FFFD.
+        origin: The one file that they come from, for messages; empty where there is none or more.
     """
 
     table: pa.Table
     text: pa.Array
     replaced: int
+    origin: str = ""
 
 
 class Chunk(ABC):

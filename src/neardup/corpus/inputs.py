@@ -92,7 +92,7 @@ def find_inputs(paths: Sequence[str | Path], input_format: str | None) -> list[I
 
 def _expanded(path: str | Path) -> list[str]:
     name = os.fspath(path)
-    if name == STDIN or Path(name).exists() or isinstance(path, Path) or not glob.has_magic(name):
+    if name == STDIN or os.path.lexists(name) or not glob.has_magic(name):
         return [name]
     # Path.glob takes no absolute patterns and lists hidden files.
     matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207

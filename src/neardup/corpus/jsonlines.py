@@ -66,7 +66,9 @@ class _JsonChunk(Chunk):
         first = [name for name in shared.order if name in there]
         table = table.select(list(dict.fromkeys([*first, *there])))
         # Every string is valid by now, so that no place is ever asked for.
-        return to_documents(_mark_wide(table), shared.columns, self._line, replaced)
+        return to_documents(
+            _mark_wide(table), shared.columns, self._line, replaced, shared.file.path
+        )
 
     def _line(self, index: int) -> str:
         file, piece = self._shared.file, self._piece

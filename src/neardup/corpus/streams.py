@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
@@ -105,16 +106,39 @@ class Piece(NamedTuple):
     """Whole lines.
 
     Args:
-        raw: The bytes, decompressed.
+        held: The bytes, decompressed; None if they are to be read from ``file`` when needed.
         size: Bytes of the source that they stand for.
         start: Decompressed bytes before them.
         line: Number of the first line, from 1; None for files, see `line_of`.
+        file: Where they come from.
     """
 
-    raw: bytes
+    held: bytes | None
     size: int
     start: int
     line: int | None
+    file: InputFile
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes, decompressed.
+
+        Raises:
+            FormatError: The file has become shorter since it was cut.
+        """
+        if self.held is not None:
+            return self.held
+        try:
+            with Path(self.file.path).open("rb", buffering=0) as source:
+                source.seek(self.start)
+                raw = source.read(self.size) or b""
+                while len(raw) < self.size and (more := source.read(self.size - len(raw))):
+                    raw += more
+        except OSError as error:
+            raise unreadable(self.file.path, error) from error
+        if len(raw) < self.size:
+            raise FormatError(f"{self.file.path} has become shorter while it was read")
+        return raw
 
 
 def cut_lines(
@@ -125,9 +149,13 @@ def cut_lines(
     A piece grows to hold its line, however long. ``check_head`` sees the first block, and what it
     returns takes the block's place.
     """
+    file = stream.file
+    if file.size is not None and not file.compression:
+        yield from _cut_file(stream, chunk_bytes, check_head)
+        return
     held: list[bytes] = []
     start = 0
-    line = 1 if stream.file.size is None else None
+    line = 1 if file.size is None else None
     head = True
     while block := stream.read(chunk_bytes):
         if head:
@@ -138,14 +166,61 @@ def cut_lines(
             continue
         raw = b"".join([*held, block[:cut]])
         held = [block[cut:]]
-        yield Piece(raw, stream.taken(), start, line)
+        yield Piece(raw, stream.taken(), start, line, file)
         start = stream.plain - len(held[0])
         if line is not None:
             line += raw.count(b"\n")
     raw = b"".join(held)
     size = stream.taken()
     if raw or size:
-        yield Piece(raw, size, start, line)
+        yield Piece(raw, size, start, line, file)
+
+
+def _cut_file(
+    stream: ByteStream, chunk_bytes: int, check_head: Callable[[bytes], bytes]
+) -> Iterator[Piece]:
+    """Pieces of a plain file; all but the first are read by who needs them, not here."""
+    file = stream.file
+    first = b""
+    while block := stream.read(chunk_bytes):
+        first += block
+        if b"\n" in block:
+            break
+    if not first:
+        return
+    whole = stream.plain
+    end = first.rfind(b"\n") + 1 or whole
+    yield Piece(check_head(first[:end]), end, 0, None, file)
+    del first
+    # Sizes are asked for again, because a file may have grown since it was found.
+    total = max(file.size or 0, whole)
+    with Path(file.path).open("rb", buffering=0) as source:
+        start = end
+        while start < total:
+            end = _line_end(source, start, min(start + chunk_bytes, total), total)
+            yield Piece(None, end - start, start, None, file)
+            start = end
+
+
+def _line_end(source: Any, start: int, end: int, total: int) -> int:
+    """The end of the last line that ends before ``end``, or of the first that ends after it."""
+    window = 1 << 16
+    high = end
+    while high > start and end < total:
+        low = max(start, high - window)
+        source.seek(low)
+        at = source.read(high - low).rfind(b"\n")
+        if at >= 0:
+            return int(low + at + 1)
+        high = low
+    while end < total:
+        source.seek(end)
+        at = source.read(window).find(b"\n")
+        if at >= 0:
+            return end + at + 1
+        end += window
+        window = min(window * 2, 1 << 24)
+    return total
 
 
 def line_of(file: InputFile, start: int, line: int | None) -> int:

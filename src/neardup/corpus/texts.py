@@ -60,7 +60,11 @@ def check_schema(name: str, schema: pa.Schema, columns: Columns) -> None:
 
 
 def to_documents(
-    table: pa.Table, columns: Columns, where: Callable[[int], str], replaced: int = 0
+    table: pa.Table,
+    columns: Columns,
+    where: Callable[[int], str],
+    replaced: int = 0,
+    origin: str = "",
 ) -> Documents:
     """Check the strings of a table and join its text columns.
 
@@ -68,6 +72,7 @@ def to_documents(
         table: Has all text columns, of text or null type.
         where: Names the place of row ``i`` of the table for messages.
         replaced: Documents that were repaired before, when the bytes were parsed.
+        origin: The file, if it is one.
 
     Raises:
         EncodingError: A string column holds invalid UTF-8 and the columns are strict about it.
@@ -79,7 +84,35 @@ def to_documents(
             fixed, rows = _repaired(table.column(i), columns, field.name, where)
             table = table.set_column(i, field, fixed)
             bad |= rows
-    return Documents(table, _joined(table, columns.text), replaced + len(bad))
+    table = _without_views(table)
+    return Documents(table, _joined(table, columns.text), replaced + len(bad), origin)
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """The table with plain strings and bytes for views, which Arrow can't filter."""
+    for i, field in enumerate(table.schema):
+        type = _plain(field.type)
+        if type != field.type:
+            table = table.set_column(i, field.with_type(type), table.column(i).cast(type))
+    return table
+
+
+def _plain(type: pa.DataType) -> pa.DataType:
+    t = pa.types
+    if t.is_string_view(type):
+        return pa.large_string()
+    if t.is_binary_view(type):
+        return pa.large_binary()
+    if t.is_dictionary(type):
+        return pa.dictionary(type.index_type, _plain(type.value_type), type.ordered)
+    if t.is_list(type):
+        return pa.list_(type.value_field.with_type(_plain(type.value_type)))
+    if t.is_large_list(type):
+        return pa.large_list(type.value_field.with_type(_plain(type.value_type)))
+    if t.is_struct(type):
+        fields = [type.field(i) for i in range(type.num_fields)]
+        return pa.struct([field.with_type(_plain(field.type)) for field in fields])
+    return type
 
 
 def _is_valid(column: pa.ChunkedArray) -> bool:

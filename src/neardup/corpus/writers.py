@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
@@ -20,18 +21,25 @@ from neardup.corpus.schemas import conform, is_json
 from neardup.corpus.texts import is_text
 from neardup.errors import OutputError, SpecError
 
-__all__ = ["OUTPUT_FORMATS", "TableWriter"]
+__all__ = ["OUTPUT_FORMATS", "TableWriter", "write_hint"]
 
 _LONG = 64  # mean bytes of a text column above which its values are taken as texts
+_CODECS = ("none", "lz4", "snappy", "zstd")
 _BATCH_ROWS = 4096  # rows that become Python objects at once, for JSON lines
 _HINTS = {
     errno.ENOSPC: "free some space, or write to another disk",
     errno.EDQUOT: "free some space, or write to another disk",
+    errno.EFBIG: "the limit on the size of files is reached; raise it, or write elsewhere",
     errno.EACCES: "check the rights of the folder",
     errno.EPERM: "check the rights of the folder",
     errno.EROFS: "write to another disk",
     errno.ENOENT: "create the folder first",
 }
+
+
+def write_hint(error: OSError) -> str:
+    """What helps where the system does not take the data; empty where nothing is known to."""
+    return _HINTS.get(error.errno or 0, "")
 
 
 class TableWriter:
@@ -58,6 +66,8 @@ class TableWriter:
             raise SpecError(
                 f"output format is {format!r}, expected one of {', '.join(OUTPUT_FORMATS)}"
             )
+        if compression not in _CODECS:
+            raise SpecError(f"compression is {compression!r}, expected one of {', '.join(_CODECS)}")
         self.path = Path(path)
         self.schema = schema
         self._closed = False
@@ -71,7 +81,7 @@ class TableWriter:
         except OSError as error:
             reason = os.strerror(error.errno).lower() if error.errno else "the system refused it"
             raise OutputError(
-                f"{self.path}: can't be written: {reason}", _HINTS.get(error.errno or 0, "")
+                f"{self.path}: can't be written: {reason}", write_hint(error)
             ) from error
 
     def write(self, table: pa.Table) -> None:
@@ -156,7 +166,7 @@ class _ParquetSink(_Sink):
                 field.name
                 for field in self._schema
                 if not is_text(field.type)
-                or first.column(field.name).nbytes <= _LONG * max(1, len(first))
+                or _text_bytes(first.column(field.name)) <= _LONG * max(1, len(first))
             ]
             self._writer = pq.ParquetWriter(
                 self._file,
@@ -164,6 +174,7 @@ class _ParquetSink(_Sink):
                 compression=self._compression,
                 use_dictionary=short,
                 write_statistics=short,
+                store_schema=not all(_is_parquets_own(field) for field in self._schema),
             )
         return self._writer
 
@@ -212,6 +223,31 @@ class _CsvSink(_Sink):
 
 _SINKS: dict[str, type[_Sink]] = {"parquet": _ParquetSink, "jsonl": _JsonSink, "csv": _CsvSink}
 OUTPUT_FORMATS = tuple(_SINKS)
+
+
+def _text_bytes(column: pa.ChunkedArray) -> int:
+    """Bytes of the strings themselves: the same for every Arrow type of string."""
+    if pa.types.is_dictionary(column.type):
+        return 0  # whoever chose the type says that its values repeat
+    return pc.sum(pc.binary_length(column.cast(pa.large_string()))).as_py() or 0
+
+
+def _is_parquets_own(field: pa.Field) -> bool:
+    """Whether Parquet itself says all about a column, without Arrow's schema beside it.
+
+    Equal texts then make equal files, whether Arrow held them as string, large_string or views.
+    """
+    t = pa.types
+    return not field.metadata and bool(
+        t.is_boolean(field.type)
+        or t.is_integer(field.type)
+        or t.is_float32(field.type)
+        or t.is_float64(field.type)
+        or t.is_date32(field.type)
+        or t.is_string(field.type)
+        or t.is_large_string(field.type)
+        or t.is_string_view(field.type)
+    )
 
 
 def _has_bare_struct(type: pa.DataType) -> bool:

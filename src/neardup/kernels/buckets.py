@@ -7,14 +7,16 @@ from numba import njit
 
 from neardup.kernels.clusters import find
 from neardup.kernels.hashing import mix
+from neardup.kernels.sets import may_reach
 
 __all__ = [
     "buckets",
-    "cross_pairs",
+    "contains",
     "insert",
     "not_compared",
     "pair_key",
     "rehash",
+    "row_pairs",
     "small_pairs",
     "star_pairs",
 ]
@@ -122,6 +124,13 @@ def _slot(table, key):
     return at
 
 
+@njit(cache=True, nogil=True, inline="always")
+def contains(table, x, y):
+    """Return whether a pair is in the set of compared pairs."""
+    key = pair_key(x, y)
+    return table[_slot(table, key)] == key
+
+
 @njit(cache=True, nogil=True)
 def insert(table, a, b):
     """Add pairs to the set of compared pairs, which must have room; return how many were new."""
@@ -143,34 +152,39 @@ def rehash(table, larger):
 
 
 @njit(cache=True, nogil=True)
-def star_pairs(members, starts, parent, compared, out_a, out_b):
+def star_pairs(members, starts, parent, filter, compared, out_a, out_b):
     """List, for each bucket, its first document with every other that is not in its cluster yet.
 
     Args:
         members, starts: Buckets of a band.
         parent: int32[documents], the clusters so far.
+        filter: (size, bitmaps, slack), see `neardup.kernels.sets.may_reach`; pairs that can't
+            reach the threshold are left out.
         compared: Set of pairs that need not be listed again.
         out_a, out_b: int32[len(members)], out.
 
     Returns:
-        Number of pairs.
+        (pairs listed, pairs that the filter left out).
     """
+    size, bitmaps, slack = filter
     count = 0
+    pruned = 0
     for bucket in range(starts.shape[0] - 1):
         x = members[starts[bucket]]
         root = find(parent, x)
         for i in range(starts[bucket] + 1, starts[bucket + 1]):
             y = members[i]
             if find(parent, y) != root:
-                key = pair_key(x, y)
-                if compared[_slot(compared, key)] != key:
+                if not may_reach(size, bitmaps, x, y, slack):
+                    pruned += 1
+                elif not contains(compared, x, y):
                     out_a[count], out_b[count] = x, y
                     count += 1
-    return count
+    return count, pruned
 
 
 @njit(cache=True, nogil=True)
-def small_pairs(members, starts, parent, limit, every, compared, bucket, out_a, out_b):
+def small_pairs(members, starts, parent, limit, every, filter, compared, bucket, out_a, out_b):
     """List the pairs of the buckets of at most ``limit`` documents that have to be compared.
 
     Args:
@@ -178,14 +192,16 @@ def small_pairs(members, starts, parent, limit, every, compared, bucket, out_a, 
         parent: int32[documents], the clusters so far.
         limit: Larger buckets are passed over.
         every: Also list pairs within one cluster.
-        compared: Set of pairs that need not be listed again.
+        filter, compared: As for `star_pairs`.
         bucket: First bucket to look at.
         out_a, out_b: int32[], out, room for ``limit * limit`` pairs at least.
 
     Returns:
-        (number of pairs, the bucket to go on with).
+        (pairs listed, pairs that the filter left out, the bucket to go on with).
     """
+    size, bitmaps, slack = filter
     count = 0
+    pruned = 0
     room = out_a.shape[0] - limit * limit
     roots = np.empty(limit, dtype=np.int32)
     while bucket < starts.shape[0] - 1 and count <= room:
@@ -198,51 +214,61 @@ def small_pairs(members, starts, parent, limit, every, compared, bucket, out_a, 
             roots[i - first] = find(parent, x)
             for j in range(first, i):
                 if every or roots[i - first] != roots[j - first]:
-                    key = pair_key(members[j], x)
-                    if compared[_slot(compared, key)] != key:
+                    if not may_reach(size, bitmaps, members[j], x, slack):
+                        pruned += 1
+                    elif not contains(compared, members[j], x):
                         out_a[count], out_b[count] = members[j], x
                         count += 1
-    return count, bucket
+    return count, pruned, bucket
 
 
 @njit(cache=True, nogil=True)
-def cross_pairs(members, roots, every, compared, row, out_a, out_b):
-    """List the pairs of one large bucket that have to be compared still.
+def row_pairs(docs, roots, met, every, filter, compared, first, last, out_a, out_b):
+    """List the pairs of some documents of one large bucket with all later ones of it.
 
     Args:
-        members: int32[m], one bucket.
-        roots: int32[m], the root of each member. Pairs of one cluster are left out, and so are
-            pairs of two roots, which were compared before.
-        every: List those too.
-        compared: Set of pairs that need not be listed again.
-        row: First member whose pairs with later ones are to be listed.
-        out_a, out_b: int32[], out, room for at least ``m`` pairs.
+        docs: int32[m], one bucket.
+        roots: int32[m]: root of each document; pairs of one cluster are left out.
+        met: uint64[m, any]: earlier buckets all of whose pairs were compared, as bits; pairs with
+            a bit in common are left out.
+        every: Pairs of one cluster are listed too.
+        filter, compared: As for `star_pairs`.
+        first, last: Documents to do.
+        out_a, out_b: int32[], out. What does not fit is only counted.
 
     Returns:
-        (number of pairs, the row to go on with; ``m`` when done).
+        (pairs that the filter let pass, pairs that it left out).
     """
-    m = members.shape[0]
+    size, bitmaps, slack = filter
     count = 0
-    while row < m and count + m - row - 1 <= out_a.shape[0]:
-        x = members[row]
-        for j in range(row + 1, m):
-            y = members[j]
-            if every or (roots[row] != roots[j] and not (roots[row] == x and roots[j] == y)):
-                key = pair_key(x, y)
-                if compared[_slot(compared, key)] != key:
+    pruned = 0
+    for i in range(first, last):
+        x = docs[i]
+        for j in range(i + 1, docs.shape[0]):
+            if roots[i] == roots[j] and not every:
+                continue
+            again = np.uint64(0)
+            for w in range(met.shape[1]):
+                again |= met[i, w] & met[j, w]
+            if again:
+                continue
+            y = docs[j]
+            if not may_reach(size, bitmaps, x, y, slack):
+                pruned += 1
+            elif not contains(compared, x, y):
+                if count < out_a.shape[0]:
                     out_a[count], out_b[count] = x, y
-                    count += 1
-        row += 1
-    return count, row
+                count += 1
+    return count, pruned
 
 
 @njit(cache=True, nogil=True)
-def not_compared(doc, others, compared, out):
-    """List those of ``others`` that were not compared with ``doc`` yet; return how many."""
+def not_compared(doc, others, filter, compared, out):
+    """List those of ``others`` that have to be compared with ``doc`` yet; return how many."""
+    size, bitmaps, slack = filter
     count = 0
     for other in others:
-        key = pair_key(doc, other)
-        if compared[_slot(compared, key)] != key:
+        if may_reach(size, bitmaps, doc, other, slack) and not contains(compared, doc, other):
             out[count] = other
             count += 1
     return count

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from neardup.kernels.sets import jaccard, needed_overlap
+from neardup.kernels.sets import jaccard, may_reach, needed_overlap
 
 __all__ = ["count_values", "fill_index", "fill_prefixes", "gather_part", "postings", "probe"]
 
@@ -167,13 +167,13 @@ def fill_index(counts, prefix, places, index_length, index_starts, index_docs, i
 
 
 @njit(cache=True, nogil=True)
-def probe(sets, docs, old, threshold, prefixes, index, first, last, mark, out_a, out_b, out_sim):
+def probe(sets, docs, filter, threshold, prefixes, index, first, last, mark, out_a, out_b, out_sim):
     """Find all pairs (earlier document, this document) that reach the threshold.
 
     Args:
         sets: (values, begin, size).
         docs: int32[m]: documents by ascending size.
-        old: bool[m]: pairs of two old ones are left out.
+        filter: (size, bitmaps, slack), see `neardup.kernels.sets.may_reach`.
         threshold: Least similarity.
         prefixes: (counts, prefix, places).
         index: (index_starts, index_docs, index_places).
@@ -185,6 +185,7 @@ def probe(sets, docs, old, threshold, prefixes, index, first, last, mark, out_a,
         (pairs, comparisons, document to go on with).
     """
     values, begin, size = sets
+    _, bitmaps, slack = filter
     counts, prefix, places = prefixes
     index_starts, index_docs, index_places = index
     found = 0
@@ -208,13 +209,15 @@ def probe(sets, docs, old, threshold, prefixes, index, first, last, mark, out_a,
                 y = index_docs[k]
                 if y >= x:
                     break
-                if mark[y] == x or (old[x] and old[y]):
+                if mark[y] == x:
                     continue
                 mark[y] = x
                 ny = np.int64(size[docs[y]])
                 # This is the rarest value that both have: whatever else they share comes after.
                 left = min(nx - p, ny - np.int64(index_places[k]))
                 if left < needed_overlap(nx + ny, threshold):
+                    continue
+                if not may_reach(size, bitmaps, docs[x], docs[y], slack):
                     continue
                 comparisons += 1
                 sim = jaccard(values, begin, size, docs[x], docs[y], threshold)

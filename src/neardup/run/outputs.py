@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from neardup.corpus import OUTPUT_FORMATS, TableWriter
+from neardup.corpus import OUTPUT_FORMATS, TableWriter, write_hint
 from neardup.errors import OutputError, SpecError
 
 __all__ = ["check_output", "write_outputs"]
 
 
-def check_output(out: Path, format: str, overwrite: bool) -> None:
+def check_output(out: Path, format: str, overwrite: bool, inputs: Iterable[str] = ()) -> None:
     """Refuse an output that can't or must not be written, before any work is done.
+
+    Args:
+        out: Folder to make.
+        format: Of the clean corpus.
+        overwrite: What an earlier run left in ``out`` is to be replaced.
+        inputs: Files that must not be replaced by what is made of them.
 
     Raises:
         OutputError: ``out`` exists and ``overwrite`` is not set, or it is no folder, or the
@@ -25,14 +31,28 @@ def check_output(out: Path, format: str, overwrite: bool) -> None:
     """
     if format not in OUTPUT_FORMATS:
         raise SpecError(f"no output format {format!r}", "known are " + ", ".join(OUTPUT_FORMATS))
-    if out.exists() or out.is_symlink():
-        if not out.is_dir():
-            raise OutputError(f"{out} exists and is not a folder", "name another with -o")
-        if not overwrite:
-            raise OutputError(f"{out} exists", "use --overwrite, or name another folder with -o")
-    existing = next(p for p in [out, *out.absolute().parents] if p.exists())
+    with _clear_errors(out):
+        if out.exists() or out.is_symlink():
+            if not out.is_dir():
+                raise OutputError(f"{out} exists and is not a folder", "name another with -o")
+            if not overwrite:
+                raise OutputError(
+                    f"{out} exists", "use --overwrite, or name another folder with -o"
+                )
+            for name in _names(OUTPUT_FORMATS):
+                if (out / name).is_dir():
+                    raise OutputError(f"{out / name} is a folder", "name another with -o")
+            replaced = {os.path.realpath(out / name) for name in _names(OUTPUT_FORMATS)}
+            for path in inputs:
+                if os.path.realpath(path) in replaced:
+                    raise OutputError(
+                        f"{path} is an input and would be replaced", "name another folder with -o"
+                    )
+        existing = next(p for p in [out, *out.absolute().parents] if p.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        raise OutputError(f"{existing} is not a folder that can be written to")
+        raise OutputError(
+            f"{existing} is not a folder that can be written to", "name another with -o"
+        )
 
 
 def write_outputs(
@@ -59,11 +79,15 @@ def write_outputs(
     Raises:
         OutputError: The disk is full, or the folder can't be written to.
     """
-    made = not out.exists()
+    made: list[Path] = []
     partial: dict[Path, Path] = {}
+    moved: list[Path] = []
     try:
         with _clear_errors(out):
-            out.mkdir(parents=True, exist_ok=True)
+            for folder in reversed([out, *out.absolute().parents]):
+                if not folder.exists():
+                    folder.mkdir()
+                    made.append(folder)
             sizes: dict[str, int] = {}
             for name, (schema, batches) in tables.items():
                 kind = format if name == "clean" else "parquet"
@@ -82,18 +106,30 @@ def write_outputs(
                 with path.open("rb+") as file:
                     os.fsync(file.fileno())
             for final, path in partial.items():
+                if not final.exists():
+                    moved.append(final)
                 path.replace(final)
             # A clean corpus in another format is from an earlier run.
-            for other in OUTPUT_FORMATS:
-                if other != format:
-                    (out / f"clean.{other}").unlink(missing_ok=True)
+            for name in set(_names(OUTPUT_FORMATS)) - {final.name for final in partial}:
+                (out / name).unlink(missing_ok=True)
             return sizes
     except BaseException:
-        for path in partial.values():
-            path.unlink(missing_ok=True)
-        if made and out.is_dir() and not any(out.iterdir()):
-            out.rmdir()
+        with suppress(OSError):  # the first error counts
+            for path in [*partial.values(), *moved]:
+                path.unlink(missing_ok=True)
+            for folder in reversed(made):
+                folder.rmdir()  # refuses, as it should, where somebody put something in
         raise
+
+
+def _names(formats: Iterable[str]) -> list[str]:
+    """The names that files of a run may have."""
+    return [
+        "clusters.parquet",
+        "edges.parquet",
+        "run.json",
+        *(f"clean.{format}" for format in formats),
+    ]
 
 
 @contextmanager
@@ -103,7 +139,5 @@ def _clear_errors(out: Path) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, OutputError):
             raise
-        raise OutputError(
-            f"can't write to {out}: {error.strerror}",
-            "make space or choose another disk; nothing was left behind",
-        ) from error
+        reason = error.strerror or "the system refused it"
+        raise OutputError(f"can't write to {out}: {reason.lower()}", write_hint(error)) from error

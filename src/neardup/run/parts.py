@@ -55,6 +55,7 @@ class Part:
     """What is kept of a chunk.
 
     Attributes:
+        size: Bytes of the source that it stands for.
         documents: Its columns and texts.
         keys: uint64[num_bands, documents]; no rows without banding.
         sequence_hashes: uint64[documents, 2], of the tokens.
@@ -63,6 +64,7 @@ class Part:
         shingles: int32[documents], number of shingles, repetitions included.
     """
 
+    size: int
     documents: Documents
     keys: np.ndarray
     sequence_hashes: np.ndarray
@@ -71,8 +73,8 @@ class Part:
     shingles: np.ndarray
 
 
-def make_part(documents: Documents, plan: Plan) -> Part:
-    """Tokenise, shingle and sign the documents of a chunk."""
+def make_part(documents: Documents, size: int, plan: Plan) -> Part:
+    """Tokenise, shingle and sign the documents of a chunk of ``size`` bytes."""
     count = len(documents.text)
     hashes = np.empty((count, 2), dtype=np.uint64)
     of_bytes = np.empty(count, dtype=np.uint64)
@@ -87,7 +89,9 @@ def make_part(documents: Documents, plan: Plan) -> Part:
         if plan.shingle.bag:
             shingles = to_sets(shingles, True)
         keys = band_keys(plan.signer(shingles), plan.bands.num_bands, plan.bands.rows)
-    return Part(documents, keys, hashes, of_bytes, np.diff(tokens.offsets).astype(np.int32), sizes)
+    return Part(
+        size, documents, keys, hashes, of_bytes, np.diff(tokens.offsets).astype(np.int32), sizes
+    )
 
 
 def plan_bands(spec: Spec, head: list[Documents], stemmer: Stemmer | None, pool: Pool) -> Plan:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
@@ -18,12 +20,16 @@ from neardup.core.threads import Pool
 from neardup.core.tune import Bands
 from neardup.core.verify import ShingleSets
 from neardup.corpus import Chunk, Corpus, Documents
+from neardup.kernels.sets import fill_bitmaps
 from neardup.run.events import Stages
 from neardup.run.parts import SAMPLE, Part, Plan, make_part, plan_bands, require_documents
 from neardup.run.priority import priorities
 from neardup.spec import Spec
 
 __all__ = ["Outcome", "run"]
+
+#: Chunks that are read while the kernels are loaded.
+_EARLY = 16
 
 
 @dataclass
@@ -55,7 +61,13 @@ class Outcome:
     bucket_sizes: dict[str, int] = field(default_factory=dict)
 
 
-def run(corpus: Corpus, spec: Spec, stages: Stages, threads: int | None = None) -> Outcome:
+def run(
+    corpus: Corpus,
+    spec: Spec,
+    stages: Stages,
+    threads: int | None = None,
+    prepare: Callable[[], None] | None = None,
+) -> Outcome:
     """Find the clusters of a corpus in memory.
 
     Args:
@@ -63,12 +75,19 @@ def run(corpus: Corpus, spec: Spec, stages: Stages, threads: int | None = None) 
         spec: What is asked for.
         stages: Clock and events.
         threads: Threads; None for the cores there are.
+        prepare: Called while the first chunks are read.
 
     Raises:
         InputError: The input can't be used; its leaves say why.
     """
     with Pool(threads) as pool:
-        parts, plan = _read(corpus, spec, stages, pool)
+        chunks = corpus.chunks()
+        early = [(chunk.size, pool.submit(chunk.read)) for chunk in islice(chunks, _EARLY)]
+        if prepare is not None:
+            prepare()
+        with stages.stage("read and sign", corpus.total_bytes, "bytes") as advance:
+            parts, plan = _read(early, chunks, spec, pool, advance)
+        stages.sizes["read and sign"] = sum(p.size for p in parts)
         count = sum(len(p.tokens) for p in parts)
         require_documents(count)
         with stages.stage("exact duplicates", count):
@@ -128,37 +147,54 @@ def run(corpus: Corpus, spec: Spec, stages: Stages, threads: int | None = None) 
     )
 
 
-def _read(corpus: Corpus, spec: Spec, stages: Stages, pool: Pool) -> tuple[list[Part], Plan]:
-    """Read the corpus, and turn each chunk into band keys as it comes."""
+def _read(
+    early: list[tuple[int, Future[Documents]]],
+    chunks: Iterator[Chunk],
+    spec: Spec,
+    pool: Pool,
+    advance: Callable[[int], None],
+) -> tuple[list[Part], Plan]:
+    """Turn each chunk into band keys as it comes.
+
+    Args:
+        early: Sizes of the first chunks, which are being read.
+        chunks: The others.
+        spec: What is asked for.
+        pool: Threads.
+        advance: Told the bytes that are done.
+    """
     stemmer = None
     if spec.shingle.stem is not None:
         stemmer = Stemmer(spec.shingle.stem, spec.shingle.keep_case)
-    with stages.stage("read and sign", corpus.total_bytes, "bytes") as advance:
-        chunks = corpus.chunks()
-        head: list[tuple[int, Documents]] = []
+    head: list[Documents] = []
+    for _, future in early:
+        head.append(future.result())
+        if sum(len(d.text) for d in head) >= SAMPLE:
+            break
+    while sum(len(d.text) for d in head) < SAMPLE and (chunk := next(chunks, None)) is not None:
+        head.append(chunk.read())
+        done: Future[Documents] = Future()
+        done.set_result(head[-1])
+        early.append((chunk.size, done))
+    plan = plan_bands(spec, head, stemmer, pool)
+    head.clear()
+
+    def work(item: tuple[int, Future[Documents] | Chunk]) -> Part:
+        size, source = item
+        # A chunk that was begun early was begun before this, so that waiting for it can't block.
+        documents = source.result() if isinstance(source, Future) else source.read()
+        return make_part(documents, size, plan)
+
+    def items() -> Iterator[tuple[int, Future[Documents] | Chunk]]:
+        while early:
+            yield early.pop(0)
         for chunk in chunks:
-            head.append((chunk.size, chunk.read()))
-            if sum(len(d.text) for _, d in head) >= SAMPLE:
-                break
-        plan = plan_bands(spec, [d for _, d in head], stemmer, pool)
+            yield chunk.size, chunk
 
-        def work(item: tuple[int, Documents | Chunk]) -> tuple[int, Part]:
-            size, source = item
-            return size, make_part(source if isinstance(source, Documents) else source.read(), plan)
-
-        def items() -> Iterator[tuple[int, Documents | Chunk]]:
-            yield from head
-            head.clear()
-            for chunk in chunks:
-                yield chunk.size, chunk
-
-        parts = []
-        size = 0
-        for read, part in pool.ordered(work, items()):
-            parts.append(part)
-            size += read
-            advance(read)
-    stages.sizes["read and sign"] = size
+    parts = []
+    for part in pool.ordered(work, items()):
+        parts.append(part)
+        advance(part.size)
     return parts, plan
 
 
@@ -201,6 +237,7 @@ def _sets(
     np.cumsum(wanted[:-1], out=begin[1:])
     values = np.empty(int(wanted.sum()), dtype=np.uint64)
     size = np.zeros(len(sizes), dtype=np.int32)
+    bitmaps = np.zeros((len(sizes), 4), dtype=np.uint64)
     offsets = np.cumsum([0] + [len(p.tokens) for p in parts])
 
     def work(item: tuple[int, Part]) -> int:
@@ -215,12 +252,13 @@ def _sets(
             # Sets are shorter than the room that was left for them; each goes to its own place.
             shift = np.repeat(begin[mine] - sets.offsets[:-1], lengths)
             values[np.arange(len(sets.values)) + shift] = sets.values
+            fill_bitmaps(values, begin, size, mine, bitmaps)
         return len(part.tokens)
 
     with stages.stage("shingle sets", len(sizes)) as advance:
         for done in pool.ordered(work, zip(offsets.tolist(), parts, strict=False)):
             advance(done)
-    return ShingleSets(values, begin, size)
+    return ShingleSets(values, begin, size, bitmaps)
 
 
 def _cluster(

@@ -9,24 +9,34 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neardup.core.cluster import Edges
 from neardup.core.shingle import text_buffers
 from neardup.corpus import conform, unify
-from neardup.errors import DuplicateIdError, OutputError
+from neardup.errors import ColumnError, DuplicateIdError, OutputError
 from neardup.run.pipeline import Outcome
 
 __all__ = ["clean_schema", "clean_tables", "clusters_table", "document_ids", "edges_table"]
 
 #: Rows and bytes of text after which a table of the clean corpus ends. Counted in documents, not
 #: in chunks, so that the file does not depend on how the input was cut.
-_ROWS, _BYTES = 1 << 16, 1 << 26
-#: Edges that ``pairs="all"`` may give among exact duplicates before it is refused.
-MOST_EDGES = 200_000_000
+_ROWS, _BYTES = 1 << 16, 1 << 25
+_ID_HINT = "leave --id out to use positions as ids"
+_LONGEST_ID = 100  # characters of an id that a message shows
+#: Edges that ``pairs="all"`` may give before it is refused; while they are sorted they take about
+#: 60 bytes each.
+MOST_EDGES = 100_000_000
 
 
-def document_ids(outcome: Outcome, id_column: str | None) -> Any:
+def document_ids(outcome: Outcome, id_column: str | None, secret: bool = False) -> Any:
     """Return the ids of all documents as one Arrow array (int64 positions without a column).
 
+    Args:
+        outcome: What a run found.
+        id_column: Column that holds them.
+        secret: They are texts, which no message may quote.
+
     Raises:
+        ColumnError: Values of a type that can't be told apart, such as lists.
         DuplicateIdError: Two documents have the same id, or one has none.
     """
     count = len(outcome.cluster)
@@ -42,25 +52,53 @@ def document_ids(outcome: Outcome, id_column: str | None) -> Any:
         ids = ids.cast(ids.type.value_type)
     if pa.types.is_string(ids.type) or pa.types.is_string_view(ids.type):
         ids = ids.cast(pa.large_string())  # more than 2 GB of ids in one array
+    if pa.types.is_binary(ids.type) or pa.types.is_binary_view(ids.type):
+        ids = ids.cast(pa.large_binary())
     ids = ids.combine_chunks()
     if ids.null_count:
         row = int(np.flatnonzero(pc.is_null(ids).to_numpy(zero_copy_only=False))[0])
-        raise DuplicateIdError(
-            f"document {row + 1} has no id in column {id_column!r}",
-            "leave --id out to use positions as ids",
-        )
-    if pc.count_distinct(ids).as_py() < count:
-        codes = pc.dictionary_encode(ids).indices.to_numpy()
+        origin, place = _place(outcome, row)
+        raise DuplicateIdError(f"{origin}{place} has no id in column {id_column!r}", _ID_HINT)
+    values = ids.storage if isinstance(ids, pa.ExtensionArray) else ids
+    try:
+        distinct = pc.count_distinct(values).as_py()
+    except pa.ArrowNotImplementedError as error:
+        raise ColumnError(
+            f"column {id_column!r} holds {ids.type}, which can't be an id", _ID_HINT
+        ) from error
+    if distinct < count:
+        codes = pc.dictionary_encode(values).indices.to_numpy()
         first = np.unique(codes, return_index=True)[1]
         again = np.ones(count, dtype=np.bool_)
         again[first] = False
         row = int(np.flatnonzero(again)[0])
+        origin, place = _place(outcome, row)
+        other, before = _place(outcome, int(first[codes[row]]))
         raise DuplicateIdError(
-            f"id {ids[row].as_py()!r} in column {id_column!r} is that of document "
-            f"{int(first[codes[row]]) + 1} and of document {row + 1}; ids must be unique",
-            "leave --id out to use positions as ids",
+            f"{origin}{place} has the id {'' if secret else _shown(ids[row])}of "
+            f"{'' if other == origin else other}{before} in column {id_column!r}; "
+            "ids must be unique",
+            _ID_HINT,
         )
     return ids
+
+
+def _place(outcome: Outcome, row: int) -> tuple[str, str]:
+    """Return the file of a document and its number in it, as messages name them."""
+    seen: dict[str, int] = {}
+    for part in outcome.parts:
+        count, origin = len(part.tokens), part.documents.origin
+        if row < count:
+            number = seen.get(origin, 0) + row + 1
+            return (f"{origin}: ", f"record {number}") if origin else ("", f"document {number}")
+        row -= count
+        seen[origin] = seen.get(origin, 0) + count
+    raise IndexError(row)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value.as_py())
+    return (text if len(text) <= _LONGEST_ID else text[:_LONGEST_ID] + "...") + " "
 
 
 def clusters_table(outcome: Outcome, ids: Any) -> Any:
@@ -98,8 +136,8 @@ def edges_table(outcome: Outcome, ids: Any, every: bool) -> Any:
         OutputError: ``every`` would give more than `MOST_EDGES` edges.
     """
     a, b, similarity = _all_edges(outcome) if every else _star_edges(outcome)
-    order = np.lexsort((b, a))
-    a, b, similarity = a[order], b[order], similarity[order]
+    edges = Edges.gather([(a, b, similarity)])
+    a, b, similarity = edges.a, edges.b, edges.similarity
     return pa.table(
         {
             "doc_a": pa.array(a.astype(np.int64)),
@@ -123,30 +161,36 @@ def _star_edges(outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _all_edges(outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     first, edges = outcome.first, outcome.edges
+    # Documents group by group, lowest first; a single one is a group as well.
     members = np.argsort(first, kind="stable").astype(np.int32)
     size = np.bincount(first, minlength=len(first)).astype(np.int64)
     starts = np.cumsum(size) - size
-    leaders = np.flatnonzero(size > 1)
-    # Pairs within a group, and pairs across the groups at the two ends of an edge.
-    left = np.concatenate([leaders, edges.a])
-    right = np.concatenate([leaders, edges.b])
-    same = np.arange(len(left)) < len(leaders)
-    total = int((size[left] * size[right]).sum())
+    rank = np.arange(len(first)) - starts[first[members]]
+    across = size[edges.a] * size[edges.b]
+    total = int(rank.sum() + across.sum())
     if total > MOST_EDGES:
         raise OutputError(
             f"pairs=all would write {total:,} edges, most of them between exact duplicates; "
             f"at most {MOST_EDGES:,} are written",
             "use --pairs collapsed, which gives one edge for each exact duplicate",
         )
-    counts = size[left] * size[right]
-    pair = np.repeat(np.arange(len(left)), counts)
-    place = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-    a = members[starts[left[pair]] + place // size[right[pair]]]
-    b = members[starts[right[pair]] + place % size[right[pair]]]
-    similarity = np.concatenate([np.ones(len(leaders)), edges.similarity])[pair]
-    wanted = ~same[pair] | (a < b)
-    a, b, similarity = a[wanted], b[wanted], similarity[wanted]
-    return np.minimum(a, b), np.maximum(a, b), similarity
+    # Within a group each document with those before it; across an edge all with all.
+    early = members[np.repeat(starts[first[members]], rank) + _count_up(rank)]
+    late = np.repeat(members, rank)
+    place = _count_up(across)
+    width = np.repeat(size[edges.b], across)
+    left = members[np.repeat(starts[edges.a], across) + place // width]
+    right = members[np.repeat(starts[edges.b], across) + place % width]
+    return (
+        np.concatenate([early, np.minimum(left, right)]),
+        np.concatenate([late, np.maximum(left, right)]),
+        np.concatenate([np.ones(len(early)), np.repeat(edges.similarity, across)]),
+    )
+
+
+def _count_up(counts: np.ndarray) -> np.ndarray:
+    """Return 0, 1, ... up to each count, one behind the other."""
+    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def clean_schema(outcome: Outcome) -> Any:

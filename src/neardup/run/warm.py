@@ -32,9 +32,10 @@ def warm(spec: Spec, stages: Stages) -> None:
         spec: The run to come.
         stages: Gets the stage ``kernels``.
     """
+    before = compiled()
     with stages.stage("kernels"):
         _try(spec)
-        if compiled():
+        if compiled() > before:
             stages.emit(Event("kernels", note="compiling kernels, which happens once"))
             for other in (
                 Spec(scheme="affine32"),
@@ -47,12 +48,13 @@ def warm(spec: Spec, stages: Stages) -> None:
             sets = ShingleSets.of(shingle_sets(_TEXTS))
             with Pool(1) as pool:
                 join(sets, np.arange(3, dtype=np.int32), 0.5, pool)
-    if compiled():
+    if compiled() > before:
         stages.emit(
             Event(
                 "kernels",
                 finished=True,
-                note=f"compiled {compiled()} kernels in {stages.seconds['kernels']:.1f} s, once",
+                note=f"compiled {compiled() - before} kernels in "
+                f"{stages.seconds['kernels']:.1f} s, once",
             )
         )
 

@@ -1,0 +1,321 @@
+"""Sets, joins, clusters and the removal rule against their twins and their guarantees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neardup.core import cluster as cluster_module
+from neardup.core.band import Buckets, candidate_pairs
+from neardup.core.cluster import Clustering, Counts, Edges
+from neardup.core.dense import History, dense_pairs
+from neardup.core.exact import first_of_group, same_bytes
+from neardup.core.join import join
+from neardup.core.keep import keep
+from neardup.core.shingle import Ragged
+from neardup.core.star import star_of_buckets, star_of_edges
+from neardup.core.threads import Pool
+from neardup.core.verify import ShingleSets, similarity, verify
+from neardup.kernels import reference
+from neardup.kernels.sets import jaccard, may_reach, needed_overlap
+from neardup.spec import ShingleSpec, Spec
+
+NO_PAIRS = np.zeros(1, dtype=np.uint64)
+
+
+def families(seed: int, documents: int, spread: float, size: int = 40) -> list[list[int]]:
+    """Sets in families of different tightness, some equal, some strangers, some empty."""
+    rng = np.random.default_rng(seed)
+    words = rng.integers(1, 2**64, size=60 * size, dtype=np.uint64)
+    bases = [rng.choice(words, size=size, replace=False) for _ in range(max(1, documents // 12))]
+    sets = []
+    for _ in range(documents):
+        base = bases[rng.integers(len(bases))]
+        lost = rng.random(size) < rng.random() * spread
+        own = rng.choice(words, size=int(lost.sum()))
+        sets.append(sorted({int(v) for v in np.concatenate([base[~lost], own])}))
+    if documents > 3:
+        sets[-1] = []
+    return sets
+
+
+def packed(sets: list[list[int]]) -> ShingleSets:
+    offsets = np.cumsum([0] + [len(s) for s in sets]).astype(np.int64)
+    values = np.array([v for s in sets for v in s] or [0], dtype=np.uint64)
+    return ShingleSets.of(Ragged(values, offsets))
+
+
+def in_buckets(rng: np.random.Generator, sets: list[list[int]], bands: int) -> list[Buckets]:
+    """Buckets as one-row bands make them: by a random minimum of each set."""
+    out = []
+    for _ in range(bands):
+        salt = int(rng.integers(2**63))
+        groups: dict[int, list[int]] = {}
+        for doc, values in enumerate(sets):
+            if values:
+                groups.setdefault(min(reference.mix(v ^ salt) for v in values), []).append(doc)
+        kept = [groups[key] for key in sorted(groups) if len(groups[key]) > 1]
+        members = np.array([d for g in kept for d in g], dtype=np.int32)
+        starts = np.cumsum([0] + [len(g) for g in kept]).astype(np.int32)
+        out.append(Buckets(members, starts))
+    return out
+
+
+def met(bands: list[Buckets]) -> set[tuple[int, int]]:
+    return {
+        pair
+        for members, starts in bands
+        for first, last in pairwise(starts)
+        for pair in combinations(members[first:last].tolist(), 2)
+    }
+
+
+sets_of_few = st.lists(
+    st.lists(st.integers(1, 40), max_size=12, unique=True).map(
+        lambda s: sorted(reference.mix(v) for v in s)
+    ),
+    min_size=2,
+    max_size=8,
+)
+thresholds = st.sampled_from([0.05, 0.3, 0.5, 0.7, 0.9, 1.0])
+
+
+@given(sets_of_few, thresholds)
+@settings(max_examples=200, deadline=None)
+def test_similarities_filters_and_joins_equal_their_twins(
+    sets: list[list[int]], threshold: float
+) -> None:
+    held = packed(sets)
+    pairs = np.array(list(combinations(range(len(sets)), 2)), dtype=np.int32)
+    a, b = pairs[:, 0].copy(), pairs[:, 1].copy()
+    with Pool(1) as pool:
+        exact = verify(held, a, b, 0.0, pool)
+        cut = verify(held, a, b, threshold, pool)
+        docs = np.flatnonzero(held.size).astype(np.int32)
+        joined = join(held, docs, threshold, pool)
+    for i, (x, y) in enumerate(pairs.tolist()):
+        expected = reference.jaccard(sets[x], sets[y])
+        assert exact[i] == expected
+        assert cut[i] == (expected if expected >= threshold else -1)
+        if expected >= threshold:
+            assert may_reach(*held.filter(threshold)[:2], x, y, held.filter(threshold)[2])
+    found = list(zip(joined.a.tolist(), joined.b.tolist(), joined.similarity.tolist(), strict=True))
+    assert found == reference.join(sets, threshold)
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_join_of_families(threshold: float, threads: int) -> None:
+    sets = families(5, 400, 0.6)
+    held = packed(sets)
+    with Pool(threads) as pool:
+        docs = np.flatnonzero(held.size).astype(np.int32)
+        joined = join(held, docs, threshold, pool)
+    found = list(zip(joined.a.tolist(), joined.b.tolist(), joined.similarity.tolist(), strict=True))
+    expected = reference.join(sets, threshold)
+    assert len(expected) > 20
+    assert found == expected
+
+
+def test_needed_overlap_is_the_least_that_reaches() -> None:
+    for total in range(2, 200):
+        for threshold in (0.1, 1 / 3, 0.5, 0.7, 0.8, 0.9, 1.0):
+            needed = needed_overlap(total, threshold)
+            reach = [o for o in range(total // 2 + 1) if o / (total - o) >= threshold]
+            assert needed == reach[0] if reach else needed > total // 2
+
+
+@pytest.mark.parametrize("pairs", ["collapsed", "all"])
+@pytest.mark.parametrize("clustering", ["bounded", "components"])
+@pytest.mark.parametrize("small", [2, 256])
+@pytest.mark.parametrize("spread", [0.1, 0.5, 0.9])
+def test_clusters_hold_what_they_promise(
+    monkeypatch: pytest.MonkeyPatch, pairs: str, clustering: str, small: int, spread: float
+) -> None:
+    """With ``small`` at 2 every bucket goes the way of giant ones."""
+    monkeypatch.setattr(cluster_module, "SMALL_BUCKET", small)
+    for seed in range(6):
+        sets = families(seed, 150, spread)
+        held = packed(sets)
+        bands = in_buckets(np.random.default_rng(seed), sets, 6)
+        spec = Spec(pairs=pairs, cluster=clustering, edge_threshold=0.6, tree_threshold=0.35)
+        results = []
+        for threads in (1, 3):
+            with Pool(threads) as pool:
+                clusters = Clustering(held, spec, pool)
+                for members, starts in bands:
+                    clusters.add_band(members, starts)
+                edges = clusters.edges()
+                results.append((clusters.roots().tolist(), edges.a.tolist(), edges.b.tolist()))
+        assert results[0] == results[1], f"seed {seed}: depends on threads"
+        roots = clusters.roots()
+        found = dict(
+            zip(
+                zip(edges.a.tolist(), edges.b.tolist(), strict=True),
+                edges.similarity.tolist(),
+                strict=True,
+            )
+        )
+        for (a, b), value in found.items():
+            assert a < b and value == reference.jaccard(sets[a], sets[b]) >= 0.6
+        assert clusters.counts.not_compared == 0
+        for a, b in met(bands):
+            if reference.jaccard(sets[a], sets[b]) >= 0.6:
+                assert (a, b) in found or (pairs == "collapsed" and roots[a] == roots[b])
+        if clustering == "bounded":
+            for a, b in combinations(range(len(sets)), 2):
+                if roots[a] == roots[b]:
+                    assert reference.jaccard(sets[a], sets[b]) >= 0.35
+        else:
+            assert all(roots[a] == roots[b] for a, b in found)
+
+
+def test_what_is_not_compared_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "SMALL_BUCKET", 2)
+    monkeypatch.setattr(cluster_module, "MENDING", 0)
+    sets = [s for s in families(1, 120, 0.5) if s]
+    held = packed(sets)
+    members = np.arange(len(sets), dtype=np.int32)
+    spec = Spec(edge_threshold=0.6, tree_threshold=0.5)
+    with Pool(2) as pool:
+        clusters = Clustering(held, spec, pool)
+        clusters.add_band(members, np.array([0, len(sets)], dtype=np.int32))
+        edges = clusters.edges()
+    roots = clusters.roots()
+    found = set(zip(edges.a.tolist(), edges.b.tolist(), strict=True))
+    lost = [
+        (a, b)
+        for a, b, _ in reference.join(sets, 0.6)
+        if roots[a] != roots[b] and (a, b) not in found
+    ]
+    assert len(lost) <= clusters.counts.not_compared
+    # Documents that are alone were compared exactly all the same.
+    alone = np.bincount(roots, minlength=len(sets))[roots] == 1
+    assert not any(alone[a] and alone[b] for a, b in lost)
+
+
+@given(sets_of_few, st.sampled_from([0.3, 0.5, 0.7]), st.sampled_from([0.0, 0.2, 0.3]))
+@settings(max_examples=150, deadline=None)
+def test_bounded_unions_equal_their_twin(sets: list[list[int]], edge: float, tree: float) -> None:
+    edges = reference.join(sets, edge)
+    order = np.random.default_rng(len(edges)).permutation(len(edges))
+    edges = [edges[i] for i in order]
+    with Pool(1) as pool:
+        clusters = Clustering(packed(sets), Spec(edge_threshold=edge, tree_threshold=tree), pool)
+        clusters.add_edges(
+            np.array([e[0] for e in edges], dtype=np.int32),
+            np.array([e[1] for e in edges], dtype=np.int32),
+            np.array([e[2] for e in edges]),
+        )
+    assert clusters.roots().tolist() == reference.bounded_clusters(sets, edges, edge, tree)
+
+
+@pytest.mark.parametrize("spread", [0.2, 0.6])
+def test_dense_pairs_equal_all_pairs(spread: float) -> None:
+    sets = [s for s in families(3, 200, spread, size=700) if s]
+    docs = np.arange(len(sets), dtype=np.int32)
+    roots = docs.copy()
+    roots[:20] = 0
+    none = np.zeros((len(sets), 0), dtype=np.uint64)
+    with Pool(2) as pool:
+        got = dense_pairs(packed(sets), docs, roots, 0.55, NO_PAIRS, none, pool)
+    found = list(zip(got.a.tolist(), got.b.tolist(), got.similarity.tolist(), strict=True))
+    assert found == [e for e in reference.join(sets, 0.55) if e[1] >= 20]
+
+
+def test_history_knows_who_met() -> None:
+    history = History(100)
+    rng = np.random.default_rng(0)
+    before = [np.sort(rng.choice(100, size=30, replace=False)).astype(np.int32) for _ in range(70)]
+    for docs in before:
+        history.add(docs)
+    docs = np.sort(rng.choice(100, size=40, replace=False)).astype(np.int32)
+    masks = history.masks(docs)
+    for i, j in combinations(range(40), 2):
+        together = any(np.isin(docs[[i, j]], b).all() for b in before)
+        assert bool((masks[i] & masks[j]).any()) == together
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.5, 0.9])
+def test_stars_equal_their_twin(spread: float) -> None:
+    for seed in range(5):
+        sets = families(seed, 120, spread)
+        held = packed(sets)
+        rng = np.random.default_rng(seed)
+        bands = in_buckets(rng, sets, 4)
+        priority = rng.permutation(len(sets)).astype(np.int64)
+        spec = Spec(cluster="star", edge_threshold=0.6)
+        centre, edges = star_of_buckets(bands, held, priority, spec, Counts())
+        expected = reference.star(sets, met(bands), priority.tolist(), 0.6)
+        assert centre.tolist() == expected
+        every = Edges.gather(
+            [tuple(np.array(c) for c in zip(*reference.join(sets, 0.6), strict=True))]
+        )
+        every = replace(every, a=every.a.astype(np.int32), b=every.b.astype(np.int32))
+        all_pairs = set(combinations(range(len(sets)), 2))
+        assert star_of_edges(every, priority).tolist() == reference.star(
+            sets, all_pairs, priority.tolist(), 0.6
+        )
+        for a, b, value in zip(edges.a, edges.b, edges.similarity, strict=True):
+            assert value == reference.jaccard(sets[a], sets[b]) >= 0.6
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_removal_rule_equals_its_twin(threads: int) -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        sets = families(seed, 100, 0.5)
+        cluster = rng.integers(0, 10, size=len(sets)).astype(np.int32)
+        priority = rng.permutation(len(sets)).astype(np.int64)
+        with Pool(threads) as pool:
+            got = keep(cluster, priority, packed(sets), 0.5, pool)
+        expected = reference.keep(sets, cluster.tolist(), priority.tolist(), 0.5)
+        assert got.kept_by.tolist() == [k for k, _ in expected]
+        assert np.array_equal(got.similarity, [s for _, s in expected], equal_nan=True)
+        assert got.unsure == 0
+
+
+def test_exact_groups_when_half_of_a_hash_is_equal() -> None:
+    hashes = np.array([[1, 1], [2, 5], [1, 1], [1, 2], [1, 2], [2, 5], [9, 9]], dtype=np.uint64)
+    docs = np.array([0, 1, 2, 3, 4, 5], dtype=np.int32)
+    first = first_of_group(hashes, docs)
+    assert first.tolist() == [0, 1, 0, 3, 3, 1, 6]
+    assert same_bytes(first, np.array([7, 8, 7, 7, 3, 8, 8], dtype=np.uint64)) == 2
+
+
+def test_candidate_pairs_are_those_that_share_a_key() -> None:
+    rng = np.random.default_rng(1)
+    keys = rng.integers(0, 12, size=(3, 40)).astype(np.uint64)
+    a, b = candidate_pairs(keys)
+    expected = [(i, j) for i, j in combinations(range(40), 2) if (keys[:, i] == keys[:, j]).any()]
+    assert list(zip(a.tolist(), b.tolist(), strict=True)) == expected
+
+
+def test_one_word_in_front_keeps_the_pair() -> None:
+    """Position sampling would lose it."""
+    rng = np.random.default_rng(4)
+    text = " ".join(f"w{i}" for i in rng.integers(0, 5000, size=400))
+    for n in (4, 5, 8):
+        value = similarity(text, "preface " + text, ShingleSpec(n=n))
+        assert value == pytest.approx((400 - n + 1) / (400 - n + 2), abs=1e-2)
+
+
+def test_similarity_of_empty_texts_is_zero() -> None:
+    assert similarity("", "") == 0.0
+    assert similarity("", "a") == 0.0
+    assert similarity("a", "A!") == 1.0
+
+
+def test_jaccard_of_sets_that_end_in_each_others_middle() -> None:
+    sets = packed([list(range(1, 100)), list(range(50, 400)), [50], [1000]])
+    for a, b in combinations(range(4), 2):
+        expected = reference.jaccard(
+            sets.values[sets.begin[a] : sets.begin[a] + sets.size[a]].tolist(),
+            sets.values[sets.begin[b] : sets.begin[b] + sets.size[b]].tolist(),
+        )
+        assert jaccard(sets.values, sets.begin, sets.size, a, b, 0.0) == expected
