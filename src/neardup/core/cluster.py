@@ -75,6 +75,7 @@ class Edges:
     @classmethod
     def gather(cls, parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Edges:
         """Join parts, sort them, and leave each pair once."""
+        parts = [part for part in parts if len(part[0])]
         if not parts:
             return cls()
         a, b, similarity = (np.concatenate(columns) for columns in zip(*parts, strict=True))

@@ -113,7 +113,7 @@ def choose_bands(
 
     Example:
         >>> choose_bands(0.7, 0.99)
-        Bands(num_bands=17, rows=4, recall=0.9906058053057489)
+        Bands(num_bands=11, rows=3, recall=0.9901549241792453)
     """
     if not (0 < threshold <= 1 and 0 < recall < 1):
         raise SpecError(f"threshold {threshold}, recall {recall}; expected (0, 1] and (0, 1)")

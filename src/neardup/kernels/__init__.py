@@ -3,3 +3,28 @@
 Kernels release the GIL, take every parameter as an argument (Numba freezes globals) and cast at
 every arithmetic step (Numba widens, NumPy wraps). They know nothing of files, specs or threads.
 """
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def _find_cache() -> None:
+    """Have a place for compiled kernels where neither the package nor the home can be written to.
+
+    Numba refuses to work without one. A folder of this process's own is the safe choice: compiled
+    code is loaded from it, so that nobody else may have put something there.
+    """
+    here = Path(__file__).parent
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    existing = next((p for p in (home, *home.parents) if p.exists()), here)
+    writable = (here / "__pycache__", here, existing)
+    if "NUMBA_CACHE_DIR" not in os.environ and not any(
+        p.is_dir() and os.access(p, os.W_OK | os.X_OK) for p in writable
+    ):
+        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="neardup-kernels-")
+
+
+_find_cache()

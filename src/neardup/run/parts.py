@@ -123,10 +123,11 @@ def plan_bands(spec: Spec, head: list[Documents], stemmer: Stemmer | None, pool:
     return Plan(spec.shingle, bands, signer, stemmer)
 
 
-def require_documents(count: int) -> None:
+def require_documents(count: int, inputs: list[str]) -> None:
     """Raise `InputError` if there are none, or more than positions can number."""
     if count == 0:
-        raise InputError("the input holds no documents", "is this the right file?")
+        where = f"{inputs[0]}: " if len(inputs) == 1 else ""
+        raise InputError(f"{where}the input holds no documents", "is this the right file?")
     if count >= 2**31:
         raise InputError(
             f"the input holds {count:,} documents; at most {2**31 - 1:,} can be compared in one run"

@@ -45,7 +45,8 @@ class Outcome:
         edges: Between first documents, see ``first``.
         bands: What was chosen; None without banding.
         counts: Comparisons.
-        totals: Documents at each stage, by name.
+        totals: Documents at each stage, by name. ``candidates`` are pairs in one bucket; a pair
+            that meets in several bands counts in each.
         bucket_sizes: Number of buckets by size, all bands together: {2: ..., "3-4": ...}.
     """
 
@@ -89,7 +90,7 @@ def run(
             parts, plan = _read(early, chunks, spec, pool, advance)
         stages.sizes["read and sign"] = sum(p.size for p in parts)
         count = sum(len(p.tokens) for p in parts)
-        require_documents(count)
+        require_documents(count, [file.path for file in corpus.inputs])
         with stages.stage("exact duplicates", count):
             tokens = np.concatenate([p.tokens for p in parts])
             filled = np.flatnonzero(tokens).astype(np.int32)
@@ -125,6 +126,7 @@ def run(
         "exact_duplicates": len(filled) - len(docs),
         "equal_bytes": of_bytes,
         "encoding_replaced": sum(p.documents.replaced for p in parts),
+        "candidates": sum(_pairs_in(b) for b in bands),
         "sets": int((sets.size > 0).sum()),
         "clusters": len(sizes),
         "clusters_of_two_or_more": int((sizes > 1).sum()),
@@ -289,6 +291,12 @@ def _cluster(
         if spec.cluster == "star":
             return star_of_edges(edges, priority), edges, clustering.counts
         return clustering.roots(), edges, clustering.counts
+
+
+def _pairs_in(band: Buckets) -> int:
+    """Count the pairs of documents that share a bucket of a band."""
+    sizes = np.diff(band.starts).astype(np.int64)
+    return int((sizes * (sizes - 1)).sum()) // 2
 
 
 def _bucket_sizes(bands: list[Buckets]) -> dict[str, int]:

@@ -56,7 +56,8 @@ def _order_by(parts: list[Part], name: str, descending: bool) -> np.ndarray:
     tables = [p.documents.table for p in parts]
     if not any(name in t.column_names for t in tables):
         raise ColumnError(
-            f"keep names a column that is not there: {name!r}",
+            f"{parts[0].documents.origin or 'the input'}: keep names a column that is not there: "
+            f"{name!r}",
             "columns are " + ", ".join(tables[0].column_names),
         )
     schema = unify([t.select([name]).schema for t in tables if name in t.column_names])
