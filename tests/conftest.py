@@ -27,7 +27,8 @@ class Answer:
 
     @property
     def lines(self) -> list[str]:
-        return self.err.splitlines()
+        """What was said, but for kernels being compiled: which test is first must not matter."""
+        return [line for line in self.err.splitlines() if "compil" not in line]
 
     @property
     def error(self) -> str:

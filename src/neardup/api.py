@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from neardup import __version__
-from neardup.core.threads import ahead, available_cores
-from neardup.corpus import open_corpus
+from neardup.core.threads import available_cores
+from neardup.corpus import Corpus, open_corpus
 from neardup.errors import SpecError
 from neardup.run import outputs, tables
 from neardup.run.events import Listener, Stages, peak_memory
@@ -34,12 +34,19 @@ class Result:
     """
 
     def __init__(
-        self, outcome: Outcome, ids: Any, spec: Spec, stages: Stages, inputs: list[str]
+        self,
+        outcome: Outcome,
+        ids: Any,
+        spec: Spec,
+        stages: Stages,
+        corpus: Corpus,
+        threads: int | None,
     ) -> None:
         self._outcome = outcome
-        self._inputs = inputs
+        self._corpus = corpus
         self._ids = ids
         self._stages = stages
+        self._threads = threads
         self.spec = spec
 
     @functools.cached_property
@@ -57,11 +64,20 @@ class Result:
         return _record(self._outcome, self.spec, self._stages, len(self.edges))
 
     def clean(self) -> Any:
-        """Return the kept documents with all their columns, as one Arrow table."""
+        """Return the kept documents with all their columns, as one Arrow table.
+
+        They are read from the source again.
+
+        Raises:
+            InputError: The source is no longer what it was.
+        """
         import pyarrow as pa
 
+        self._corpus.check_unchanged()
         schema = tables.clean_schema(self._outcome)
-        return pa.concat_tables([schema.empty_table(), *tables.clean_tables(self._outcome)])
+        return pa.concat_tables(
+            [schema.empty_table(), *tables.clean_tables(self._outcome, self._threads)]
+        )
 
     def write(
         self,
@@ -70,7 +86,6 @@ class Result:
         format: str = "parquet",
         compression: str = "none",
         overwrite: bool = False,
-        release: bool = False,
     ) -> dict[str, Any]:
         """Write ``clusters``, ``edges``, ``clean`` and ``run.json``; return what the latter holds.
 
@@ -79,7 +94,6 @@ class Result:
             format: Of the clean corpus: ``parquet``, ``jsonl`` or ``csv``.
             compression: Of ``clean.parquet``: ``none``, ``lz4``, ``snappy`` or ``zstd``.
             overwrite: Replace the files of an earlier run.
-            release: Give memory back while writing; the result has no texts after that.
 
         Raises:
             OutputError: The folder exists, or can't be written, or an input lies where an output
@@ -87,14 +101,15 @@ class Result:
             SpecError: There is no such format or compression.
         """
         out = Path(out)
-        outputs.check_output(out, format, overwrite, self._inputs)
+        outputs.check_output(out, format, overwrite, [f.path for f in self._corpus.inputs])
+        self._corpus.check_unchanged()
         outcome, stages = self._outcome, self._stages
         begin = time.perf_counter()
         written: dict[str, Any] = {}
         with stages.stage("write", outcome.totals["kept"]) as advance:
 
             def clean() -> Any:
-                for table in ahead(tables.clean_tables(outcome, release)):
+                for table in tables.clean_tables(outcome, self._threads):
                     yield table
                     advance(len(table))
 
@@ -165,7 +180,7 @@ def dedup(
     )
     outcome = run(corpus, spec, stages, threads, prepare=lambda: warm(spec, stages))
     ids = tables.document_ids(outcome, corpus.id_column, corpus.id_column in columns)
-    return Result(outcome, ids, spec, stages, [file.path for file in corpus.inputs])
+    return Result(outcome, ids, spec, stages, corpus, threads)
 
 
 def _record(outcome: Outcome, spec: Spec, stages: Stages, edges: int) -> dict[str, Any]:

@@ -196,7 +196,6 @@ def dedup(
             format=format_,
             compression=compression,
             overwrite=overwrite,
-            release=True,
         )
     if not quiet:
         from neardup.report.summary import render

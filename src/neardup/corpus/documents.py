@@ -8,10 +8,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
-from neardup.errors import InputError, SpecError
+from neardup.errors import FormatError, InputError, SpecError
 
 __all__ = ["Chunk", "Columns", "Corpus", "Documents", "SourceFile"]
 
@@ -68,6 +70,34 @@ class Chunk(ABC):
             EncodingError: A text is not UTF-8 and the corpus was opened with ``"strict"``.
         """
 
+    def read_again(self, rows: np.ndarray) -> Documents:
+        """Read some of the documents once more, after `read`.
+
+        A chunk of a plain file holds no bytes between reads, so that a corpus can be gone through
+        several times without being held in memory.
+
+        Args:
+            rows: int64[], ascending: which of the chunk's documents.
+
+        Returns:
+            These documents; column types may be narrower than those of the whole chunk, and
+            ``replaced`` may count the whole chunk.
+
+        Raises:
+            FormatError: The source has changed since.
+        """
+        documents = self.read()
+        if len(rows) == len(documents.text):
+            return documents
+        if len(rows) and rows[-1] >= len(documents.text):
+            raise FormatError(f"{documents.origin or 'the input'} has changed while it was read")
+        return Documents(
+            documents.table.take(rows),
+            documents.text.take(rows),
+            documents.replaced,
+            documents.origin,
+        )
+
 
 class Corpus(ABC):
     """An input that has been opened; nothing of it is held in memory between chunks.
@@ -89,6 +119,22 @@ class Corpus(ABC):
         Raises:
             InputError: The source can't be read; its leaves say why.
         """
+
+    def check_unchanged(self) -> None:
+        """Make sure that the files are still what they were when the corpus was opened.
+
+        Raises:
+            InputError: One is gone, or has another size or time.
+        """
+        for file in self.inputs:
+            try:
+                now = Path(file.path).stat()
+            except OSError as error:
+                raise InputError(f"{file.path} was taken away while it was read") from error
+            if (now.st_size, now.st_mtime_ns) != (file.size, file.mtime_ns):
+                raise InputError(
+                    f"{file.path} has changed while it was read", "start again once it is complete"
+                )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,7 @@ from neardup.corpus.schemas import WIDE_FIELD
 from neardup.corpus.streams import ByteStream, Piece, cut_lines, line_of, without_bom
 from neardup.corpus.texts import missing_column, to_documents
 from neardup.errors import FormatError
-from neardup.kernels.csvcut import json_bounds, json_depth
+from neardup.kernels.csvcut import json_bounds, json_depth, select_lines
 
 __all__ = ["LINES_HINT", "cut_json"]
 
@@ -56,12 +57,33 @@ class _JsonChunk(Chunk):
         self.size = piece.size
         self._piece = piece
         self._shared = shared
+        # Documents of the chunk, if each is a line by itself that Arrow reads without loss.
+        self._plain_lines = -1
 
     def read(self) -> Documents:
         shared, raw = self._shared, self._piece.raw
         table, replaced = _parsed(raw, shared.explicit), 0
         if table is None:
             table, replaced = parse_exactly(raw, self._line, shared.columns)
+        else:
+            self._plain_lines = len(table)
+        return self._documents(table, replaced)
+
+    def read_again(self, rows: np.ndarray) -> Documents:
+        """Read some of the documents once more; only their lines are parsed."""
+        if 0 <= len(rows) < self._plain_lines:
+            raw = np.frombuffer(self._piece.raw, np.uint8)
+            out = np.empty(len(raw) + 1, dtype=np.uint8)
+            lines, size = select_lines(raw, rows, out)
+            # As many lines as documents: none was blank, so that lines are counted as documents.
+            if lines == self._plain_lines:
+                table = _parsed(out[:size], self._shared.explicit)
+                if table is not None and len(table) == len(rows):
+                    return self._documents(table, 0)
+        return super().read_again(rows)
+
+    def _documents(self, table: pa.Table, replaced: int) -> Documents:
+        shared = self._shared
         there = dict.fromkeys(table.column_names)
         first = [name for name in shared.order if name in there]
         table = table.select(list(dict.fromkeys([*first, *there])))
@@ -171,17 +193,17 @@ def _explicit(pieces: list[Piece], columns: Columns) -> pa.Schema:
     return pa.schema([(name, pa.string()) for name in names])
 
 
-def _read(raw: bytes, explicit: pa.Schema | None) -> pa.Table:
-    if not raw:  # Arrow refuses an empty block
+def _read(raw: Any, explicit: pa.Schema | None) -> pa.Table:
+    if not len(raw):  # Arrow refuses an empty block
         return (explicit or pa.schema([])).empty_table()
     return pajson.read_json(
-        pa.BufferReader(raw),
+        pa.BufferReader(pa.py_buffer(raw)),
         pajson.ReadOptions(use_threads=False, block_size=len(raw) + 64),
         pajson.ParseOptions(explicit_schema=explicit),
     )
 
 
-def _bounds(raw: bytes) -> tuple[bool, bool, int]:
+def _bounds(raw: Any) -> tuple[bool, bool, int]:
     """Whether values nest too deep for Arrow, which dies of a full stack; and the lines.
 
     Returns:
@@ -192,11 +214,11 @@ def _bounds(raw: bytes) -> tuple[bool, bool, int]:
     depth, newlines, starts = json_bounds(words, np.frombuffer(raw, np.uint8, offset=8 * whole))
     # The bound is cheap and counts too many brackets; few chunks need the exact depth.
     deep = depth > MAX_DEPTH and json_depth(np.frombuffer(raw, np.uint8)) > MAX_DEPTH
-    lines = newlines + (not raw.endswith(b"\n"))
+    lines = newlines + (bytes(raw[-1:]) != b"\n")
     return deep, starts == lines, lines
 
 
-def _parsed(raw: bytes, explicit: pa.Schema) -> pa.Table | None:
+def _parsed(raw: Any, explicit: pa.Schema) -> pa.Table | None:
     """The chunk as Arrow reads it; None where that fails or would lose something."""
     deep, dense, lines = _bounds(raw)
     if deep or len(raw) > _ARROW_BYTES:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from neardup.kernels.bits import load8, trailing_zeros
+
 __all__ = [
     "CUT_LINE",
     "CUT_RECORDS",
@@ -238,3 +240,49 @@ def json_depth(data: np.ndarray) -> int:
         elif c == 125 or c == 93:
             depth -= 1
     return most
+
+
+@njit(cache=True, nogil=True)
+def select_lines(data, rows, out):
+    """Copy some lines.
+
+    Args:
+        data: uint8[n].
+        rows: int64[], ascending: lines to copy.
+        out: uint8[n + 1], out: these lines; each ends with a newline.
+
+    Returns:
+        (lines in ``data``, bytes in ``out``).
+    """
+    size = data.shape[0]
+    line = 0
+    next_row = 0
+    filled = 0
+    i = 0
+    ones = np.uint64(0x0101010101010101)
+    highs = np.uint64(0x8080808080808080)
+    newlines = np.uint64(0x0A0A0A0A0A0A0A0A)
+    while i < size:
+        start = i
+        while True:
+            if i + 8 <= size:
+                w = load8(data, i) ^ newlines
+                zeros = (w - ones) & ~w & highs
+                if zeros == 0:
+                    i += 8
+                    continue
+                i += np.int64(trailing_zeros(zeros) >> np.uint64(3))
+                break
+            if i >= size or data[i] == 10:
+                break
+            i += 1
+        if next_row < rows.shape[0] and rows[next_row] == line:
+            for j in range(start, i):
+                out[filled + j - start] = data[j]
+            filled += i - start
+            out[filled] = 10
+            filled += 1
+            next_row += 1
+        line += 1
+        i += 1
+    return line, filled

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from neardup.core.band import band_keys
 from neardup.core.shingle import (
@@ -20,12 +22,12 @@ from neardup.core.sign import Signer
 from neardup.core.threads import Pool
 from neardup.core.tune import Bands, candidate_probability, choose_bands, expected_pairs
 from neardup.core.verify import ShingleSets, verify
-from neardup.corpus import Documents
+from neardup.corpus import Chunk, Documents
 from neardup.errors import InputError
 from neardup.kernels.shingles import byte_hashes, sequence_hashes
 from neardup.spec import ShingleSpec, Spec
 
-__all__ = ["Part", "Plan", "make_part", "plan_bands"]
+__all__ = ["Part", "Plan", "make_part", "make_plan"]
 
 #: Documents at the head of the corpus whose similarities decide which bands are cheapest.
 SAMPLE = 512
@@ -42,12 +44,16 @@ class Plan:
         bands: Bands, rows, recall; None for a join without banding.
         signer: Makes the signatures; None without banding.
         stemmer: Shared by all chunks; None without stemming.
+        columns: Columns to hold, see `Part`.
+        measure: Count the characters of each text.
     """
 
     shingle: ShingleSpec
     bands: Bands | None
     signer: Signer | None
     stemmer: Stemmer | None
+    columns: tuple[str, ...] = ()
+    measure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,13 @@ class Part:
 
     Attributes:
         size: Bytes of the source that it stands for.
-        documents: Its columns and texts.
+        chunk: Where its documents are read again.
+        schema: Of its columns.
+        columns: Those columns that the run itself needs: ids, and what is kept by.
+        lengths: int32[documents], bytes of text.
+        characters: int32[documents], characters of text; None unless the longest is kept.
+        replaced: Documents whose text was not UTF-8 and was repaired.
+        origin: The file, for messages; empty where there is none.
         keys: uint64[num_bands, documents]; no rows without banding.
         sequence_hashes: uint64[documents, 2], of the tokens.
         byte_hashes: uint64[documents], of the text as it was.
@@ -65,7 +77,13 @@ class Part:
     """
 
     size: int
-    documents: Documents
+    chunk: Chunk
+    schema: Any
+    columns: Any
+    lengths: np.ndarray
+    characters: np.ndarray | None
+    replaced: int
+    origin: str
     keys: np.ndarray
     sequence_hashes: np.ndarray
     byte_hashes: np.ndarray
@@ -73,8 +91,8 @@ class Part:
     shingles: np.ndarray
 
 
-def make_part(documents: Documents, size: int, plan: Plan) -> Part:
-    """Tokenise, shingle and sign the documents of a chunk of ``size`` bytes."""
+def make_part(chunk: Chunk, documents: Documents, plan: Plan) -> Part:
+    """Tokenise, shingle and sign the documents of a chunk."""
     count = len(documents.text)
     hashes = np.empty((count, 2), dtype=np.uint64)
     of_bytes = np.empty(count, dtype=np.uint64)
@@ -89,22 +107,42 @@ def make_part(documents: Documents, size: int, plan: Plan) -> Part:
         if plan.shingle.bag:
             shingles = to_sets(shingles, True)
         keys = band_keys(plan.signer(shingles), plan.bands.num_bands, plan.bands.rows)
+    wanted = [name for name in plan.columns if name in documents.table.column_names]
+    characters = None
+    if plan.measure:
+        characters = pc.utf8_length(documents.text).to_numpy().astype(np.int32)
     return Part(
-        size, documents, keys, hashes, of_bytes, np.diff(tokens.offsets).astype(np.int32), sizes
+        size=chunk.size,
+        chunk=chunk,
+        schema=documents.table.schema,
+        columns=documents.table.select(wanted),
+        lengths=np.diff(text_buffers(documents.text)[1]).astype(np.int32),
+        characters=characters,
+        replaced=documents.replaced,
+        origin=documents.origin,
+        keys=keys,
+        sequence_hashes=hashes,
+        byte_hashes=of_bytes,
+        tokens=np.diff(tokens.offsets).astype(np.int32),
+        shingles=sizes,
     )
 
 
-def plan_bands(spec: Spec, head: list[Documents], stemmer: Stemmer | None, pool: Pool) -> Plan:
-    """Choose the bands by the first documents of the corpus.
+def make_plan(
+    spec: Spec, head: list[Documents], stemmer: Stemmer | None, columns: tuple[str, ...], pool: Pool
+) -> Plan:
+    """Choose the bands, by the first documents of the corpus where the spec leaves it open.
 
     Args:
         spec: What is asked for.
         head: Chunks that hold the first `SAMPLE` documents at least, if there are as many.
         stemmer: Shared stemmer.
+        columns: Columns to hold.
         pool: Threads.
     """
+    measure = spec.keep == "longest"
     if spec.method == "allpairs":
-        return Plan(spec.shingle, None, None, stemmer)
+        return Plan(spec.shingle, None, None, stemmer, columns, measure)
     if spec.num_bands is not None and spec.rows is not None:
         found = candidate_probability(spec.edge_threshold, spec.num_bands, spec.rows)
         bands = Bands(spec.num_bands, spec.rows, found)
@@ -120,7 +158,7 @@ def plan_bands(spec: Spec, head: list[Documents], stemmer: Stemmer | None, pool:
         pairs = expected_pairs(i, j, similarities) if len(docs) > 1 else None
         bands = choose_bands(spec.edge_threshold, spec.recall, pairs, size)
     signer = Signer(bands.num_bands * bands.rows, spec.scheme, spec.seed)
-    return Plan(spec.shingle, bands, signer, stemmer)
+    return Plan(spec.shingle, bands, signer, stemmer, columns, measure)
 
 
 def require_documents(count: int, inputs: list[str]) -> None:

@@ -22,7 +22,7 @@ from neardup.core.verify import ShingleSets
 from neardup.corpus import Chunk, Corpus, Documents
 from neardup.kernels.sets import fill_bitmaps
 from neardup.run.events import Stages
-from neardup.run.parts import SAMPLE, Part, Plan, make_part, plan_bands, require_documents
+from neardup.run.parts import SAMPLE, Part, Plan, make_part, make_plan, require_documents
 from neardup.run.priority import priorities
 from neardup.spec import Spec
 
@@ -83,11 +83,14 @@ def run(
     """
     with Pool(threads) as pool:
         chunks = corpus.chunks()
-        early = [(chunk.size, pool.submit(chunk.read)) for chunk in islice(chunks, _EARLY)]
+        early = [(chunk, pool.submit(chunk.read)) for chunk in islice(chunks, _EARLY)]
+        columns = tuple(
+            dict.fromkeys(name for name in (corpus.id_column, spec.keep.partition(":")[2]) if name)
+        )
         if prepare is not None:
             prepare()
         with stages.stage("read and sign", corpus.total_bytes, "bytes") as advance:
-            parts, plan = _read(early, chunks, spec, pool, advance)
+            parts, plan = _read(early, chunks, spec, columns, pool, advance)
         stages.sizes["read and sign"] = sum(p.size for p in parts)
         count = sum(len(p.tokens) for p in parts)
         require_documents(count, [file.path for file in corpus.inputs])
@@ -99,6 +102,7 @@ def run(
             docs = filled[first[filled] == filled]
         priority, leader = priorities(parts, spec, first)
         bands = _buckets(parts, plan, docs, stages, pool)
+        corpus.check_unchanged()
         sets = _sets(
             parts, plan, docs if plan.bands is None else _members(bands, count), pool, stages
         )
@@ -125,7 +129,7 @@ def run(
         "shingles": int(sum(int(p.shingles.sum(dtype=np.int64)) for p in parts)),
         "exact_duplicates": len(filled) - len(docs),
         "equal_bytes": of_bytes,
-        "encoding_replaced": sum(p.documents.replaced for p in parts),
+        "encoding_replaced": sum(p.replaced for p in parts),
         "candidates": sum(_pairs_in(b) for b in bands),
         "sets": int((sets.size > 0).sum()),
         "clusters": len(sizes),
@@ -150,18 +154,20 @@ def run(
 
 
 def _read(
-    early: list[tuple[int, Future[Documents]]],
+    early: list[tuple[Chunk, Future[Documents]]],
     chunks: Iterator[Chunk],
     spec: Spec,
+    columns: tuple[str, ...],
     pool: Pool,
     advance: Callable[[int], None],
 ) -> tuple[list[Part], Plan]:
     """Turn each chunk into band keys as it comes.
 
     Args:
-        early: Sizes of the first chunks, which are being read.
+        early: The first chunks, which are being read.
         chunks: The others.
         spec: What is asked for.
+        columns: Columns that the run needs later.
         pool: Threads.
         advance: Told the bytes that are done.
     """
@@ -177,21 +183,20 @@ def _read(
         head.append(chunk.read())
         done: Future[Documents] = Future()
         done.set_result(head[-1])
-        early.append((chunk.size, done))
-    plan = plan_bands(spec, head, stemmer, pool)
+        early.append((chunk, done))
+    plan = make_plan(spec, head, stemmer, columns, pool)
     head.clear()
 
-    def work(item: tuple[int, Future[Documents] | Chunk]) -> Part:
-        size, source = item
+    def work(item: tuple[Chunk, Future[Documents] | None]) -> Part:
+        chunk, future = item
         # A chunk that was begun early was begun before this, so that waiting for it can't block.
-        documents = source.result() if isinstance(source, Future) else source.read()
-        return make_part(documents, size, plan)
+        return make_part(chunk, chunk.read() if future is None else future.result(), plan)
 
-    def items() -> Iterator[tuple[int, Future[Documents] | Chunk]]:
+    def items() -> Iterator[tuple[Chunk, Future[Documents] | None]]:
         while early:
             yield early.pop(0)
         for chunk in chunks:
-            yield chunk.size, chunk
+            yield chunk, None
 
     parts = []
     for part in pool.ordered(work, items()):
@@ -228,9 +233,10 @@ def _members(bands: list[Buckets], count: int) -> np.ndarray:
 def _sets(
     parts: list[Part], plan: Plan, docs: np.ndarray, pool: Pool, stages: Stages
 ) -> ShingleSets:
-    """Make the shingle sets of some documents, by shingling their texts again.
+    """Make the shingle sets of some documents, by reading and shingling their texts again.
 
-    Most documents meet no other, so that this costs less than keeping all sets from the start.
+    Most documents meet no other, so that this costs less than keeping all sets, or all texts, from
+    the start: memory that is touched for the first time is slower than parsing.
     """
     sizes = np.concatenate([p.shingles for p in parts])
     begin = np.zeros(len(sizes), dtype=np.int64)
@@ -247,7 +253,7 @@ def _sets(
         low, high = np.searchsorted(docs, (base, base + len(part.tokens)))
         if high > low:
             mine = docs[low:high]
-            text = part.documents.text.take(mine - base)
+            text = part.chunk.read_again((mine - base).astype(np.int64)).text
             sets = shingle_sets(text, plan.shingle, plan.stemmer)
             lengths = np.diff(sets.offsets)
             size[mine] = lengths

@@ -35,8 +35,8 @@ def priorities(parts: list[Part], spec: Spec, first: np.ndarray) -> tuple[np.nda
     if spec.keep == "first":
         return rank, leader
     if spec.keep == "longest":
-        lengths = [pc.utf8_length(p.documents.text) for p in parts]
-        order = np.argsort(-pa.chunked_array(lengths).to_numpy().astype(np.int64), kind="stable")
+        lengths = [p.characters for p in parts if p.characters is not None]
+        order = np.argsort(-np.concatenate(lengths).astype(np.int64), kind="stable")
     else:
         how, _, name = spec.keep.partition(":")
         order = _order_by(parts, name, descending=how == "max")
@@ -53,12 +53,11 @@ def priorities(parts: list[Part], spec: Spec, first: np.ndarray) -> tuple[np.nda
 
 def _order_by(parts: list[Part], name: str, descending: bool) -> np.ndarray:
     """Return the positions in order of a column, ties by position, nulls last."""
-    tables = [p.documents.table for p in parts]
+    tables = [p.columns for p in parts]
     if not any(name in t.column_names for t in tables):
         raise ColumnError(
-            f"{parts[0].documents.origin or 'the input'}: keep names a column that is not there: "
-            f"{name!r}",
-            "columns are " + ", ".join(tables[0].column_names),
+            f"{parts[0].origin or 'the input'}: keep names a column that is not there: {name!r}",
+            "columns are " + ", ".join(parts[0].schema.names),
         )
     schema = unify([t.select([name]).schema for t in tables if name in t.column_names])
     column = pa.chunked_array(

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.core.cluster import Edges
-from neardup.core.shingle import text_buffers
+from neardup.core.threads import Pool, ahead
 from neardup.corpus import conform, unify
 from neardup.errors import ColumnError, DuplicateIdError, OutputError
+from neardup.run.parts import Part
 from neardup.run.pipeline import Outcome
 
 __all__ = ["clean_schema", "clean_tables", "clusters_table", "document_ids", "edges_table"]
@@ -42,7 +43,7 @@ def document_ids(outcome: Outcome, id_column: str | None, secret: bool = False) 
     count = len(outcome.cluster)
     if id_column is None:
         return pa.array(np.arange(count, dtype=np.int64))
-    tables = [p.documents.table.select([id_column]) for p in outcome.parts]
+    tables = [p.columns.select([id_column]) for p in outcome.parts]
     schema = unify([t.schema for t in tables])
     ids = pa.chunked_array(
         [chunk for t in tables for chunk in conform(t, schema).column(0).chunks],
@@ -87,7 +88,7 @@ def _place(outcome: Outcome, row: int) -> tuple[str, str]:
     """Return the file of a document and its number in it, as messages name them."""
     seen: dict[str, int] = {}
     for part in outcome.parts:
-        count, origin = len(part.tokens), part.documents.origin
+        count, origin = len(part.tokens), part.origin
         if row < count:
             number = seen.get(origin, 0) + row + 1
             return (f"{origin}: ", f"record {number}") if origin else ("", f"document {number}")
@@ -195,33 +196,43 @@ def _count_up(counts: np.ndarray) -> np.ndarray:
 
 def clean_schema(outcome: Outcome) -> Any:
     """Return the schema of the clean corpus: all columns of the input."""
-    return unify([p.documents.table.schema for p in outcome.parts])
+    return unify([p.schema for p in outcome.parts])
 
 
-def clean_tables(outcome: Outcome, release: bool = False) -> Iterator[Any]:
-    """Yield the kept documents with all their columns, in input order.
+def clean_tables(outcome: Outcome, threads: int | None = None) -> Iterator[Any]:
+    """Yield the kept documents with all their columns, in input order, read from the source again.
 
     Args:
         outcome: What a run found.
-        release: Forget each chunk of the corpus once its documents were yielded, so that memory
-            falls while the output grows. The outcome can't be used for texts after that.
+        threads: Threads that read.
+
+    Raises:
+        InputError: The source is no longer what it was.
     """
+    with Pool(threads) as pool:
+        yield from ahead(_in_tables(_kept_of_parts(outcome, pool)))
+
+
+def _kept_of_parts(outcome: Outcome, pool: Pool) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield (table, bytes of each text) of the kept documents of each part."""
     schema = clean_schema(outcome)
     kept = outcome.kept_by < 0
+    ends = np.cumsum([len(p.tokens) for p in outcome.parts])
+
+    def work(item: tuple[Part, int]) -> tuple[Any, np.ndarray]:
+        part, end = item
+        rows = np.flatnonzero(kept[end - len(part.tokens) : end])
+        return conform(part.chunk.read_again(rows).table, schema), part.lengths[rows]
+
+    return pool.ordered(work, zip(outcome.parts, ends.tolist(), strict=True))
+
+
+def _in_tables(parts: Iterator[tuple[Any, np.ndarray]]) -> Iterator[Any]:
+    """Cut and join tables, so that how the input was cut can't be seen any more."""
     waiting: list[Any] = []
-    rows = size = base = 0
-    for i, part in enumerate(outcome.parts):
-        count = len(part.tokens)
-        mask = kept[base : base + count]
-        base += count
-        table = conform(part.documents.table, schema)
-        lengths = np.diff(text_buffers(part.documents.text)[1])[mask]
-        if release:
-            outcome.parts[i] = None  # type: ignore[call-overload]
-            del part
-        if not mask.all():
-            table = table.filter(pa.array(mask))
-        ends = np.cumsum(lengths)
+    rows = size = 0
+    for table, lengths in parts:
+        ends = np.cumsum(lengths, dtype=np.int64)
         first = 0
         while first < len(lengths):
             before = int(ends[first - 1]) if first else 0
