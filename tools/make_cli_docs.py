@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,14 +16,16 @@ TARGET = Path(__file__).parent.parent / "docs/cli.md"
 def pages() -> str:
     """Return the help of all commands as one page."""
     parts = ["# Command line\n\nMade from `--help` by `make docs`.\n"]
-    top = click.Context(cli, info_name="neardup", max_content_width=96, terminal_width=96)
+    width: dict[str, Any] = {"max_content_width": 96, "terminal_width": 96}
+    top = click.Context(cli, info_name="neardup", **width, **cli.context_settings)
     parts.append(f"## neardup\n\n```text\n{cli.get_help(top)}\n```\n")
     for name in cli.list_commands(top):
         command = cli.get_command(top, name)
         if command is None:
             raise SystemExit(f"no command {name}")
-        context = click.Context(command, info_name=name, parent=top, terminal_width=96)
-        context.max_content_width = 96
+        context = click.Context(
+            command, info_name=name, parent=top, **width, **command.context_settings
+        )
         parts.append(f"## neardup {name}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
 

@@ -319,3 +319,9 @@ def test_jaccard_of_sets_that_end_in_each_others_middle() -> None:
             sets.values[sets.begin[b] : sets.begin[b] + sets.size[b]].tolist(),
         )
         assert jaccard(sets.values, sets.begin, sets.size, a, b, 0.0) == expected
+
+
+def test_edges_of_nothing_are_none() -> None:
+    none = np.zeros(0, dtype=np.int32)
+    assert len(Edges.gather([])) == 0
+    assert len(Edges.gather([(none, none, np.zeros(0)), (none, none, np.zeros(0))])) == 0

@@ -24,7 +24,7 @@ __all__ = ["Clustering", "Counts", "Edges"]
 SMALL_BUCKET = 256
 #: Comparisons, by document of the corpus, that may be spent in larger buckets on pairs of
 #: documents whose clusters met there but did not merge.
-MENDING = 256
+MENDING = 512
 #: Pairs that are listed before they are compared.
 _BLOCK = 1 << 18
 _NOTHING = np.zeros(1, dtype=np.uint64)  # the empty set of pairs
@@ -252,13 +252,20 @@ class Clustering:
             self._history.add(docs)
             return
         # Too many for that: the clusters are compared by their roots, which is exact for documents
-        # that are alone, and what that leaves out is reported.
+        # that are alone, and what that leaves out is reported. An exact join is linear where the
+        # documents have rare shingles; where they are all alike nothing is.
         roots = np.unique(roots)
-        pairs = join(self.sets, roots, self.spec.edge_threshold, self.pool)
-        self.counts.verified += pairs.comparisons
-        self._compared.add(pairs.a, pairs.b)
-        self.add_edges(pairs.a, pairs.b, pairs.similarity)
-        self.counts.not_compared += met - len(roots) * (len(roots) - 1) // 2
+        by_roots = len(roots) * (len(roots) - 1) // 2
+        if not alike:
+            pairs = join(self.sets, roots, self.spec.edge_threshold, self.pool)
+            self.counts.verified += pairs.comparisons
+            self._compared.add(pairs.a, pairs.b)
+            self.add_edges(pairs.a, pairs.b, pairs.similarity)
+        elif by_roots <= self._mending:
+            self._mending -= self._compare_alike(roots, roots)
+        else:
+            by_roots = 0
+        self.counts.not_compared += met - by_roots
 
     def _try_pivots(self, docs: np.ndarray) -> None:
         """Compare one root of the bucket with all others, as long as many join it."""

@@ -102,7 +102,7 @@ def choose_bands(
         threshold: Similarity at which the recall is asked for, in (0, 1].
         recall: Probability, in (0, 1).
         pairs: float64[50]: pairs by similarity, as made by `expected_pairs`; without it, unrelated
-            documents are taken to have half a percent in common.
+            documents are taken to have two percent in common.
         size: Mean number of shingles of a document.
 
     Returns:
@@ -113,13 +113,13 @@ def choose_bands(
 
     Example:
         >>> choose_bands(0.7, 0.99)
-        Bands(num_bands=11, rows=3, recall=0.9901549241792453)
+        Bands(num_bands=17, rows=4, recall=0.9906058053057489)
     """
     if not (0 < threshold <= 1 and 0 < recall < 1):
         raise SpecError(f"threshold {threshold}, recall {recall}; expected (0, 1] and (0, 1)")
     centres = (np.arange(_CLASSES) + 0.5) / _CLASSES
     if pairs is None:
-        pairs = np.exp(-200 * centres)
+        pairs = np.exp(-50 * centres)
         pairs *= _DOCUMENTS**2 / 2 / pairs.sum()
     wasted = pairs * (centres < threshold)
     # Bitmaps tell pairs apart that are some way below the threshold.

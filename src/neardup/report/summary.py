@@ -26,7 +26,7 @@ def render(record: dict[str, Any], out: str, format: str = "parquet") -> str:
         f"({counts['equal_bytes']:,} byte for byte)",
         f"clusters    {counts['clusters_of_two_or_more']:>12,}   of two and more; the largest has "
         f"{counts['largest_cluster']:,}",
-        f"edges       {counts['edges']:>12,}   of {counts['verified']:,} pairs compared exactly",
+        f"edges       {counts['edges']:>12,}   {counts['verified']:,} pairs were compared exactly",
     ]
     if counts["encoding_replaced"]:
         lines.append(f"replaced    {counts['encoding_replaced']:>12,}   texts that were not UTF-8")

@@ -31,8 +31,9 @@ __all__ = ["Part", "Plan", "make_part", "make_plan"]
 
 #: Documents at the head of the corpus whose similarities decide which bands are cheapest.
 SAMPLE = 512
-#: Longest document that the sample takes, in bytes: the choice is about speed and must be quick.
-_SAMPLE_BYTES = 1 << 16
+#: Longest document that the sample takes, in characters: the choice is about speed, so it must be
+#: quick.
+_SAMPLE_CHARACTERS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def make_plan(
         bands = Bands(spec.num_bands, spec.rows, found)
     else:
         texts = [t for d in head for t in d.text.slice(0, SAMPLE).to_pylist()][:SAMPLE]
-        texts = [t for t in texts if len(t) <= _SAMPLE_BYTES]
+        texts = [t for t in texts if len(t) <= _SAMPLE_CHARACTERS]
         sets = ShingleSets.of(shingle_sets(as_text(texts), spec.shingle, stemmer))
         docs = np.flatnonzero(sets.size)
         i, j = np.triu_indices(len(docs), k=1)
