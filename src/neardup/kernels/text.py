@@ -63,7 +63,7 @@ def unicode_version() -> str:
         return str(tables["version"])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _decode(data, i):
     """Return (code point, bytes) of the valid UTF-8 sequence at ``i``."""
     b = np.int64(data[i])
@@ -80,14 +80,14 @@ def _decode(data, i):
     ) << 6 | np.int64(data[i + 3]) & 0x3F, 4
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _absorb(state, w):
     """Take eight bytes at once into the state of a token's hash."""
     state = (state ^ w) * TOKEN_MULTIPLIER
     return state ^ state >> np.uint64(32)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _push(state, w, length, byte):
     """Take one more byte into the running hash (state, pending bytes, number of bytes)."""
     w |= np.uint64(byte) << np.uint64((length & 7) << 3)
@@ -98,7 +98,7 @@ def _push(state, w, length, byte):
     return state, w, length
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _push_code(state, w, length, code):
     """Take the UTF-8 bytes of a code point into the running hash."""
     if code < 0x80:
@@ -115,7 +115,7 @@ def _push_code(state, w, length, code):
     return _push(state, w, length, 0x80 | code & 0x3F)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _finish(state, w, length):
     return mix(state ^ w ^ np.uint64(length) * TOKEN_LENGTH)
 
@@ -170,7 +170,7 @@ def words(data, offsets, page, kind, delta, ascii, scratch, tokens, token_offset
     Returns:
         Number of tokens.
     """
-    count = 0
+    count = np.int64(0)
     want_spans = spans.shape[0] > 0
     token_offsets[0] = 0
     ones = np.uint64(0x0101010101010101)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from itertools import islice
 
 import numpy as np
 
@@ -28,8 +27,8 @@ from neardup.spec import Spec
 
 __all__ = ["Outcome", "run"]
 
-#: Chunks that are read while the kernels are loaded.
-_EARLY = 16
+#: Bytes of the source that are read while the kernels are loaded.
+_EARLY = 64 << 20
 
 
 @dataclass
@@ -83,7 +82,11 @@ def run(
     """
     with Pool(threads) as pool:
         chunks = corpus.chunks()
-        early = [(chunk, pool.submit(chunk.read)) for chunk in islice(chunks, _EARLY)]
+        early: list[tuple[Chunk, Future[Documents]]] = []
+        while sum(chunk.size for chunk, _ in early) < _EARLY:
+            if (chunk := next(chunks, None)) is None:
+                break
+            early.append((chunk, pool.submit(chunk.read)))
         columns = tuple(
             dict.fromkeys(name for name in (corpus.id_column, spec.keep.partition(":")[2]) if name)
         )
