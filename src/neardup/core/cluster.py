@@ -7,6 +7,7 @@ documents by position. Similarities are computed by many threads, unions applied
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -244,12 +245,14 @@ class Clustering:
             return
         self.counts.giant_buckets += 1
         # All pairs at once where few can be told apart by their bitmaps; there the budget is for
-        # comparisons, elsewhere for looks at bitmaps, which cost a tenth.
-        alike = self._alike(docs, roots) > 0.05
-        if self._every or met <= self._mending * (1 if alike else 8):
-            compare = self._compare_alike if alike else self._compare_rows
-            self._mending -= compare(docs, roots)
+        # comparisons, elsewhere for looks at bitmaps, which cost a fraction.
+        alike = self._alike(docs) > 0.05
+        if alike and (self._every or met <= self._mending):
+            self._mending -= self._compare_alike(docs, roots)
             self._history.add(docs)
+            return
+        if not alike and (self._every or met <= 16 * self._mending):
+            self._mending -= self._compare_rows(docs, roots, met)
             return
         # Too many for that: the clusters are compared by their roots, which is exact for documents
         # that are alone, and what that leaves out is reported. An exact join is linear where the
@@ -282,15 +285,33 @@ class Clustering:
                 return
             roots = np.unique(self._roots(roots))
 
-    def _alike(self, docs: np.ndarray, roots: np.ndarray) -> float:
+    def _alike(self, docs: np.ndarray) -> float:
         """Return the share of pairs, in a sample, whose bitmaps don't rule them out."""
-        some = np.linspace(0, len(docs) - 1, 64).astype(np.int64)
-        none = np.zeros((len(some), 0), dtype=np.uint64)
-        out = np.empty(0, dtype=np.int32)
-        passed, pruned = bucket_kernels.row_pairs(
-            docs[some], roots[some], none, True, self._filter, _NOTHING, 0, len(some), out, out
-        )
-        return passed / max(1, passed + pruned)
+        some = docs[np.linspace(0, len(docs) - 1, 64).astype(np.int64)]
+        passed = self._row_pairs(some, some, True, _NOTHING, 0, len(some))[0]
+        return len(passed) / (len(some) * (len(some) - 1) / 2)
+
+    def _row_pairs(
+        self,
+        docs: np.ndarray,
+        roots: np.ndarray,
+        every: bool,
+        compared: np.ndarray,
+        first: int,
+        last: int,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """List the pairs of some rows that their bitmaps don't rule out."""
+        columns = np.ascontiguousarray(self.sets.bitmaps[docs].T)
+        sizes = self.sets.size[docs].astype(np.float64)
+        room = 1 << 12
+        while True:
+            a, b = np.empty(room, np.int32), np.empty(room, np.int32)
+            count = bucket_kernels.row_pairs(
+                docs, roots, every, columns, sizes, self._filter[2], compared, first, last, a, b
+            )
+            if count <= room:
+                return a[:count], b[:count]
+            room = count
 
     def _compare_alike(self, docs: np.ndarray, roots: np.ndarray) -> int:
         """Compare all pairs of documents that have most in common; return how many."""
@@ -310,28 +331,20 @@ class Clustering:
         self.add_edges(pairs.a, pairs.b, pairs.similarity)
         return pairs.comparisons
 
-    def _compare_rows(self, docs: np.ndarray, roots: np.ndarray) -> int:
+    def _compare_rows(self, docs: np.ndarray, roots: np.ndarray, met: int) -> int:
         """Compare the pairs that their bitmaps don't rule out; return the cost in comparisons."""
-        masks = self._history.masks(docs)
-        compared = self._compared.table
-
-        def work(first: int, last: int) -> tuple[np.ndarray, np.ndarray, int]:
-            room = 1 << 12
-            while True:
-                a, b = np.empty(room, np.int32), np.empty(room, np.int32)
-                count, pruned = bucket_kernels.row_pairs(
-                    docs, roots, masks, self._every, self._filter, compared, first, last, a, b
-                )
-                if count <= room:
-                    return a[:count], b[:count], pruned
-                room = count
-
-        parts = self.pool.ranges(work, len(docs), step=64)
-        a, b = (np.concatenate([p[i] for p in parts]) for i in (0, 1))
-        pruned = sum(p[2] for p in parts)
-        self._compare(a, b)
-        self.counts.pruned += pruned
-        return len(a) + pruned // 8
+        spent = 0
+        # Rows are listed by many threads and compared block by block, so that no more pairs are
+        # held than those of some rows.
+        for block in range(0, len(docs), 4096):
+            end = min(block + 4096, len(docs))
+            rows = partial(self._row_pairs, docs, roots, self._every, self._compared.table)
+            parts = self.pool.ranges(rows, end, step=512, first=block)
+            a, b = (np.concatenate([p[i] for p in parts]) for i in (0, 1))
+            self._compare(a, b)
+            spent += len(a)
+        self.counts.pruned += met - spent
+        return spent + (met - spent) // 16
 
     def _not_compared(self, doc: int, others: np.ndarray) -> np.ndarray:
         out = np.empty(len(others), dtype=np.int32)

@@ -52,15 +52,18 @@ class Pool:
         """Call ``work()`` in some thread, soon."""
         return self._executor.submit(work)
 
-    def ranges(self, work: Callable[[int, int], Any], total: int, step: int = 4096) -> list[Any]:
-        """Call ``work(first, last)`` on slices of ``range(total)``; return the results in order.
+    def ranges(
+        self, work: Callable[[int, int], Any], total: int, step: int = 4096, first: int = 0
+    ) -> list[Any]:
+        """Call ``work(low, high)`` on slices of ``range(first, total)``; return results in order.
 
         Args:
             work: Called from several threads at once.
-            total: Length of the whole range.
+            total: End of the whole range.
             step: Length of a slice. It must not change what the results amount to.
+            first: Begin of the whole range.
         """
-        slices = [(first, min(first + step, total)) for first in range(0, total, step)]
+        slices = [(low, min(low + step, total)) for low in range(first, total, step)]
         if self.threads == 1 or len(slices) < 2:
             return [work(*s) for s in slices]
         return list(self._executor.map(lambda s: work(*s), slices))

@@ -17,7 +17,7 @@ MAX_HASHES = 1024
 # Cost model, in nanoseconds on one core (measured; only their ratios matter, and only for speed):
 # a hash of a document's signature, a band of a document (key, grouping), a pair that is compared, a
 # pair that its bitmaps rule out, a document in a giant bucket that is joined as a whole.
-_HASH, _BAND, _PAIR, _PRUNED, _JOIN = 14.0, 60.0, 250.0, 8.0, 30_000.0
+_HASH, _BAND, _PAIR, _PRUNED, _JOIN = 14.0, 60.0, 250.0, 3.0, 30_000.0
 # The choice must not depend on how the corpus is cut into files, so its size is not asked for:
 # the cheapest for this many documents is taken.
 _DOCUMENTS = 1_000_000

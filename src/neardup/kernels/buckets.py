@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from neardup.kernels.bits import popcount
 from neardup.kernels.clusters import find
 from neardup.kernels.hashing import mix
 from neardup.kernels.sets import may_reach
@@ -223,43 +224,59 @@ def small_pairs(members, starts, parent, limit, every, filter, compared, bucket,
 
 
 @njit(cache=True, nogil=True)
-def row_pairs(docs, roots, met, every, filter, compared, first, last, out_a, out_b):
+def row_pairs(docs, roots, every, columns, sizes, slack, compared, first, last, out_a, out_b):
     """List the pairs of some documents of one large bucket with all later ones of it.
+
+    The bound of `neardup.kernels.sets.may_reach`, for a row of pairs at a time: distances are
+    computed eight at once, and looked at one by one only where one of sixty-four is small enough.
 
     Args:
         docs: int32[m], one bucket.
         roots: int32[m]: root of each document; pairs of one cluster are left out.
-        met: uint64[m, any]: earlier buckets all of whose pairs were compared, as bits; pairs with
-            a bit in common are left out.
         every: Pairs of one cluster are listed too.
-        filter, compared: As for `star_pairs`.
+        columns: uint64[4, m]: bitmaps of the documents.
+        sizes: float64[m]: sizes of their sets.
+        slack: Share of members that may be in one set alone.
+        compared: Set of pairs that need not be listed again.
         first, last: Documents to do.
         out_a, out_b: int32[], out. What does not fit is only counted.
 
     Returns:
-        (pairs that the filter let pass, pairs that it left out).
+        Number of pairs.
     """
-    size, bitmaps, slack = filter
+    m = docs.shape[0]
+    b0, b1, b2, b3 = columns[0], columns[1], columns[2], columns[3]
+    over = np.empty(64, dtype=np.float64)
     count = 0
-    pruned = 0
     for i in range(first, last):
-        x = docs[i]
-        for j in range(i + 1, docs.shape[0]):
-            if roots[i] == roots[j] and not every:
+        x0, x1, x2, x3 = b0[i], b1[i], b2[i], b3[i]
+        limit = slack * sizes[i] + 1e-6
+        for low in range(i + 1, m, 64):
+            width = min(64, m - low)
+            least = np.inf
+            for k in range(width):
+                j = low + k
+                alone = (
+                    popcount(x0 ^ b0[j])
+                    + popcount(x1 ^ b1[j])
+                    + popcount(x2 ^ b2[j])
+                    + popcount(x3 ^ b3[j])
+                )
+                over[k] = np.float64(np.int64(alone)) - slack * sizes[j]
+                least = min(least, over[k])
+            if least > limit:
                 continue
-            again = np.uint64(0)
-            for w in range(met.shape[1]):
-                again |= met[i, w] & met[j, w]
-            if again:
-                continue
-            y = docs[j]
-            if not may_reach(size, bitmaps, x, y, slack):
-                pruned += 1
-            elif not contains(compared, x, y):
-                if count < out_a.shape[0]:
-                    out_a[count], out_b[count] = x, y
-                count += 1
-    return count, pruned
+            for k in range(width):
+                j = low + k
+                if over[k] > limit or (roots[i] == roots[j] and not every):
+                    continue
+                if abs(sizes[i] - sizes[j]) - slack * sizes[j] > limit:
+                    continue
+                if not contains(compared, docs[i], docs[j]):
+                    if count < out_a.shape[0]:
+                        out_a[count], out_b[count] = docs[i], docs[j]
+                    count += 1
+    return count
 
 
 @njit(cache=True, nogil=True)
