@@ -328,3 +328,41 @@ def test_edges_of_nothing_are_none() -> None:
     none = np.zeros(0, dtype=np.int32)
     assert len(Edges.gather([])) == 0
     assert len(Edges.gather([(none, none, np.zeros(0)), (none, none, np.zeros(0))])) == 0
+
+
+def test_no_pair_is_left_out_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents whose clusters are rooted outside the bucket, and no budget."""
+    monkeypatch.setattr(cluster_module, "SMALL_BUCKET", 2)
+    monkeypatch.setattr(cluster_module, "MENDING", 0)
+    rng = np.random.default_rng(2)
+    common = rng.integers(1, 2**64, size=60, dtype=np.uint64)
+    sets = []
+    for _ in range(40):
+        own = rng.integers(1, 2**64, size=20, dtype=np.uint64)
+        sets += [sorted(int(v) for v in np.concatenate([common, own]))] * 2
+    with Pool(1) as pool:
+        clusters = Clustering(packed(sets), Spec(edge_threshold=0.7, tree_threshold=0.5), pool)
+        twins = np.arange(0, 80, 2, dtype=np.int32)
+        clusters.add_edges(twins, twins + 1, np.ones(40))
+        inside = twins + 1 if clusters.roots()[1] == 0 else twins
+        clusters.add_band(inside.astype(np.int32), np.array([0, 40], dtype=np.int32))
+    assert clusters.counts.not_compared + clusters.counts.pruned >= 40 * 39 // 2 - 39
+
+
+def test_what_was_compared_in_one_band_is_not_reported_in_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(3)
+    common = rng.integers(1, 2**64, size=80, dtype=np.uint64)
+    sets = []
+    for _ in range(600):
+        own = rng.integers(1, 2**64, size=22, dtype=np.uint64)
+        sets.append(sorted(int(v) for v in np.concatenate([common, own])))
+    members = np.arange(600, dtype=np.int32)
+    with Pool(1) as pool:
+        spec = Spec(edge_threshold=0.7, tree_threshold=0.5)
+        clusters = Clustering(packed(sets), spec, pool, budget=200_000)
+        for _ in range(3):
+            clusters.add_band(members, np.array([0, 600], dtype=np.int32))
+    assert clusters.counts.not_compared == 0
+    assert clusters.counts.verified <= 2 * 180_000

@@ -172,8 +172,8 @@ def dedup(
     """
     spec = spec_of(settings)
     # Arrow's allocator gives memory back to the system so eagerly that getting it again costs more
-    # than what is done with it; this process uses it again at once.
-    os.environ.setdefault("MIMALLOC_PURGE_DELAY", "-1")
+    # than what is done with it; this process uses it again within milliseconds.
+    os.environ.setdefault("MIMALLOC_PURGE_DELAY", "100")
     from neardup.run.outputs import check_output
 
     folder = Path(out)

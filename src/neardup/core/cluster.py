@@ -19,7 +19,7 @@ from neardup.kernels import buckets as bucket_kernels
 from neardup.kernels import clusters as kernels
 from neardup.spec import Spec
 
-__all__ = ["Clustering", "Counts", "Edges"]
+__all__ = ["Clustering", "Counts", "Edges", "PairSet"]
 
 #: In buckets up to this size, every pair of documents that has to be compared is compared.
 SMALL_BUCKET = 256
@@ -44,7 +44,8 @@ class Counts:
         largest_bucket: Documents in the largest bucket of any band.
         pruned: Candidate pairs that sizes and bitmaps showed to be below the edge threshold.
         not_compared: Pairs of documents that met in a giant bucket, are in different clusters, and
-            were compared by their roots only; a pair counts once for each band in which it met.
+            were not compared themselves (their roots were, if the budget allowed it); a pair counts
+            once for each band in which it met.
     """
 
     verified: int = 0
@@ -87,7 +88,7 @@ class Edges:
         return cls(a[order], b[order], similarity[order])
 
 
-class _PairSet:
+class PairSet:
     """Pairs of documents in an open-addressing table that grows."""
 
     def __init__(self) -> None:
@@ -116,11 +117,14 @@ class Clustering:
         sets: Shingle sets of all documents that a bucket may hold.
         spec: Thresholds, clustering (``bounded`` or ``components``) and pairs.
         pool: Threads.
+        budget: Comparisons that may be spent in giant buckets; `MENDING` a document by default.
 
     Source: "Deduplication in a massive clinical note dataset", Shenoy et al. 2017, section 6.
     """
 
-    def __init__(self, sets: ShingleSets, spec: Spec, pool: Pool) -> None:
+    def __init__(
+        self, sets: ShingleSets, spec: Spec, pool: Pool, budget: int | None = None
+    ) -> None:
         documents = len(sets.size)
         self.sets = sets
         self.spec = spec
@@ -132,10 +136,10 @@ class Clustering:
         self.low = np.ones(documents, dtype=np.float64)
         self._every = spec.pairs == "all"
         self._filter = sets.filter(spec.edge_threshold)
-        self._compared = _PairSet()
-        self._refused = _PairSet()
+        self._compared = PairSet()
+        self._refused = PairSet()
         self._edges: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        self._mending = MENDING * documents
+        self._mending = MENDING * documents if budget is None else budget
         self._history = History(documents)
 
     def add_band(self, members: np.ndarray, starts: np.ndarray) -> None:
@@ -198,7 +202,7 @@ class Clustering:
         self._refused.count += compared
         roots_a, roots_b, root_similarity = (array[:compared] for array in out)
         edge = root_similarity >= self.spec.edge_threshold
-        if edge.any():
+        if edge.any() and not self._every:  # else edges are what banding found, and no more
             self._edges.append((roots_a[edge], roots_b[edge], root_similarity[edge]))
         self.counts.unions += unions
         self.counts.refused += refused
@@ -247,6 +251,10 @@ class Clustering:
         # All pairs at once where few can be told apart by their bitmaps; there the budget is for
         # comparisons, elsewhere for looks at bitmaps, which cost a fraction.
         alike = self._alike(docs) > 0.05
+        if alike:
+            # Some of these may be in one cluster by now, and not among those that met.
+            again = self._history.pairs_that_met(docs)
+            met -= max(0, again - (len(docs) * (len(docs) - 1) // 2 - met))
         if alike and (self._every or met <= self._mending):
             self._mending -= self._compare_alike(docs, roots)
             self._history.add(docs)
@@ -259,6 +267,8 @@ class Clustering:
         # documents have rare shingles; where they are all alike nothing is.
         roots = np.unique(roots)
         by_roots = len(roots) * (len(roots) - 1) // 2
+        own = int(np.isin(roots, docs).sum())  # a root may lie outside the bucket
+        known = own * (own - 1) // 2
         if not alike:
             pairs = join(self.sets, roots, self.spec.edge_threshold, self.pool)
             self.counts.verified += pairs.comparisons
@@ -266,9 +276,10 @@ class Clustering:
             self.add_edges(pairs.a, pairs.b, pairs.similarity)
         elif by_roots <= self._mending:
             self._mending -= self._compare_alike(roots, roots)
+            self._history.add(roots)
         else:
-            by_roots = 0
-        self.counts.not_compared += met - by_roots
+            known = 0
+        self.counts.not_compared += max(0, met - known)
 
     def _try_pivots(self, docs: np.ndarray) -> None:
         """Compare one root of the bucket with all others, as long as many join it."""
@@ -280,8 +291,12 @@ class Clustering:
                 return
             done.add(pivot)
             others = self._not_compared(pivot, roots[roots != pivot])
-            found = self._compare(np.minimum(others, pivot), np.maximum(others, pivot))
-            if found * 16 < len(roots):
+            if len(others) == 0:
+                continue  # the first document of the bucket, which was compared with all
+            before = self.counts.unions
+            self._compare(np.minimum(others, pivot), np.maximum(others, pivot))
+            self._mending -= len(others)
+            if (self.counts.unions - before) * 16 < len(roots) or self._mending < 0:
                 return
             roots = np.unique(self._roots(roots))
 
@@ -343,8 +358,8 @@ class Clustering:
             a, b = (np.concatenate([p[i] for p in parts]) for i in (0, 1))
             self._compare(a, b)
             spent += len(a)
-        self.counts.pruned += met - spent
-        return spent + (met - spent) // 16
+        self.counts.pruned += max(0, met - spent)
+        return spent + max(0, met - spent) // 16
 
     def _not_compared(self, doc: int, others: np.ndarray) -> np.ndarray:
         out = np.empty(len(others), dtype=np.int32)

@@ -55,6 +55,21 @@ class History:
         np.bitwise_or.at(masks, (rows, bit >> 6), np.uint64(1) << (bit & 63).astype(np.uint64))
         return masks
 
+    def pairs_that_met(self, docs: np.ndarray) -> int:
+        """Count the pairs that went through a bucket together before; 0 where that takes long."""
+        masks, sizes = np.unique(self.masks(docs), axis=0, return_counts=True)
+        # Documents of one family were in the same few buckets, so that there are few groups.
+        if masks.shape[1] == 0 or len(masks) > 2048:
+            return 0
+        sizes = sizes.astype(np.int64)
+        total = 0
+        for i, mask in enumerate(masks):
+            met = (masks[i + 1 :] & mask).any(axis=1)
+            total += int(sizes[i] * sizes[i + 1 :][met].sum())
+            if mask.any():
+                total += int(sizes[i] * (sizes[i] - 1)) // 2
+        return total
+
 
 def dense_pairs(
     sets: ShingleSets,

@@ -44,6 +44,7 @@ def star_of_buckets(
         bucket[order],
         np.full(len(sizes), -1, dtype=np.int64),
         sets.arrays,
+        sets.filter(spec.edge_threshold),
         spec.edge_threshold,
         centre,
         out,

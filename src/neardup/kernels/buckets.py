@@ -109,13 +109,13 @@ def buckets(keys, members, starts):
     return found
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def pair_key(x, y):
     """Return one uint64 for an unordered pair of documents; never 0."""
     return np.uint64(min(x, y)) << np.uint64(32) | np.uint64(max(x, y))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _slot(table, key):
     """Return where ``key`` is in the open-addressing ``table``, or the free slot for it."""
     mask = np.uint64(table.shape[0] - 1)
@@ -125,7 +125,7 @@ def _slot(table, key):
     return at
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def contains(table, x, y):
     """Return whether a pair is in the set of compared pairs."""
     key = pair_key(x, y)

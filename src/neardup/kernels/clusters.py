@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from neardup.kernels.sets import jaccard
+from neardup.kernels.hashing import mix
+from neardup.kernels.sets import jaccard, may_reach
 
 __all__ = ["find", "find_all", "unite"]
 
@@ -66,7 +67,7 @@ def unite(a, b, similarity, edge_threshold, tree_threshold, bounded, state, sets
         if bounded:
             if not (min(x, y) == min(a[i], b[i]) and max(x, y) == max(a[i], b[i])):
                 key = np.uint64(min(x, y)) << np.uint64(32) | np.uint64(max(x, y))
-                at = (key * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & mask
+                at = mix(key) & mask  # as `neardup.kernels.buckets.rehash` places it
                 while refused[at] != 0 and refused[at] != key:
                     at = (at + np.uint64(1)) & mask
                 if refused[at] == key:
@@ -115,7 +116,7 @@ def star_of_edges(order, starts, neighbours, centre):
 
 
 @njit(cache=True, nogil=True)
-def star(docs, priority, bucket_starts, doc_buckets, last, sets, threshold, centre, out):
+def star(docs, priority, bucket_starts, doc_buckets, last, sets, filter, threshold, centre, out):
     """Cluster by stars without listing pairs: each document meets only kept ones.
 
     Args:
@@ -123,8 +124,9 @@ def star(docs, priority, bucket_starts, doc_buckets, last, sets, threshold, cent
         priority: int64[documents].
         bucket_starts: int64[documents + 1], into ``doc_buckets``.
         doc_buckets: int64[]: buckets of each document.
-        last: int32[buckets], scratch, all -1: the latest kept document of each bucket.
+        last: int64[buckets], scratch, all -1: the latest kept document of each bucket.
         sets: (values, begin, size).
+        filter: (size, bitmaps, slack), see `neardup.kernels.sets.may_reach`.
         threshold: Least similarity to a kept document.
         centre: int32[documents], in: the document itself, out: what it joined.
         out: (int32[m], int32[m], float64[m]), out: the pairs found.
@@ -133,6 +135,7 @@ def star(docs, priority, bucket_starts, doc_buckets, last, sets, threshold, cent
         (pairs found, comparisons).
     """
     values, begin, size = sets
+    _, bitmaps, slack = filter
     out_a, out_b, out_similarity = out
     # Kept documents of a bucket are chained; one link for each of its places in a bucket.
     chain = np.full(doc_buckets.shape[0], -1, dtype=np.int64)
@@ -158,6 +161,8 @@ def star(docs, priority, bucket_starts, doc_buckets, last, sets, threshold, cent
         near[:count].sort()
         for k in range(count):
             e = by_rank[near[k]]
+            if not may_reach(size, bitmaps, d, e, slack):
+                continue
             comparisons += 1
             sim = jaccard(values, begin, size, d, e, threshold)
             if sim >= threshold:

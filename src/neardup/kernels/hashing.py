@@ -12,7 +12,7 @@ TOKEN_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 TOKEN_LENGTH = np.uint64(0x243F6A8885A308D3)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def mix(h):
     """Return a bijective mix of a uint64 in which every input bit reaches every output bit.
 
@@ -26,7 +26,7 @@ def mix(h):
     return h
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def splitmix(seed, index):
     """Return the ``index``-th uint64 of the SplitMix64 stream of ``seed`` (Steele et al. 2014)."""
     return mix(np.uint64(seed) + (np.uint64(index) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))

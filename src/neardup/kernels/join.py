@@ -14,7 +14,7 @@ from neardup.kernels.sets import jaccard, may_reach, needed_overlap
 __all__ = ["count_values", "fill_index", "fill_prefixes", "gather_part", "postings", "probe"]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _lower_bound(values, i, j, low):
     """Return the first place in the sorted ``values[i:j]`` whose value is not below ``low``."""
     while i < j:

@@ -14,7 +14,7 @@ from neardup.kernels.bits import popcount
 __all__ = ["fill_bitmaps", "jaccard", "may_reach", "needed_overlap", "verify"]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def needed_overlap(total, threshold):
     """Return the least overlap for which sets of ``total`` members together reach ``threshold``.
 
@@ -46,7 +46,7 @@ def fill_bitmaps(values, begin, size, docs, out):
             )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def may_reach(size, bitmaps, x, y, slack):
     """Return whether two sets can reach a threshold t, by their sizes and bitmaps alone.
 

@@ -57,7 +57,7 @@ class Plan:
     measure: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Part:
     """What is kept of a chunk.
 

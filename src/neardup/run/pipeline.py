@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ from neardup.spec import Spec
 __all__ = ["Outcome", "run"]
 
 #: Bytes of the source that are read while the kernels are loaded.
-_EARLY = 64 << 20
+_EARLY = 32 << 20
 
 
 @dataclass
@@ -82,11 +83,11 @@ def run(
     """
     with Pool(threads) as pool:
         chunks = corpus.chunks()
-        early: list[tuple[Chunk, Future[Documents]]] = []
-        while sum(chunk.size for chunk, _ in early) < _EARLY:
-            if (chunk := next(chunks, None)) is None:
-                break
+        early: deque[tuple[Chunk, Future[Documents]]] = deque()
+        size = 0
+        while size < _EARLY and len(early) < 64 and (chunk := next(chunks, None)) is not None:
             early.append((chunk, pool.submit(chunk.read)))
+            size += chunk.size
         columns = tuple(
             dict.fromkeys(name for name in (corpus.id_column, spec.keep.partition(":")[2]) if name)
         )
@@ -157,7 +158,7 @@ def run(
 
 
 def _read(
-    early: list[tuple[Chunk, Future[Documents]]],
+    early: deque[tuple[Chunk, Future[Documents]]],
     chunks: Iterator[Chunk],
     spec: Spec,
     columns: tuple[str, ...],
@@ -178,12 +179,15 @@ def _read(
     if spec.shingle.stem is not None:
         stemmer = Stemmer(spec.shingle.stem, spec.shingle.keep_case)
     head: list[Documents] = []
+    count = 0
     for _, future in early:
         head.append(future.result())
-        if sum(len(d.text) for d in head) >= SAMPLE:
+        count += len(head[-1].text)
+        if count >= SAMPLE:
             break
-    while sum(len(d.text) for d in head) < SAMPLE and (chunk := next(chunks, None)) is not None:
+    while count < SAMPLE and (chunk := next(chunks, None)) is not None:
         head.append(chunk.read())
+        count += len(head[-1].text)
         done: Future[Documents] = Future()
         done.set_result(head[-1])
         early.append((chunk, done))
@@ -197,7 +201,7 @@ def _read(
 
     def items() -> Iterator[tuple[Chunk, Future[Documents] | None]]:
         while early:
-            yield early.pop(0)
+            yield early.popleft()
         for chunk in chunks:
             yield chunk, None
 
@@ -222,6 +226,8 @@ def _buckets(
         ):
             found.append(band)
             advance(1)
+    for part in parts:
+        part.keys = np.empty((0, len(part.tokens)), dtype=np.uint64)  # no longer needed
     return found
 
 

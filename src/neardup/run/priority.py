@@ -66,10 +66,12 @@ def _order_by(parts: list[Part], name: str, descending: bool) -> np.ndarray:
     )
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         # CSV has no numbers: if all are numbers, they are compared as numbers.
-        try:
-            column = column.cast(pa.float64())
-        except pa.ArrowInvalid:
-            column = column.cast(pa.large_string())
+        for type in (pa.int64(), pa.float64(), pa.large_string()):
+            try:
+                column = column.cast(type)
+                break
+            except pa.ArrowInvalid:
+                continue
     try:
         order = pc.array_sort_indices(
             column.combine_chunks(),

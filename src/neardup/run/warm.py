@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from neardup.core.join import join
+from neardup.core.cluster import SMALL_BUCKET, Clustering, PairSet
 from neardup.core.shingle import shingle_sets
 from neardup.core.threads import Pool
 from neardup.core.verify import ShingleSets
@@ -19,7 +19,14 @@ from neardup.spec import ShingleSpec, Spec
 
 __all__ = ["warm"]
 
-_TEXTS = ["one two three four", "One, two, three: four!", "one two three four five", "six ä", ""]
+_TEXTS = [
+    "one two three four",
+    "One, two, three: four!",
+    "one two three four five six seven eight",
+    "one two three four five six seven eight nine",
+    "six ä",
+    "",
+]
 
 
 def warm(spec: Spec, stages: Stages) -> None:
@@ -45,9 +52,7 @@ def warm(spec: Spec, stages: Stages) -> None:
                 Spec(method="allpairs", cluster="star"),
             ):
                 _try(other)
-            sets = ShingleSets.of(shingle_sets(_TEXTS))
-            with Pool(1) as pool:
-                join(sets, np.arange(3, dtype=np.int32), 0.5, pool)
+            _try_giant_buckets()
     if compiled() > before:
         stages.emit(
             Event(
@@ -57,6 +62,25 @@ def warm(spec: Spec, stages: Stages) -> None:
                 f"{stages.seconds['kernels']:.1f} s, once",
             )
         )
+
+
+def _try_giant_buckets() -> None:
+    """Send more documents through one bucket than are compared pair by pair."""
+    count = SMALL_BUCKET + 50
+    words = " ".join(f"w{i}" for i in range(60))
+    alike = [f"{words} x{i} y{i} z{i} {words}" for i in range(count)]
+    strangers = [f"{i} a{i} b{i} c{i} d{i} e{i}" for i in range(count)]
+    with Pool(1) as pool:
+        for texts, budget in ((alike, 1 << 20), (strangers, 1 << 20), (strangers, 0)):
+            sets = ShingleSets.of(shingle_sets(texts))
+            spec = Spec(edge_threshold=0.81)  # the similarity of those alike is 0.8
+            clustering = Clustering(sets, spec, pool, budget)
+            for _ in range(2):
+                clustering.add_band(
+                    np.arange(count, dtype=np.int32), np.array([0, count], dtype=np.int32)
+                )
+        pairs = PairSet()
+        pairs.reserve(len(pairs.table))
 
 
 def compiled() -> int:
