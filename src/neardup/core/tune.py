@@ -102,7 +102,7 @@ def choose_bands(
         threshold: Similarity at which the recall is asked for, in (0, 1].
         recall: Probability, in (0, 1).
         pairs: float64[50]: pairs by similarity, as made by `expected_pairs`; without it, unrelated
-            documents are taken to have two percent in common.
+            documents are taken to have three percent in common.
         size: Mean number of shingles of a document.
 
     Returns:
@@ -119,7 +119,7 @@ def choose_bands(
         raise SpecError(f"threshold {threshold}, recall {recall}; expected (0, 1] and (0, 1)")
     centres = (np.arange(_CLASSES) + 0.5) / _CLASSES
     if pairs is None:
-        pairs = np.exp(-50 * centres)
+        pairs = np.exp(-35 * centres)
         pairs *= _DOCUMENTS**2 / 2 / pairs.sum()
     wasted = pairs * (centres < threshold)
     # Bitmaps tell pairs apart that are some way below the threshold.
