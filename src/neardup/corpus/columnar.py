@@ -108,6 +108,7 @@ def _share(total: int, rows: int, of: int) -> int:
 
 @dataclass(frozen=True)
 class _ParquetChunk(Chunk):
+    worth_holding = False
     source: Any  # a path, or a buffer of the whole file
     metadata: pq.FileMetaData
     groups: range

@@ -59,6 +59,8 @@ class Chunk(ABC):
     """
 
     size: int
+    #: Whether reading it again costs more than holding what was read, while there is room.
+    worth_holding = True
 
     @abstractmethod
     def read(self) -> Documents:

@@ -64,6 +64,7 @@ class Part:
     Attributes:
         size: Bytes of the source that it stands for.
         chunk: Where its documents are read again.
+        held: The documents themselves, if there was room to hold them; see `again`.
         schema: Of its columns.
         columns: Those columns that the run itself needs: ids, and what is kept by.
         lengths: int32[documents], bytes of text.
@@ -79,6 +80,7 @@ class Part:
 
     size: int
     chunk: Chunk
+    held: Documents | None
     schema: Any
     columns: Any
     lengths: np.ndarray
@@ -90,6 +92,22 @@ class Part:
     byte_hashes: np.ndarray
     tokens: np.ndarray
     shingles: np.ndarray
+
+    def again(self, rows: np.ndarray) -> Documents:
+        """Return some of the documents once more.
+
+        Args:
+            rows: int64[], ascending.
+
+        Raises:
+            InputError: The source is no longer what it was.
+        """
+        if self.held is None:
+            return self.chunk.read_again(rows)
+        if len(rows) == len(self.tokens):
+            return self.held
+        table, text = self.held.table.take(rows), self.held.text.take(rows)
+        return Documents(table, text, self.held.replaced, self.held.origin)
 
 
 def make_part(chunk: Chunk, documents: Documents, plan: Plan) -> Part:
@@ -115,6 +133,7 @@ def make_part(chunk: Chunk, documents: Documents, plan: Plan) -> Part:
     return Part(
         size=chunk.size,
         chunk=chunk,
+        held=documents,
         schema=documents.table.schema,
         columns=documents.table.select(wanted),
         lengths=np.diff(text_buffers(documents.text)[1]).astype(np.int32),

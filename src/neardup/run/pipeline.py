@@ -28,6 +28,8 @@ from neardup.spec import Spec
 
 __all__ = ["Outcome", "run"]
 
+#: Bytes of text that are held in memory; what exceeds them is read again when it is needed.
+_HELD = 160 << 20
 #: Bytes of the source that are read while the kernels are loaded.
 _EARLY = 32 << 20
 
@@ -206,7 +208,11 @@ def _read(
             yield chunk, None
 
     parts = []
+    room = _HELD
     for part in pool.ordered(work, items()):
+        room -= int(part.lengths.sum(dtype=np.int64)) * part.chunk.worth_holding
+        if room < 0 or not part.chunk.worth_holding:
+            part.held = None
         parts.append(part)
         advance(part.size)
     return parts, plan
@@ -262,7 +268,7 @@ def _sets(
         low, high = np.searchsorted(docs, (base, base + len(part.tokens)))
         if high > low:
             mine = docs[low:high]
-            text = part.chunk.read_again((mine - base).astype(np.int64)).text
+            text = part.again((mine - base).astype(np.int64)).text
             sets = shingle_sets(text, plan.shingle, plan.stemmer)
             lengths = np.diff(sets.offsets)
             size[mine] = lengths

@@ -222,7 +222,7 @@ def _kept_of_parts(outcome: Outcome, pool: Pool) -> Iterator[tuple[Any, np.ndarr
     def work(item: tuple[Part, int]) -> tuple[Any, np.ndarray]:
         part, end = item
         rows = np.flatnonzero(kept[end - len(part.tokens) : end])
-        return conform(part.chunk.read_again(rows).table, schema), part.lengths[rows]
+        return conform(part.again(rows).table, schema), part.lengths[rows]
 
     return pool.ordered(work, zip(outcome.parts, ends.tolist(), strict=True))
 
