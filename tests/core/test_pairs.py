@@ -167,6 +167,8 @@ def test_clusters_hold_what_they_promise(
         for (a, b), value in found.items():
             assert a < b and value == reference.jaccard(sets[a], sets[b]) >= 0.6
         assert clusters.counts.not_compared == 0
+        if pairs == "all":
+            assert set(found) <= met(bands)
         for a, b in met(bands):
             if reference.jaccard(sets[a], sets[b]) >= 0.6:
                 assert (a, b) in found or (pairs == "collapsed" and roots[a] == roots[b])
