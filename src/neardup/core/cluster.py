@@ -25,7 +25,7 @@ __all__ = ["Clustering", "Counts", "Edges", "PairSet"]
 SMALL_BUCKET = 256
 #: Comparisons, by document of the corpus, that may be spent in larger buckets on pairs of
 #: documents whose clusters met there but did not merge.
-MENDING = 512
+MENDING = 256
 #: Pairs that are listed before they are compared.
 _BLOCK = 1 << 18
 _NOTHING = np.zeros(1, dtype=np.uint64)  # the empty set of pairs
