@@ -10,6 +10,7 @@ from numba import njit
 
 from neardup.kernels.bits import popcount
 from neardup.kernels.buckets import contains
+from neardup.kernels.join import lower_bound
 
 __all__ = ["all_pairs", "chain", "chained", "split"]
 
@@ -47,13 +48,7 @@ def split(sets, docs, frequent, shared, bits, rest, rest_starts):
             step = 1
             while j + step < shared.shape[0] and shared[j + step] < v:
                 step *= 2
-            high = min(j + step, shared.shape[0])
-            while j < high:
-                middle = (j + high) >> 1
-                if shared[middle] < v:
-                    j = middle + 1
-                else:
-                    high = middle
+            j = lower_bound(shared, j, min(j + step, shared.shape[0]), v)
             if j < shared.shape[0] and shared[j] == v:
                 rest[count] = v
                 count += 1

@@ -11,11 +11,19 @@ from numba import njit
 
 from neardup.kernels.sets import jaccard, may_reach, needed_overlap
 
-__all__ = ["count_values", "fill_index", "fill_prefixes", "gather_part", "postings", "probe"]
+__all__ = [
+    "count_values",
+    "fill_index",
+    "fill_prefixes",
+    "gather_part",
+    "lower_bound",
+    "postings",
+    "probe",
+]
 
 
 @njit(cache=True, nogil=True)
-def _lower_bound(values, i, j, low):
+def lower_bound(values, i, j, low):
     """Return the first place in the sorted ``values[i:j]`` whose value is not below ``low``."""
     while i < j:
         middle = (i + j) >> 1
@@ -44,7 +52,7 @@ def gather_part(values, begin, size, docs, low, high, out_values, out_ranks):
     for r in range(docs.shape[0]):
         d = docs[r]
         end = np.int64(begin[d]) + np.int64(size[d])
-        i = _lower_bound(values, np.int64(begin[d]), end, low)
+        i = lower_bound(values, np.int64(begin[d]), end, low)
         while i < end and values[i] <= high:
             if count < room:
                 out_values[count], out_ranks[count] = values[i], r
