@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs bench cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again.
 $(VENV)/.base: pyproject.toml
@@ -17,7 +17,7 @@ $(VENV)/.test: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "neardup needs Python 3.11 or later; try make PYTHON=python3.11"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,hf]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,hf,cassandra]'
 	@touch $@
 
 demo: $(VENV)/.base
@@ -43,5 +43,14 @@ bench: $(VENV)/.base
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/targets.py
 
-clean:
-	rm -rf $(VENV) demo build dist bench/.venvs bench/data
+# A real server on the loopback address, for the tests of the store and for bench/stores.py. Without
+# Java 11 or 17 and Maven it says so and ends with 3; the tests are then skipped.
+cassandra: $(VENV)/.test
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cassandra]'
+	@$(BIN)/python tools/cassandra.py start
+
+cassandra-stop:
+	@$(PYTHON) tools/cassandra.py stop
+
+clean: cassandra-stop
+	rm -rf $(VENV) demo build dist bench/.venvs bench/data .cassandra

@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -66,11 +67,16 @@ def measure(
     seconds: float = float("inf"),
     memory: int = sys.maxsize,
     environment: dict[str, str] | None = None,
+    disk: Sequence[Path] = (),
 ) -> dict[str, Any]:
-    """Run a command in a fresh process; see measure.py for what is measured."""
+    """Run a command in a fresh process; see measure.py for what is measured.
+
+    Of `disk`, folders whose size is watched, the first holds the others.
+    """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         limits = ["--seconds", str(seconds), "--bytes", str(memory)]
+        limits += [f"--disk={path}" for path in disk]
         wrapper = [sys.executable, "-S", str(BENCH / "measure.py"), str(report), *limits, "--"]
         subprocess.run([*wrapper, *command], check=True, env={**os.environ, **(environment or {})})
         return json.loads(report.read_text())

@@ -1,6 +1,6 @@
-"""Run one command and measure it: wall time, CPU time and peak memory of its process tree.
+"""Run one command and measure it: wall time, CPU time, peak memory and disk of its process tree.
 
-    python bench/measure.py REPORT.json [--seconds S] [--bytes B] -- COMMAND...
+    python bench/measure.py REPORT.json [--seconds S] [--bytes B] [--disk FOLDER]... -- COMMAND...
 
 A program of its own, on the standard library alone, because the kernel counts what the parent
 had in memory when it forked towards its child's peak.
@@ -16,9 +16,11 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 INTERVAL = 0.02
+DISK_INTERVAL = 0.1
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -50,33 +52,106 @@ def memory(pids: list[int]) -> int:
     return total
 
 
+def anonymous(pids: list[int]) -> int:
+    """Resident bytes that belong to no file (`RssAnon`), of all processes together."""
+    total = 0
+    for pid in pids:
+        try:
+            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                if line.startswith("RssAnon:"):
+                    total += int(line.split()[1]) * 1024
+        except (OSError, IndexError):
+            continue
+    return total
+
+
+def disk(folders: list[str]) -> list[int]:
+    """Bytes that the files in each folder take on the disk; the first folder holds the others."""
+    totals = [0] * len(folders)
+    for here, _, names in os.walk(folders[0]):
+        inside = [i for i, folder in enumerate(folders) if f"{here}/".startswith(f"{folder}/")]
+        for name in names:
+            try:
+                size = os.stat(f"{here}/{name}").st_blocks * 512  # noqa: PTH116
+            except OSError:
+                continue
+            for i in inside:
+                totals[i] += size
+    return totals
+
+
+def free(folder: str) -> int:
+    """Free bytes of the file system on which a folder lies, or is to lie."""
+    while not Path(folder).exists():
+        folder = str(Path(folder).parent)
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
+@dataclass
+class Peaks:
+    """The largest values seen so far, and when the anonymous memory was at its peak."""
+
+    begin: float
+    folders: list[str]
+    memory: int = 0
+    anonymous: int = 0
+    anonymous_at: float = 0.0
+    disk: list[int] = field(default_factory=list)
+    taken: int = 0
+
+    def __post_init__(self) -> None:
+        self.disk = [0] * len(self.folders)
+        self._free = free(self.folders[0]) if self.folders else 0
+        self._next = 0.0
+
+    def look(self, pid: int) -> None:
+        now = time.perf_counter()
+        pids = tree(pid)
+        self.memory = max(self.memory, memory(pids))
+        own = anonymous(pids)
+        if own > self.anonymous:
+            self.anonymous, self.anonymous_at = own, now - self.begin
+        if self.folders and now >= self._next:
+            self.look_at_disk()
+
+    def look_at_disk(self) -> None:
+        if not self.folders:
+            return
+        begin = time.process_time()
+        self.disk = list(map(max, self.disk, disk(self.folders)))
+        self.taken = max(self.taken, self._free - free(self.folders[0]))
+        pause = 50 * (time.process_time() - begin)
+        self._next = time.perf_counter() + min(max(DISK_INTERVAL, pause), 0.5)
+
+
 def stop(process: subprocess.Popen) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
-def watch(process: subprocess.Popen, begin: float, seconds: float, limit: int) -> tuple[int, str]:
-    """Sample until the end. Returns the peak, and why the process was stopped, if it was.
+def watch(process: subprocess.Popen, peaks: Peaks, seconds: float, limit: int) -> str:
+    """Sample until the end. Returns why the process was stopped, if it was.
 
     Memory shared between processes takes the kernel a while to add up: trees of several are
-    sampled so seldom that it costs at most about a fiftieth of the time.
+    sampled so seldom that it costs at most about a fiftieth of the time. So are folders.
     """
-    peak = 0
     while process.poll() is None:
         now = time.perf_counter()
-        peak = max(peak, memory(tree(process.pid)))
-        if now - begin > seconds:
+        peaks.look(process.pid)
+        if now - peaks.begin > seconds:
             stop(process)
-            return peak, f"not finished in {seconds:.0f} s"
-        if peak > limit:
+            return f"not finished in {seconds:.0f} s"
+        if peaks.memory > limit:
             stop(process)
-            return peak, f"stopped at {peak / 1e9:.1f} GB of memory"
-        pause = max(INTERVAL, 50 * (time.perf_counter() - now))
+            return f"stopped at {peaks.memory / 1e9:.1f} GB of memory"
+        several = len(tree(process.pid)) > 1
+        pause = max(INTERVAL, 50 * (time.perf_counter() - now)) if several else INTERVAL
         try:
             process.wait(min(pause, 1.0))
         except subprocess.TimeoutExpired:
             continue
-    return peak, ""
+    return ""
 
 
 def main() -> int:
@@ -84,6 +159,7 @@ def main() -> int:
     parser.add_argument("report", type=Path)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--bytes", type=int, default=sys.maxsize)
+    parser.add_argument("--disk", action="append", default=[], metavar="FOLDER")
     parser.add_argument("command", nargs="+")
     args = parser.parse_args()
     log = args.report.with_suffix(".log")
@@ -93,8 +169,10 @@ def main() -> int:
         process = subprocess.Popen(
             args.command, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL, start_new_session=True
         )
-        peak, stopped = watch(process, begin, args.seconds, args.bytes)
+        peaks = Peaks(begin, args.disk)
+        stopped = watch(process, peaks, args.seconds, args.bytes)
         seconds = time.perf_counter() - begin
+        peaks.look_at_disk()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode and not stopped:
         lines = log.read_text(errors="replace").strip().splitlines() or [""]
@@ -103,10 +181,16 @@ def main() -> int:
     report = {
         "seconds": round(seconds, 4),
         "cpu_seconds": round(used.ru_utime + used.ru_stime, 4),
-        "peak_bytes": max(peak, used.ru_maxrss * 1024),
+        "peak_bytes": max(peaks.memory, used.ru_maxrss * 1024),
+        "anonymous_bytes": peaks.anonymous,
+        "anonymous_at": round(peaks.anonymous_at, 2),
         "load_before": load,
         "failed": stopped or None,
     }
+    if args.disk:
+        report["disk_bytes"] = peaks.disk
+        report["disk_taken_bytes"] = peaks.taken
+        report["read_bytes"], report["written_bytes"] = used.ru_inblock * 512, used.ru_oublock * 512
     args.report.write_text(json.dumps(report))
     return 0
 

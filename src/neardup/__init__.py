@@ -19,44 +19,55 @@ _HOMES = {
     "Result": "neardup.api",
     "ShingleSpec": "neardup.spec",
     "Signer": "neardup.core.sign",
+    "Shard": "neardup.run.storage",
     "Spec": "neardup.spec",
+    "Storage": "neardup.run.storage",
     "band_keys": "neardup.core.band",
     "candidate_pairs": "neardup.core.band",
     "candidate_probability": "neardup.core.tune",
     "choose_bands": "neardup.core.tune",
     "dedup": "neardup.api",
+    "dedup_files": "neardup.api",
+    "plan": "neardup.api",
     "preset": "neardup.spec",
     "shingle_sets": "neardup.core.shingle",
     "sign": "neardup.core.sign",
+    "sign_files": "neardup.api",
     "similarity": "neardup.core.verify",
 }
 
 if TYPE_CHECKING:
-    from neardup.api import Result, dedup
+    from neardup.api import Result, dedup, dedup_files, plan, sign_files
     from neardup.core.band import band_keys, candidate_pairs
     from neardup.core.shingle import shingle_sets
     from neardup.core.sign import Signer, sign
     from neardup.core.tune import Bands, candidate_probability, choose_bands
     from neardup.core.verify import similarity
     from neardup.errors import NeardupError
+    from neardup.run.storage import Shard, Storage
     from neardup.spec import ShingleSpec, Spec, preset
 
 __all__ = [
     "Bands",
     "NeardupError",
     "Result",
+    "Shard",
     "ShingleSpec",
     "Signer",
     "Spec",
+    "Storage",
     "__version__",
     "band_keys",
     "candidate_pairs",
     "candidate_probability",
     "choose_bands",
     "dedup",
+    "dedup_files",
+    "plan",
     "preset",
     "shingle_sets",
     "sign",
+    "sign_files",
     "similarity",
 ]
 

@@ -9,6 +9,9 @@
     │   ├── EncodingError               text that is not UTF-8
     │   └── DuplicateIdError            an id that two documents share
     ├── OutputError (OSError)           the output can't be written (exists, no space, no right)
+    │   └── OutputSizeError             it would be too large to be of use to anybody
+    ├── StoreError                      a band store can't be reached, or does not hold what it must
+    ├── ResumeError                     an interrupted run can't be gone on with
     └── DependencyError (ImportError)   an optional package that is not installed
 
 A message says what is wrong, the value, and what was expected; ``hint`` says what to do about it.
@@ -27,7 +30,10 @@ __all__ = [
     "InputNotFoundError",
     "NeardupError",
     "OutputError",
+    "OutputSizeError",
+    "ResumeError",
     "SpecError",
+    "StoreError",
 ]
 
 
@@ -78,6 +84,18 @@ class DuplicateIdError(InputError):
 
 class OutputError(NeardupError, OSError):
     """The output can't be written: it exists, there is no space, or no right to write."""
+
+
+class OutputSizeError(OutputError):
+    """The output would be too large to be of use to anybody."""
+
+
+class StoreError(NeardupError):
+    """A band store can't be reached or written, or does not hold what it must."""
+
+
+class ResumeError(NeardupError):
+    """An interrupted run can't be gone on with: something is damaged, or no longer the same."""
 
 
 class DependencyError(NeardupError, ImportError):

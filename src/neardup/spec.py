@@ -213,6 +213,15 @@ class Spec:
         """Return plain values, as they are written to ``run.json`` and digested."""
         return dataclasses.asdict(self)
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Spec:
+        """Make a spec from what `as_dict` returned.
+
+        >>> Spec.from_dict(preset("clinical").as_dict()) == preset("clinical")
+        True
+        """
+        return cls(**{**values, "shingle": ShingleSpec(**values["shingle"])})
+
     @property
     def digest(self) -> str:
         """SHA-256 (hex) of the canonical JSON of all fields; equal specs, equal digests."""

@@ -26,7 +26,6 @@ from neardup.errors import (
     SpecError,
 )
 from neardup.run.events import Event
-from neardup.run.tables import edges_table
 from neardup.spec import Spec
 
 ROWS = some_rows()
@@ -242,7 +241,7 @@ def test_edges_of_exact_duplicates(every: bool) -> None:
     two = one + " x"
     texts = [one, two, one.upper(), "other", two, one + "!"]
     result = neardup.dedup(texts, spec=Spec(pairs="all" if every else "collapsed"))
-    table = edges_table(result._outcome, pa.array(range(len(texts))), every)
+    table = result.edges
     found = {(e["doc_a"], e["doc_b"]): e["similarity"] for e in table.to_pylist()}
     assert len(found) == len(table)
     near = pytest.approx(36 / 37)

@@ -148,8 +148,8 @@ def test_disk_full(format: str, tiny_disk: Path, tmp_path: Path) -> None:
     done = run("dedup", path, "-o", out, "--format", format)
     assert done.returncode == 1
     assert str(out) in one_error(done) and "no space left" in done.stderr
-    assert "free some space" in done.stderr
-    assert list(tiny_disk.iterdir()) == []
+    assert "free some space" in done.stderr and "--resume" in done.stderr
+    assert [p.name for p in out.iterdir()] == [".run"]
 
 
 @pytest.mark.parametrize(("threads", "seconds"), [(1, 1.0), (2, 1.0), (2, 1.8), (1, 3.0)])
@@ -172,9 +172,12 @@ def test_interrupt(threads: int, seconds: float, many: Path, tmp_path: Path) -> 
         pytest.skip("the machine was faster than the test")
     assert process.returncode == 130, err
     assert time.monotonic() - start < 2
-    assert err.splitlines()[-1] == "interrupted; nothing was written"
     assert "Traceback" not in err
-    assert not out.exists()
+    if (out / ".run").exists():
+        assert err.splitlines()[-1] == "interrupted; go on with the same command and --resume"
+    else:
+        assert err.splitlines()[-1] == "interrupted; nothing was written"
+        assert not out.exists()
 
 
 def test_interrupt_while_it_reads_a_pipe(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -105,7 +106,8 @@ def test_blocks_say_their_language(page: Path) -> None:
 
 
 def test_most_pages_have_something_to_run() -> None:
-    assert {"README.md", "docs/formats.md", "docs/method.md"} <= {name(page) for page in RUNNABLE}
+    wanted = {"README.md", "docs/formats.md", "docs/method.md", "docs/running.md"}
+    assert wanted <= {name(page) for page in RUNNABLE}
 
 
 def anchors(page: Path) -> set[str]:
@@ -140,7 +142,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert set(PAGES) <= reached
 
 
-@pytest.mark.parametrize("command", [[], ["dedup"], ["synth"]], ids=str)
+@pytest.mark.parametrize("command", [[], ["dedup"], ["plan"], ["sign"], ["synth"]], ids=str)
 def test_cli_page_says_what_help_says(command: list[str]) -> None:
     """Words are compared: the page is wider than a terminal, which cuts the list of commands."""
 
@@ -195,3 +197,40 @@ def test_run_record_fields_are_on_the_formats_page(folder: Path) -> None:
         assert f"`{field}`" in page, field
     for stage in (*summary["seconds"], *summary["spec"], *summary["spec"]["shingle"]):
         assert f"`{stage}`" in page, stage
+
+
+def test_manifest_and_run_folder_are_on_the_formats_page(folder: Path) -> None:
+    """Each field, stage and file of the run folder of a real run has its place."""
+    called(
+        *("dedup", "notes.jsonl", "-o", "kept", "--quiet"),
+        *("--keep-run", "--store", "sqlite", "--part-size", "64kB"),
+    )
+    run = folder / "kept" / ".run"
+    held = json.loads((run / "manifest.json").read_bytes().partition(b"\n")[2])
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    section = page.partition("## The run folder\n")[2].partition("\n## ")[0]
+    for field in (*held["manifest"], *held["steps"], *held["manifest"]["output"]):
+        assert f"`{field}`" in section, field
+    for path in run.iterdir():
+        assert f"`{path.name}" in section, path
+
+
+def test_settings_of_the_environment_are_on_the_formats_page() -> None:
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    said = set(re.findall(r"NEARDUP_CASSANDRA_\w+", page))
+    asked = set()
+    for module in (ROOT / "src" / "neardup" / "stores").glob("cassandra*.py"):
+        text = module.read_text(encoding="utf-8")
+        asked |= set(re.findall(r"\bsetting\(\"(\w+)\"\)", text.replace("_setting(", "setting(")))
+    assert len(asked) > 5
+    assert {f"NEARDUP_CASSANDRA_{name}" for name in asked} == said
+
+
+def test_tables_of_stores_are_on_the_formats_page() -> None:
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    section = page.partition("## The store\n")[2].partition("\n## ")[0]
+    sqlite = (ROOT / "src" / "neardup" / "stores" / "sqlite.py").read_text(encoding="utf-8")
+    tables = re.findall(r"CREATE TABLE (\w+)", sqlite)
+    assert len(tables) == 6
+    for table in tables:
+        assert f"| `{table}`" in section, table

@@ -17,7 +17,12 @@ from neardup.errors import NeardupError, SpecError
 __all__ = ["cli", "main"]
 
 #: Commands and the module that holds each; imported when it is called or described.
-_COMMANDS = {"dedup": "neardup.cli.dedup", "synth": "neardup.cli.synth"}
+_COMMANDS = {
+    "dedup": "neardup.cli.dedup",
+    "plan": "neardup.cli.plan",
+    "sign": "neardup.cli.sign",
+    "synth": "neardup.cli.synth",
+}
 
 
 class _Lazy(click.Group):
@@ -67,7 +72,8 @@ def main(args: list[str] | None = None) -> Any:
         _end(2)
     except (KeyboardInterrupt, click.Abort) as error:
         _show(error, debug)
-        _say("interrupted; nothing was written")
+        # click puts an error of its own around the interrupt.
+        _say(str(error.__cause__ or error) or "interrupted; nothing was written")
         _leave(130)
     except BrokenPipeError as error:
         # Whoever read our output has gone.

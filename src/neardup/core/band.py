@@ -12,6 +12,9 @@ from neardup.kernels import signatures as kernels
 
 __all__ = ["Buckets", "band_keys", "buckets", "candidate_pairs"]
 
+#: Documents whose keys are looked at together where not all are grouped at once.
+_BLOCK = 1 << 20
+
 
 class Buckets(NamedTuple):
     """Buckets of two documents and more, in one band.
@@ -43,21 +46,44 @@ def band_keys(signatures: np.ndarray, num_bands: int, rows: int) -> np.ndarray:
     return out
 
 
-def buckets(keys: np.ndarray, docs: np.ndarray | None = None) -> Buckets:
+def buckets(keys: np.ndarray, docs: np.ndarray | None = None, passes: int = 1) -> Buckets:
     """Group the documents of one band by key.
 
     Args:
         keys: uint64[documents].
         docs: int32[], ascending: only these take part; all by default.
+        passes: Ranges of keys that are grouped one after the other. Grouping takes about 30 bytes
+            for each document of a range; the result is the same.
     """
-    if docs is not None:
-        keys = keys[docs]
+    if docs is None:
+        docs = np.arange(len(keys), dtype=np.int32)
+    if passes <= 1:
+        return _buckets(keys[docs], docs)
+    width = -(-(1 << 64) // passes)
+    found = []
+    for low in range(0, 1 << 64, width):
+        least, most = np.uint64(low), np.uint64(min(low + width, 1 << 64) - 1)
+        chosen = []
+        for begin in range(0, len(docs), _BLOCK):
+            block = docs[begin : begin + _BLOCK]
+            of_block = keys[block]
+            chosen.append(block[(of_block >= least) & (of_block <= most)])
+        some = np.concatenate(chosen) if chosen else docs
+        found.append(_buckets(keys[some], some))
+    shifts = np.cumsum([0, *(len(f.members) for f in found)])
+    starts = [f.starts[:-1] + np.int32(s) for f, s in zip(found, shifts, strict=False)]
+    return Buckets(
+        np.concatenate([f.members for f in found]),
+        np.concatenate([*starts, shifts[-1:].astype(np.int32)]),
+    )
+
+
+def _buckets(keys: np.ndarray, docs: np.ndarray) -> Buckets:
     members = np.empty(len(keys), dtype=np.int32)
     starts = np.empty(len(keys) // 2 + 1, dtype=np.int32)
     count = bucket_kernels.buckets(keys, members, starts)
     starts = starts[: count + 1].copy()
-    members = members[: starts[-1]]
-    return Buckets(members.copy() if docs is None else docs[members], starts)
+    return Buckets(docs[members[: starts[-1]]], starts)
 
 
 def candidate_pairs(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,20 +6,24 @@ documents by position. Similarities are computed by many threads, unions applied
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from neardup.core.dense import History, dense_pairs
+from neardup.core.edges import EdgeLog
 from neardup.core.join import join
+from neardup.core.space import Space
 from neardup.core.threads import Pool
 from neardup.core.verify import ShingleSets, verify
 from neardup.kernels import buckets as bucket_kernels
 from neardup.kernels import clusters as kernels
 from neardup.spec import Spec
 
-__all__ = ["Clustering", "Counts", "Edges", "PairSet"]
+__all__ = ["Clustering", "Counts", "PairSet"]
 
 #: In buckets up to this size, every pair of documents that has to be compared is compared.
 SMALL_BUCKET = 256
@@ -28,6 +32,9 @@ SMALL_BUCKET = 256
 MENDING = 256
 #: Pairs that are listed before they are compared.
 _BLOCK = 1 << 18
+#: Documents whose buckets are gone through together. Not a matter of how much memory there is:
+#: which pairs are compared first decides which clusters merge.
+_MEMBERS = 1 << 20
 _NOTHING = np.zeros(1, dtype=np.uint64)  # the empty set of pairs
 
 
@@ -58,41 +65,16 @@ class Counts:
     not_compared: int = 0
 
 
-@dataclass
-class Edges:
-    """Pairs that reach the edge threshold.
+class PairSet:
+    """Pairs of documents in an open-addressing table that grows.
 
-    Attributes:
-        a, b: int32[pairs], ``a < b``, sorted, each pair once.
-        similarity: float64[pairs], exact.
+    Args:
+        space: Where the table lies.
     """
 
-    a: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-    b: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-    similarity: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float64))
-
-    def __len__(self) -> int:
-        return len(self.a)
-
-    @classmethod
-    def gather(cls, parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Edges:
-        """Join parts, sort them, and leave each pair once."""
-        parts = [part for part in parts if len(part[0])]
-        if not parts:
-            return cls()
-        a, b, similarity = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        pair = a.astype(np.uint64) << np.uint64(32) | b.astype(np.uint64)
-        order = np.argsort(pair)  # equal pairs have equal similarities, so their order is free
-        pair = pair[order]
-        order = order[np.concatenate([[True], pair[1:] != pair[:-1]])]
-        return cls(a[order], b[order], similarity[order])
-
-
-class PairSet:
-    """Pairs of documents in an open-addressing table that grows."""
-
-    def __init__(self) -> None:
-        self.table = np.zeros(1 << 16, dtype=np.uint64)
+    def __init__(self, space: Space | None = None) -> None:
+        self._space = space or Space()
+        self.table = self._space.zeros(1 << 16, np.uint64)
         self.count = 0
 
     def reserve(self, more: int) -> None:
@@ -101,7 +83,7 @@ class PairSet:
         while (self.count + more) * 2 > size:
             size *= 2
         if size > len(self.table):
-            larger = np.zeros(size, dtype=np.uint64)
+            larger = self._space.zeros(size, np.uint64)
             bucket_kernels.rehash(self.table, larger)
             self.table = larger
 
@@ -118,29 +100,37 @@ class Clustering:
         spec: Thresholds, clustering (``bounded`` or ``components``) and pairs.
         pool: Threads.
         budget: Comparisons that may be spent in giant buckets; `MENDING` a document by default.
+        space: Where arrays by document and by pair lie.
 
     Source: "Deduplication in a massive clinical note dataset", Shenoy et al. 2017, section 6.
     """
 
     def __init__(
-        self, sets: ShingleSets, spec: Spec, pool: Pool, budget: int | None = None
+        self,
+        sets: ShingleSets,
+        spec: Spec,
+        pool: Pool,
+        budget: int | None = None,
+        space: Space | None = None,
     ) -> None:
+        space = space or Space()
         documents = len(sets.size)
         self.sets = sets
         self.spec = spec
         self.pool = pool
         self.counts = Counts()
-        self.parent = np.arange(documents, dtype=np.int32)
-        self._rank = np.zeros(documents, dtype=np.uint8)
+        self.parent = space.arange(documents, np.int32)
+        self._rank = space.zeros(documents, np.uint8)
         #: Lower bound of the similarity between a root and any document of its tree.
-        self.low = np.ones(documents, dtype=np.float64)
+        self.low = space.filled(documents, np.float64, 1.0)
         self._every = spec.pairs == "all"
         self._filter = sets.filter(spec.edge_threshold)
-        self._compared = PairSet()
-        self._refused = PairSet()
-        self._edges: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._compared = PairSet(space)
+        self._refused = PairSet(space)
+        self.edges = EdgeLog(documents, space)
+        self._log = _Log()
         self._mending = MENDING * documents if budget is None else budget
-        self._history = History(documents)
+        self._history = History(documents, space)
 
     def add_band(self, members: np.ndarray, starts: np.ndarray) -> None:
         """Compare what must be compared in the buckets of one band, and unite.
@@ -149,6 +139,11 @@ class Clustering:
             members: int32[]: documents of each bucket, ascending; buckets by key.
             starts: int32[buckets + 1].
         """
+        for first, last in _blocks(starts):
+            low, high = int(starts[first]), int(starts[last])
+            self._add_block(members[low:high], starts[first : last + 1] - starts[first])
+
+    def _add_block(self, members: np.ndarray, starts: np.ndarray) -> None:
         sizes = np.diff(starts)
         self.counts.largest_bucket = max(self.counts.largest_bucket, int(sizes.max(initial=0)))
         if not self._every:
@@ -185,9 +180,12 @@ class Clustering:
         """Take verified pairs that reach the edge threshold, and unite in their order."""
         if len(a) == 0:
             return
-        self._edges.append((a, b, similarity))
+        self.edges.add(a, b, similarity)
         self._refused.reserve(len(a))
-        out = (np.empty(len(a), np.int32), np.empty(len(a), np.int32), np.empty(len(a), np.float64))
+        out, log = (
+            (np.empty(len(a), np.int32), np.empty(len(a), np.int32), np.empty(len(a), np.float64))
+            for _ in range(2)
+        )
         unions, compared, refused = kernels.unite(
             a,
             b,
@@ -198,12 +196,15 @@ class Clustering:
             (self.parent, self._rank, self.low, self._refused.table),
             self.sets.arrays,
             out,
+            log,
         )
         self._refused.count += compared
         roots_a, roots_b, root_similarity = (array[:compared] for array in out)
+        self._log.unions.append(tuple(array[:unions].copy() for array in log))
+        self._log.refused.append((roots_a.copy(), roots_b.copy()))
         edge = root_similarity >= self.spec.edge_threshold
-        if edge.any() and not self._every:  # else edges are what banding found, and no more
-            self._edges.append((roots_a[edge], roots_b[edge], root_similarity[edge]))
+        if not self._every:  # else edges are what banding found, and no more
+            self.edges.add(roots_a[edge], roots_b[edge], root_similarity[edge])
         self.counts.unions += unions
         self.counts.refused += refused
         self.counts.root_comparisons += compared
@@ -213,11 +214,36 @@ class Clustering:
         """Return int32[documents]: the root of each document."""
         return self._roots(np.arange(len(self.parent), dtype=np.int32))
 
-    def edges(self) -> Edges:
-        """Return all pairs that were found to reach the edge threshold."""
-        edges = Edges.gather(self._edges)
-        self._edges = [(edges.a, edges.b, edges.similarity)]
-        return edges
+    def take_log(self) -> dict[str, np.ndarray]:
+        """Return what was done since the last call, for `replay`."""
+        log, self._log = self._log, _Log()
+        found = log.arrays()
+        found["edges_a"], found["edges_b"], found["edges_similarity"] = self.edges.settle()
+        # Counts are written as they stand, so that the last log has them all.
+        found["counts"] = np.array([*asdict(self.counts).values(), self._mending], dtype=np.int64)
+        return found
+
+    def replay(self, log: dict[str, np.ndarray]) -> None:
+        """Do again, without comparing anything, what `take_log` returned.
+
+        Args:
+            log: Logs come in the order in which they were taken.
+        """
+        kernels.relink(
+            *(log[f"unions_{name}"] for name in ("child", "root", "similarity")),
+            self.parent,
+            self._rank,
+            self.low,
+        )
+        self._compared.add(log["compared_a"], log["compared_b"])
+        self._refused.add(log["refused_a"], log["refused_b"])
+        self.edges.add(log["edges_a"], log["edges_b"], log["edges_similarity"])
+        self.edges.settle()
+        ends = np.cumsum(log["history_sizes"])
+        for first, last in zip([0, *ends.tolist()], ends.tolist(), strict=False):
+            self._history.add(log["history_docs"][first:last])
+        *counts, self._mending = log["counts"].tolist()
+        self.counts = Counts(*counts)
 
     def _roots(self, docs: np.ndarray) -> np.ndarray:
         out = np.empty(len(docs), dtype=np.int32)
@@ -230,11 +256,22 @@ class Clustering:
             return 0
         similarity = verify(self.sets, a, b, self.spec.edge_threshold, self.pool)
         self.counts.verified += len(a)
-        self._compared.add(a, b)
+        self._remember(a, b)
         edge = similarity >= self.spec.edge_threshold
         # Copies, because the caller fills the same arrays again.
         self.add_edges(a[edge], b[edge], similarity[edge])
         return int(edge.sum())
+
+    def _remember(self, a: np.ndarray, b: np.ndarray) -> None:
+        """Note pairs as compared."""
+        self._compared.add(a, b)
+        # Copies, because the caller fills the same arrays again.
+        self._log.compared.append((a.copy(), b.copy()))
+
+    def _met(self, docs: np.ndarray) -> None:
+        """Note that all pairs of some documents were compared."""
+        self._history.add(docs)
+        self._log.history.append(docs)
 
     def _add_large(self, docs: np.ndarray) -> None:
         """Compare what must be compared in a bucket of many documents."""
@@ -257,7 +294,7 @@ class Clustering:
             met -= max(0, again - (len(docs) * (len(docs) - 1) // 2 - met))
         if alike and (self._every or met <= self._mending):
             self._mending -= self._compare_alike(docs, roots)
-            self._history.add(docs)
+            self._met(docs)
             return
         if not alike and (self._every or met <= 16 * self._mending):
             self._mending -= self._compare_rows(docs, roots, met)
@@ -272,11 +309,11 @@ class Clustering:
         if not alike:
             pairs = join(self.sets, roots, self.spec.edge_threshold, self.pool)
             self.counts.verified += pairs.comparisons
-            self._compared.add(pairs.a, pairs.b)
+            self._remember(pairs.a, pairs.b)
             self.add_edges(pairs.a, pairs.b, pairs.similarity)
         elif by_roots <= self._mending:
             self._mending -= self._compare_alike(roots, roots)
-            self._history.add(roots)
+            self._met(roots)
         else:
             known = 0
         self.counts.not_compared += max(0, met - known)
@@ -342,7 +379,7 @@ class Clustering:
             self.pool,
         )
         self.counts.verified += pairs.comparisons
-        self._compared.add(pairs.a, pairs.b)
+        self._remember(pairs.a, pairs.b)
         self.add_edges(pairs.a, pairs.b, pairs.similarity)
         return pairs.comparisons
 
@@ -365,3 +402,42 @@ class Clustering:
         out = np.empty(len(others), dtype=np.int32)
         count = bucket_kernels.not_compared(doc, others, self._filter, self._compared.table, out)
         return out[:count]
+
+
+class _Log:
+    """What a band did to a clustering, in order."""
+
+    def __init__(self) -> None:
+        self.unions: list[tuple[np.ndarray, ...]] = []
+        self.compared: list[tuple[np.ndarray, ...]] = []
+        self.refused: list[tuple[np.ndarray, ...]] = []
+        self.history: list[np.ndarray] = []
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        docs, pairs = np.int32, {"a": np.int32, "b": np.int32}
+        return {
+            **_joined("unions", self.unions, {"child": docs, "root": docs, "similarity": float}),
+            **_joined("compared", self.compared, pairs),
+            **_joined("refused", self.refused, pairs),
+            **_joined("history", [(h,) for h in self.history], {"docs": docs}),
+            "history_sizes": np.array([len(h) for h in self.history], dtype=np.int64),
+        }
+
+
+def _joined(
+    name: str, parts: list[tuple[np.ndarray, ...]], columns: dict[str, Any]
+) -> dict[str, np.ndarray]:
+    return {
+        f"{name}_{column}": np.concatenate([np.zeros(0, dtype), *(part[i] for part in parts)])
+        for i, (column, dtype) in enumerate(columns.items())
+    }
+
+
+def _blocks(starts: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield ranges of buckets of about `_MEMBERS` documents together, whole buckets only."""
+    first, buckets = 0, len(starts) - 1
+    while first < buckets:
+        last = int(np.searchsorted(starts, int(starts[first]) + _MEMBERS, side="right")) - 1
+        last = min(max(last, first + 1), buckets)
+        yield first, last
+        first = last

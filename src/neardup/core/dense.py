@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neardup.core.join import Joined
+from neardup.core.space import Space
 from neardup.core.threads import Pool
 from neardup.core.verify import ShingleSets
 from neardup.kernels import dense as kernels
@@ -21,10 +22,11 @@ class History:
 
     Args:
         documents: Number of documents.
+        space: Where what is kept for each of them lies.
     """
 
-    def __init__(self, documents: int) -> None:
-        self._heads = np.full(documents, -1, dtype=np.int64)
+    def __init__(self, documents: int, space: Space | None = None) -> None:
+        self._heads = (space or Space()).filled(documents, np.int64, -1)
         self._links = np.empty(1024, dtype=np.int64)
         self._owners = np.empty(1024, dtype=np.int32)
         self._filled = 0

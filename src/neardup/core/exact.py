@@ -9,18 +9,19 @@ from neardup.core.band import buckets
 __all__ = ["first_of_group", "same_bytes"]
 
 
-def first_of_group(hashes: np.ndarray, docs: np.ndarray) -> np.ndarray:
+def first_of_group(hashes: np.ndarray, docs: np.ndarray, passes: int = 1) -> np.ndarray:
     """Return, for each document, the first one with the same 128-bit hash.
 
     Args:
         hashes: uint64[documents, 2].
         docs: int32[], ascending: only these are looked at; others are their own first.
+        passes: See `neardup.core.band.buckets`.
 
     Returns:
         int32[documents].
     """
     first = np.arange(len(hashes), dtype=np.int32)
-    members, starts = buckets(np.ascontiguousarray(hashes[:, 0]), docs)
+    members, starts = buckets(hashes[:, 0], docs, passes)
     leaders = np.repeat(members[starts[:-1]], np.diff(starts))
     if (hashes[members, 1] == hashes[leaders, 1]).all():
         first[members] = leaders

@@ -68,13 +68,22 @@ class Pool:
             return [work(*s) for s in slices]
         return list(self._executor.map(lambda s: work(*s), slices))
 
-    def ordered(self, work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-        """Yield ``work(item)`` in the order of the items, with few under way at any time."""
+    def ordered(
+        self, work: Callable[[A], B], items: Iterable[A], ahead: int | None = None
+    ) -> Iterator[B]:
+        """Yield ``work(item)`` in the order of the items, with few under way at any time.
+
+        Args:
+            work: Called in several threads at once.
+            items: Taken in this thread.
+            ahead: How many are begun before the first of them is asked for; twice the threads.
+        """
+        ahead = 2 * self.threads if ahead is None else ahead
         waiting: deque[Future[B]] = deque()
         try:
             for item in items:
                 waiting.append(self._executor.submit(work, item))
-                if len(waiting) > 2 * self.threads:
+                if len(waiting) > ahead:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

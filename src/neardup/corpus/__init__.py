@@ -6,11 +6,12 @@ are typed one by one; `unify` makes one schema of theirs and `conform` brings a 
 
 from neardup.corpus.documents import Chunk, Corpus, Documents, SourceFile
 from neardup.corpus.inputs import FORMATS
-from neardup.corpus.opening import open_corpus, open_files, open_frame
+from neardup.corpus.opening import CHUNK_BYTES, open_corpus, open_files, open_frame
 from neardup.corpus.schemas import conform, unify
 from neardup.corpus.writers import OUTPUT_FORMATS, TableWriter, write_hint
 
 __all__ = [
+    "CHUNK_BYTES",
     "FORMATS",
     "OUTPUT_FORMATS",
     "Chunk",

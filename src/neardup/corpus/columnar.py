@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from neardup.corpus.documents import Chunk, Columns, Documents
-from neardup.corpus.inputs import STDIN, InputFile, unreadable
+from neardup.corpus.inputs import InputFile, unreadable
 from neardup.corpus.streams import read_all
 from neardup.corpus.texts import check_schema, to_documents
 from neardup.errors import FormatError, InputError
@@ -18,6 +18,7 @@ from neardup.errors import FormatError, InputError
 __all__ = ["TableChunk", "bytes_of", "cut_arrow", "cut_batches", "cut_parquet"]
 
 _LARGE_GROUP = 64 << 20  # row groups above are read batch by batch: two would fill the memory
+_BUFFER = 1 << 16  # bytes read at a time, for each column
 _ARROW_FILE = b"ARROW1"
 
 
@@ -133,7 +134,8 @@ class _ParquetChunk(Chunk):
 def _parquet(source: Any, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
     if isinstance(source, pa.Buffer):
         source = pa.BufferReader(source)
-    return pq.ParquetFile(source, metadata=metadata)
+    # Without these, all columns of a row group lie in memory, compressed, before one is decoded.
+    return pq.ParquetFile(source, metadata=metadata, pre_buffer=False, buffer_size=_BUFFER)
 
 
 def _damaged(name: str, format: str, error: Exception) -> Exception:
@@ -214,8 +216,8 @@ def _split_group(
 
 
 def _whole(file: InputFile) -> Any:
-    """What Arrow opens: the path, or all bytes of a pipe, which can't be read from its end."""
-    return file.path if file.size is not None else pa.py_buffer(read_all(file))
+    """What Arrow opens: a path, or all bytes of a pipe, which can't be read from its end."""
+    return file.source if file.size is not None else pa.py_buffer(read_all(file))
 
 
 def cut_arrow(file: InputFile, columns: Columns, chunk_bytes: int) -> Iterator[Chunk]:
@@ -229,11 +231,11 @@ def cut_arrow(file: InputFile, columns: Columns, chunk_bytes: int) -> Iterator[C
         return
     total = file.size
     try:
-        if file.path == STDIN or total is None:
+        if total is None:
             source = pa.BufferReader(read_all(file))
             total = source.size()
         else:
-            source = pa.memory_map(file.path)
+            source = pa.memory_map(file.source)
         with source:
             schema, batches = _arrow_batches(source)
             check_schema(file.path, schema, columns)

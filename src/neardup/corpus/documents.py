@@ -25,12 +25,14 @@ class SourceFile:
     Args:
         path: The path as the user gave it, or below the folder that the user gave.
         size: Bytes on disk (compressed size for compressed files).
-        mtime_ns: Time of the last change, in nanoseconds since 1970.
+        mtime_ns: Time of the last change, in nanoseconds since 1970; 0 for pipes.
+        is_pipe: A copy of it is read; see ``spool`` of `open_files`.
     """
 
     path: str
     size: int
     mtime_ns: int
+    is_pipe: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,27 +74,36 @@ class Chunk(ABC):
             EncodingError: A text is not UTF-8 and the corpus was opened with ``"strict"``.
         """
 
-    def read_again(self, rows: np.ndarray) -> Documents:
-        """Read some of the documents once more, after `read`.
+    def read_again(
+        self, rows: np.ndarray, count: int, schema: pa.Schema | None = None
+    ) -> Documents:
+        """Read some of the documents once more, in the same pass over the corpus or a later one.
 
         A chunk of a plain file holds no bytes between reads, so that a corpus can be gone through
-        several times without being held in memory.
+        several times without being held in memory. The chunk need not have been read: it may come
+        from another call of `Corpus.chunks`, or from another process.
 
         Args:
             rows: int64[], ascending: which of the chunk's documents.
+            count: How many documents the chunk has, as `read` found it.
+            schema: What the table will be brought into by `conform`; None where only the texts
+                are wanted. Some readers read less of the source where it has no JSON text.
 
         Returns:
             These documents; column types may be narrower than those of the whole chunk, and
-            ``replaced`` may count the whole chunk.
+            ``replaced`` may count the whole chunk or these documents only.
 
         Raises:
-            FormatError: The source has changed since.
+            FormatError: The chunk has not ``count`` documents: the source has changed.
         """
         documents = self.read()
-        if len(rows) == len(documents.text):
+        if len(documents.text) != count:
+            raise FormatError(
+                f"{documents.origin or 'the input'} has changed while it was read",
+                "start again once it is complete",
+            )
+        if len(rows) == count:
             return documents
-        if len(rows) and rows[-1] >= len(documents.text):
-            raise FormatError(f"{documents.origin or 'the input'} has changed while it was read")
         return Documents(
             documents.table.take(rows),
             documents.text.take(rows),
@@ -106,17 +117,25 @@ class Corpus(ABC):
 
     Attributes:
         total_bytes: Size of the source for progress; None where it is unknown (a pipe, a stream).
+        rereadable: Whether `chunks` may be called again, and then gives equal chunks.
         id_column: Column that holds the ids, or None where documents have none.
-        inputs: The files, in the order in which they are read; empty for frames and stdin.
+        inputs: The files, in the order in which they are read; without pipes that are not copied,
+            and empty for frames.
     """
 
     total_bytes: int | None
+    rereadable: bool
     id_column: str | None
     inputs: list[SourceFile]
 
     @abstractmethod
     def chunks(self) -> Iterator[Chunk]:
         """Cut the source into chunks, in input order; the caller reads them where it likes.
+
+        Where the corpus is `rereadable`, the n-th chunk has the same documents each time. To pass
+        a chunk over without reading it costs next to nothing with JSON lines, plain texts, Parquet
+        and Arrow; CSV is scanned, compressed files are decompressed, and very large row groups of
+        Parquet are decoded.
 
         Raises:
             InputError: The source can't be read; its leaves say why.
@@ -129,6 +148,8 @@ class Corpus(ABC):
             InputError: One is gone, or has another size or time.
         """
         for file in self.inputs:
+            if file.is_pipe:
+                continue
             try:
                 now = Path(file.path).stat()
             except OSError as error:

@@ -42,6 +42,10 @@ class FrameCorpus(Corpus):
         self.total_bytes = (
             bytes_of(source) if isinstance(source, pa.Table | pa.RecordBatch) else None
         )
+        # Frames and lists; not readers, streams and what only looks as if it were a list.
+        self.rereadable = hasattr(source, "scanner") or (
+            hasattr(source, "__len__") and hasattr(source, "__getitem__")
+        )
         self.id_column = columns.id
         self.inputs = []
         self._columns = columns

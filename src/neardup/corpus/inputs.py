@@ -42,8 +42,9 @@ class InputFile:
         label: What the ``path`` column says of a plain text file; posix, relative to the folder.
         format: One of `FORMATS`.
         compression: ``gzip``, ``zstd`` or None.
-        size: Bytes on disk; None for stdin and other pipes.
+        size: Bytes on disk; None for stdin and other pipes, unless they were copied.
         mtime_ns: Time of the last change; 0 for pipes.
+        spool: The copy of a pipe, which is read in its place; None for others.
     """
 
     path: str
@@ -52,6 +53,12 @@ class InputFile:
     compression: str | None
     size: int | None
     mtime_ns: int
+    spool: str | None = None
+
+    @property
+    def source(self) -> str:
+        """Where the bytes lie."""
+        return self.spool or self.path
 
 
 def unreadable(path: str, error: OSError) -> InputError:

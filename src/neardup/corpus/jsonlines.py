@@ -21,7 +21,7 @@ import pyarrow.json as pajson
 from neardup.corpus.documents import Chunk, Columns, Documents
 from neardup.corpus.inputs import InputFile
 from neardup.corpus.jsonexact import MAX_DEPTH, parse_exactly
-from neardup.corpus.schemas import WIDE_FIELD
+from neardup.corpus.schemas import WIDE_FIELD, is_json
 from neardup.corpus.streams import ByteStream, Piece, cut_lines, line_of, without_bom
 from neardup.corpus.texts import missing_column, to_documents
 from neardup.errors import FormatError
@@ -57,30 +57,32 @@ class _JsonChunk(Chunk):
         self.size = piece.size
         self._piece = piece
         self._shared = shared
-        # Documents of the chunk, if each is a line by itself that Arrow reads without loss.
-        self._plain_lines = -1
 
     def read(self) -> Documents:
         shared, raw = self._shared, self._piece.raw
         table, replaced = _parsed(raw, shared.explicit), 0
         if table is None:
             table, replaced = parse_exactly(raw, self._line, shared.columns)
-        else:
-            self._plain_lines = len(table)
         return self._documents(table, replaced)
 
-    def read_again(self, rows: np.ndarray) -> Documents:
-        """Read some of the documents once more; only their lines are parsed."""
-        if 0 <= len(rows) < self._plain_lines:
+    def read_again(
+        self, rows: np.ndarray, count: int, schema: pa.Schema | None = None
+    ) -> Documents:
+        """Read some of the documents once more; only their lines are parsed.
+
+        Values of JSON text depend on the lines around them: where 1 stands beside 2.5 it is 1.0.
+        Then all lines are parsed, so that what is written is what was there.
+        """
+        if len(rows) < count and not any(is_json(field) for field in schema or ()):
             raw = np.frombuffer(self._piece.raw, np.uint8)
             out = np.empty(len(raw) + 1, dtype=np.uint8)
             lines, size = select_lines(raw, rows, out)
-            # As many lines as documents: none was blank, so that lines are counted as documents.
-            if lines == self._plain_lines:
+            # A document is a line that is not blank: as many lines as documents, so none is blank.
+            if lines == count:
                 table = _parsed(out[:size], self._shared.explicit)
-                if table is not None and len(table) == len(rows):
+                if table is not None:
                     return self._documents(table, 0)
-        return super().read_again(rows)
+        return super().read_again(rows, count)
 
     def _documents(self, table: pa.Table, replaced: int) -> Documents:
         shared = self._shared
@@ -236,7 +238,11 @@ def _parsed(raw: Any, explicit: pa.Schema) -> pa.Table | None:
         return None
     # Arrow also takes two objects on a line, and one on two lines if no cut falls between.
     if not dense:
-        lines = sum(1 for line in io.BytesIO(raw) if line.strip())
+        starts = [line[:1] for line in map(bytes.strip, io.BytesIO(raw)) if line]
+        # A line that goes on with an object's rest starts otherwise, but for a broken object.
+        if any(start != b"{" for start in starts):
+            return None
+        lines = len(starts)
     if lines != table.num_rows:
         return None
     return table

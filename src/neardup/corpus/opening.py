@@ -13,6 +13,7 @@ from neardup.corpus.frames import FrameCorpus
 from neardup.corpus.inputs import InputFile, find_inputs
 from neardup.corpus.jsonlines import cut_json
 from neardup.corpus.plaintexts import PATH_COLUMN, cut_texts
+from neardup.corpus.spool import spooled
 from neardup.errors import SpecError
 
 __all__ = ["open_corpus", "open_files", "open_frame"]
@@ -37,6 +38,7 @@ def open_corpus(
     input_format: str | None = None,
     encoding_errors: str = "strict",
     chunk_bytes: int = CHUNK_BYTES,
+    spool: Path | None = None,
 ) -> Corpus:
     """Open files or a frame, whichever the source is.
 
@@ -52,8 +54,11 @@ def open_corpus(
             ending, and for stdin. Files only.
         encoding_errors: ``strict`` refuses text that is not UTF-8, ``replace`` puts U+FFFD in.
         chunk_bytes: Bytes of a chunk, about; a single document may be larger.
+        spool: Folder to which pipes are copied first, so that they can be read again; what was
+            copied to it before is read in their place. None to read pipes as they come, once.
 
     Raises:
+        OutputError: ``spool`` can't be written to, or its disk is full.
         SpecError: A setting out of range.
         InputError: The source is not there or not readable; its leaves say why. What shows only
             when the bytes are read is raised by the chunks.
@@ -67,6 +72,7 @@ def open_corpus(
             input_format=input_format,
             encoding_errors=encoding_errors,
             chunk_bytes=chunk_bytes,
+            spool=spool,
         )
     if input_format is not None:
         raise SpecError(f"input format {input_format!r} is given for a frame, it is for files only")
@@ -92,6 +98,7 @@ def open_files(
     input_format: str | None = None,
     encoding_errors: str = "strict",
     chunk_bytes: int = CHUNK_BYTES,
+    spool: Path | None = None,
 ) -> Corpus:
     """Open files, folders, patterns (``*``, ``?``, ``[...]``, ``**``) or ``-`` for stdin.
 
@@ -105,6 +112,8 @@ def open_files(
     _check_chunk(chunk_bytes)
     columns = Columns.of(text, id, encoding_errors)
     files = find_inputs([paths] if isinstance(paths, str | Path) else list(paths), input_format)
+    if spool is not None:
+        files = spooled(files, spool)
     return _FileCorpus(files, columns, chunk_bytes)
 
 
@@ -141,9 +150,10 @@ class _FileCorpus(Corpus):
         self._pipes = {f.path: OneShot(f.path) for f in files if f.size is None}
         sizes = [file.size for file in files if file.size is not None]
         self.total_bytes = sum(sizes) if len(sizes) == len(files) else None
+        self.rereadable = not self._pipes
         self.id_column = columns.id or (PATH_COLUMN if self._texts else None)
         self.inputs = [
-            SourceFile(file.path, file.size, file.mtime_ns)
+            SourceFile(file.path, file.size, file.mtime_ns, file.spool is not None)
             for file in files
             if file.size is not None
         ]

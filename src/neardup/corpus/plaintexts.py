@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
 from neardup.corpus.documents import Chunk, Columns, Documents
@@ -44,6 +45,12 @@ class _TextChunk(Chunk):
         labels = [file.label for file in self.files]
         table = pa.table([labels, texts], schema=_SCHEMA)
         return to_documents(table, self.columns, self._where, replaced)
+
+    def read_again(
+        self, rows: np.ndarray, count: int, schema: pa.Schema | None = None
+    ) -> Documents:
+        """Read some of the files once more, and no others."""
+        return replace(self, files=tuple(self.files[row] for row in rows)).read()
 
     def _where(self, row: int) -> str:
         return self.files[row].path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -15,6 +16,8 @@ from neardup.corpus.inputs import STDIN, InputFile, unreadable
 from neardup.errors import EncodingError, FormatError
 
 __all__ = ["ByteStream", "Piece", "cut_lines", "line_of", "read_all", "without_bom"]
+
+_AHEAD = 4  # pieces that the system is asked to read before they are wanted
 
 
 class ByteStream:
@@ -45,9 +48,9 @@ class ByteStream:
             raise unreadable(file.path, error) from error
 
     def _opened(self, file: InputFile) -> BinaryIO:
-        if file.path == STDIN:
+        if file.source == STDIN:
             return sys.stdin.buffer
-        return self._stack.enter_context(open(file.path, "rb"))  # noqa: PTH123 - a plain string
+        return self._stack.enter_context(open(file.source, "rb"))  # noqa: PTH123 - a plain string
 
     def __enter__(self) -> ByteStream:
         return self
@@ -129,7 +132,7 @@ class Piece(NamedTuple):
         if self.held is not None:
             return self.held
         try:
-            with Path(self.file.path).open("rb", buffering=0) as source:
+            with Path(self.file.source).open("rb", buffering=0) as source:
                 source.seek(self.start)
                 raw = source.read(self.size) or b""
                 while len(raw) < self.size and (more := source.read(self.size - len(raw))):
@@ -194,10 +197,14 @@ def _cut_file(
     del first
     # Sizes are asked for again, because a file may have grown since it was found.
     total = max(file.size or 0, whole)
-    with Path(file.path).open("rb", buffering=0) as source:
+    with Path(file.source).open("rb", buffering=0) as source:
         start = end
         while start < total:
             end = _line_end(source, start, min(start + chunk_bytes, total), total)
+            if hasattr(os, "posix_fadvise"):
+                # Pieces are read by several threads, which the system does not take for one that
+                # goes on: it is told what will be wanted next.
+                os.posix_fadvise(source.fileno(), end, _AHEAD * chunk_bytes, os.POSIX_FADV_WILLNEED)
             yield Piece(None, end - start, start, None, file)
             start = end
 

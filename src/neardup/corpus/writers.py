@@ -1,31 +1,26 @@
-"""Tables written to one file, batch by batch."""
+"""Tables written to one file, batch by batch, and gone on with after the process was killed."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 
-from neardup.corpus.jsontext import json_fragments, to_json
-from neardup.corpus.schemas import conform, is_json
-from neardup.corpus.texts import is_text
-from neardup.errors import OutputError, SpecError
+from neardup.corpus.schemas import conform
+from neardup.corpus.sinks import AGAIN_HINT, SINKS
+from neardup.errors import OutputError, ResumeError, SpecError
 
-__all__ = ["OUTPUT_FORMATS", "TableWriter", "write_hint"]
+__all__ = ["OUTPUT_FORMATS", "TableWriter", "unwritable", "write_hint"]
 
-_LONG = 64  # mean bytes of a text column above which its values are taken as texts
+OUTPUT_FORMATS = tuple(SINKS)
 _CODECS = ("none", "lz4", "snappy", "zstd")
-_BATCH_ROWS = 4096  # rows that become Python objects at once, for JSON lines
 _HINTS = {
     errno.ENOSPC: "free some space, or write to another disk",
     errno.EDQUOT: "free some space, or write to another disk",
@@ -42,6 +37,12 @@ def write_hint(error: OSError) -> str:
     return _HINTS.get(error.errno or 0, "")
 
 
+def unwritable(path: Path, error: OSError) -> OutputError:
+    """The error for a file that the operating system does not take."""
+    reason = os.strerror(error.errno).lower() if error.errno else "the system refused it"
+    return OutputError(f"{path}: can't be written: {reason}", write_hint(error))
+
+
 class TableWriter:
     """Writes tables of one schema to exactly the path given; a context manager.
 
@@ -53,16 +54,25 @@ class TableWriter:
         schema: As `unify` made it. Columns of JSON text are written as JSON in ``jsonl``.
         format: ``parquet``, ``jsonl`` or ``csv``.
         compression: Of Parquet: ``none``, ``lz4``, ``snappy`` or ``zstd``.
+        resume: What `checkpoint` returned for the same path, schema, format and compression: what
+            was written after it is cut off, and the file is gone on with. The finished file is
+            then the same, byte for byte, as one that was written in one go.
 
     Raises:
         OutputError: The system does not take the data: no space, no right, no folder.
+        ResumeError: The file to go on with is gone, too short, or of another format.
         SpecError: Another format.
     """
 
     def __init__(
-        self, path: str | Path, schema: pa.Schema, format: str, compression: str = "zstd"
+        self,
+        path: str | Path,
+        schema: pa.Schema,
+        format: str,
+        compression: str = "zstd",
+        resume: bytes | None = None,
     ) -> None:
-        if format not in _SINKS:
+        if format not in SINKS:
             raise SpecError(
                 f"output format is {format!r}, expected one of {', '.join(OUTPUT_FORMATS)}"
             )
@@ -70,19 +80,22 @@ class TableWriter:
             raise SpecError(f"compression is {compression!r}, expected one of {', '.join(_CODECS)}")
         self.path = Path(path)
         self.schema = schema
+        self._format = format
         self._closed = False
+        state = None if resume is None else json.loads(resume)
+        if state is not None and state["format"] != format:
+            raise ResumeError(
+                f"{self.path}: was begun as {state['format']}, not {format}", AGAIN_HINT
+            )
         with self._errors():
-            self._sink = _SINKS[format](self.path, schema, compression)
+            self._sink = SINKS[format](self.path, schema, compression, state)
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            reason = os.strerror(error.errno).lower() if error.errno else "the system refused it"
-            raise OutputError(
-                f"{self.path}: can't be written: {reason}", write_hint(error)
-            ) from error
+            raise unwritable(self.path, error) from error
 
     def write(self, table: pa.Table) -> None:
         """Append the rows of a table; it is brought into the schema first if it is not in it.
@@ -94,6 +107,25 @@ class TableWriter:
         table = conform(table, self.schema)
         with self._errors():
             self._sink.write(table)
+
+    def checkpoint(self, sync: bool = True) -> bytes:
+        """Wait until all that was written is safely on the disk; what is written is not changed.
+
+        Args:
+            sync: False to leave it to the caller to have the file synced.
+
+        Returns:
+            What ``resume`` needs to go on from here: ASCII, some hundred bytes, and for Parquet
+            about as many again for each column of each table written.
+
+        Raises:
+            OutputError: As above.
+        """
+        with self._errors():
+            state = json.dumps({"format": self._format, **self._sink.checkpoint()}).encode()
+            if sync:
+                self._sink.sync()
+            return state
 
     def close(self) -> None:
         """Write what is held back and close the file; a second call does nothing."""
@@ -116,164 +148,3 @@ class TableWriter:
             return
         with contextlib.suppress(OutputError, pa.ArrowException):  # the first error counts
             self.close()
-
-
-class _Sink(ABC):
-    def __init__(self, path: Path, schema: pa.Schema, compression: str) -> None:
-        self._file: Any = path.open("wb")
-
-    @abstractmethod
-    def write(self, table: pa.Table) -> None:
-        """Append rows, or hold them back."""
-
-    @abstractmethod
-    def finish(self) -> None:
-        """Write what was held back."""
-
-    def close(self) -> None:
-        try:
-            self.finish()
-        finally:
-            self._file.close()
-
-
-class _ParquetSink(_Sink):
-    def __init__(self, path: Path, schema: pa.Schema, compression: str) -> None:
-        super().__init__(path, schema, compression)
-        # Parquet has no struct without fields, which is what Arrow makes of {} in JSON.
-        fields = [
-            f.with_type(pa.large_string()).with_metadata({}) if _has_bare_struct(f.type) else f
-            for f in schema
-        ]
-        self._schema = pa.schema(fields, schema.metadata)
-        self._compression = compression
-        self._writer: Any = None
-
-    def write(self, table: pa.Table) -> None:
-        columns = [
-            _as_json(column) if _has_bare_struct(column.type) else column
-            for column in table.columns
-        ]
-        if columns:
-            table = pa.Table.from_arrays(columns, schema=self._schema)
-        self._open(table).write_table(table, row_group_size=max(1, len(table)))
-
-    def _open(self, first: pa.Table) -> Any:
-        if self._writer is None:
-            # Long texts don't repeat and nobody looks up their extremes: without dictionary and
-            # statistics they are written three times as fast.
-            short = [
-                field.name
-                for field in self._schema
-                if not is_text(field.type)
-                or _text_bytes(first.column(field.name)) <= _LONG * max(1, len(first))
-            ]
-            self._writer = pq.ParquetWriter(
-                self._file,
-                self._schema,
-                compression=self._compression,
-                use_dictionary=short,
-                write_statistics=short,
-                store_schema=not all(_is_parquets_own(field) for field in self._schema),
-            )
-        return self._writer
-
-    def finish(self) -> None:
-        self._open(self._schema.empty_table()).close()
-
-
-class _JsonSink(_Sink):
-    def __init__(self, path: Path, schema: pa.Schema, compression: str) -> None:
-        super().__init__(path, schema, compression)
-        names = (to_json(name).replace("%", "%%") for name in schema.names)
-        self._row = "{" + ",".join(f"{name}:%s" for name in names) + "}\n"
-
-    def write(self, table: pa.Table) -> None:
-        for batch in table.to_batches(_BATCH_ROWS):
-            columns = [
-                _raw_json(batch.column(i)) if is_json(field) else json_fragments(batch.column(i))
-                for i, field in enumerate(batch.schema)
-            ]
-            rows = zip(*columns, strict=True)
-            self._file.write("".join(map(self._row.__mod__, rows)).encode())
-
-    def finish(self) -> None:
-        """Nothing is held back."""
-
-
-class _CsvSink(_Sink):
-    def __init__(self, path: Path, schema: pa.Schema, compression: str) -> None:
-        super().__init__(path, schema, compression)
-        self._schema = pa.schema(
-            [pa.field(f.name, f.type if _is_flat(f.type) else pa.large_string()) for f in schema]
-        )
-        self._writer = pacsv.CSVWriter(self._file, self._schema)
-
-    def write(self, table: pa.Table) -> None:
-        columns = []
-        for column, field in zip(table.columns, self._schema, strict=True):
-            if is_text(column.type):
-                column = column.cast(field.type)
-            columns.append(column if _is_flat(column.type) else _as_json(column))
-        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
-
-    def finish(self) -> None:
-        self._writer.close()
-
-
-_SINKS: dict[str, type[_Sink]] = {"parquet": _ParquetSink, "jsonl": _JsonSink, "csv": _CsvSink}
-OUTPUT_FORMATS = tuple(_SINKS)
-
-
-def _text_bytes(column: pa.ChunkedArray) -> int:
-    """Bytes of the strings themselves: the same for every Arrow type of string."""
-    if pa.types.is_dictionary(column.type):
-        return 0  # whoever chose the type says that its values repeat
-    return pc.sum(pc.binary_length(column.cast(pa.large_string()))).as_py() or 0
-
-
-def _is_parquets_own(field: pa.Field) -> bool:
-    """Whether Parquet itself says all about a column, without Arrow's schema beside it.
-
-    Equal texts then make equal files, whether Arrow held them as string, large_string or views.
-    """
-    t = pa.types
-    return not field.metadata and bool(
-        t.is_boolean(field.type)
-        or t.is_integer(field.type)
-        or t.is_float32(field.type)
-        or t.is_float64(field.type)
-        or t.is_date32(field.type)
-        or t.is_string(field.type)
-        or t.is_large_string(field.type)
-        or t.is_string_view(field.type)
-    )
-
-
-def _has_bare_struct(type: pa.DataType) -> bool:
-    if pa.types.is_struct(type) and not type.num_fields:
-        return True
-    return any(_has_bare_struct(type.field(i).type) for i in range(type.num_fields))
-
-
-def _is_flat(type: pa.DataType) -> bool:
-    """Whether Arrow writes the type to CSV as it is."""
-    t = pa.types
-    return bool(
-        t.is_null(type)
-        or t.is_boolean(type)
-        or t.is_integer(type)
-        or t.is_floating(type)
-        or t.is_temporal(type)
-        or t.is_string(type)
-        or t.is_large_string(type)
-    )
-
-
-def _as_json(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    texts = [None if text == "null" else text for text in json_fragments(column)]
-    return pa.chunked_array([pa.array(texts, pa.large_string())])
-
-
-def _raw_json(column: pa.Array) -> list[str]:
-    return [text if text is not None else "null" for text in column.to_pylist()]

@@ -8,7 +8,16 @@ from numba import njit
 from neardup.kernels.hashing import mix
 from neardup.kernels.sets import jaccard, may_reach
 
-__all__ = ["find", "find_all", "unite"]
+__all__ = [
+    "fill_places",
+    "find",
+    "find_all",
+    "keep",
+    "relink",
+    "star",
+    "star_of_edges",
+    "unite",
+]
 
 
 @njit(cache=True, nogil=True)
@@ -28,7 +37,22 @@ def find_all(parent, docs, out):
 
 
 @njit(cache=True, nogil=True)
-def unite(a, b, similarity, edge_threshold, tree_threshold, bounded, state, sets, out):
+def _link(parent, rank, low, child, root, similarity):
+    if rank[child] == rank[root]:
+        rank[root] += np.uint8(1)
+    parent[child] = root
+    low[root] = min(low[root], low[child] - (1.0 - similarity))
+
+
+@njit(cache=True, nogil=True)
+def relink(children, roots, similarity, parent, rank, low):
+    """Make again, in order, the unions that `unite` logged."""
+    for i in range(children.shape[0]):
+        _link(parent, rank, low, children[i], roots[i], similarity[i])
+
+
+@njit(cache=True, nogil=True)
+def unite(a, b, similarity, edge_threshold, tree_threshold, bounded, state, sets, out, log):
     """Apply, in order, the unions of all pairs that reach the edge threshold.
 
     Bounded: two clusters merge only if the least possible similarity between any two of their
@@ -46,6 +70,8 @@ def unite(a, b, similarity, edge_threshold, tree_threshold, bounded, state, sets
         sets: (values, begin, size), see `neardup.kernels.sets`.
         out: (int32[pairs], int32[pairs], float64[pairs]), out: pairs of roots compared here that
             were not the pair itself, with their similarity.
+        log: (int32[pairs], int32[pairs], float64[pairs]), out: the unions made: root that was
+            linked, root that it was linked to, their similarity.
 
     Returns:
         (unions made, pairs of roots compared, pairs refused).
@@ -82,17 +108,30 @@ def unite(a, b, similarity, edge_threshold, tree_threshold, bounded, state, sets
             if low[x] + low[y] + sim - 2.0 < tree_threshold:
                 refusals += 1
                 continue
-        if rank[x] > rank[y]:
+        # On a tie the earlier document becomes the root, whatever the order of the pair.
+        if rank[x] > rank[y] or (rank[x] == rank[y] and x < y):
             x, y = y, x
-        elif rank[x] == rank[y]:
-            # On a tie the earlier document becomes the root, whatever the order of the pair.
-            if x < y:
-                x, y = y, x
-            rank[y] += np.uint8(1)
-        parent[x] = y
-        low[y] = min(low[y], low[x] - (1.0 - sim))
+        _link(parent, rank, low, x, y, sim)
+        log[0][unions], log[1][unions], log[2][unions] = x, y, sim
         unions += 1
     return unions, compared, refusals
+
+
+@njit(cache=True, nogil=True)
+def fill_places(members, starts, first_bucket, ends, doc_buckets):
+    """Note, for the documents of some buckets, which buckets they are in.
+
+    Args:
+        members, starts: The buckets of a band.
+        first_bucket: Number of the first of them, all bands together.
+        ends: int64[documents], in, out: where the next bucket of each document goes.
+        doc_buckets: int64[places], out.
+    """
+    for bucket in range(starts.shape[0] - 1):
+        for i in range(starts[bucket], starts[bucket + 1]):
+            d = members[i]
+            doc_buckets[ends[d]] = first_bucket + bucket
+            ends[d] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -116,7 +155,7 @@ def star_of_edges(order, starts, neighbours, centre):
 
 
 @njit(cache=True, nogil=True)
-def star(docs, priority, bucket_starts, doc_buckets, last, sets, filter, threshold, centre, out):
+def star(docs, priority, bucket_starts, doc_buckets, scratch, sets, filter, threshold, centre, out):
     """Cluster by stars without listing pairs: each document meets only kept ones.
 
     Args:
@@ -124,7 +163,10 @@ def star(docs, priority, bucket_starts, doc_buckets, last, sets, filter, thresho
         priority: int64[documents].
         bucket_starts: int64[documents + 1], into ``doc_buckets``.
         doc_buckets: int64[]: buckets of each document.
-        last: int64[buckets], scratch, all -1: the latest kept document of each bucket.
+        scratch: Kept documents of a bucket are chained, with a link for each of its places in a
+            bucket: (last int64[buckets], -1: latest link of each; chain int64[places], owner
+            int32[places]; mark int32[documents], -1; near int64[documents],
+            by_rank int32[documents]).
         sets: (values, begin, size).
         filter: (size, bitmaps, slack), see `neardup.kernels.sets.may_reach`.
         threshold: Least similarity to a kept document.
@@ -137,12 +179,7 @@ def star(docs, priority, bucket_starts, doc_buckets, last, sets, filter, thresho
     values, begin, size = sets
     _, bitmaps, slack = filter
     out_a, out_b, out_similarity = out
-    # Kept documents of a bucket are chained; one link for each of its places in a bucket.
-    chain = np.full(doc_buckets.shape[0], -1, dtype=np.int64)
-    owner = np.empty(doc_buckets.shape[0], dtype=np.int32)
-    mark = np.full(priority.shape[0], -1, dtype=np.int32)
-    near = np.empty(priority.shape[0], dtype=np.int64)
-    by_rank = np.empty(priority.shape[0], dtype=np.int32)
+    last, chain, owner, mark, near, by_rank = scratch
     for d in docs:
         by_rank[priority[d]] = d
     found = 0

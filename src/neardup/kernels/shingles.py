@@ -8,7 +8,14 @@ from numba import njit
 from neardup.kernels.bits import load8
 from neardup.kernels.hashing import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
 
-__all__ = ["byte_hashes", "occurrences", "sequence_hashes", "shingles", "sort_sets"]
+__all__ = [
+    "byte_hashes",
+    "occurrences",
+    "place_sets",
+    "sequence_hashes",
+    "shingles",
+    "sort_sets",
+]
 
 
 @njit(cache=True, nogil=True)
@@ -183,3 +190,22 @@ def occurrences(values, first, last):
         previous = v
         if earlier:
             values[i] = mix(v + earlier * TOKEN_LENGTH)
+
+
+@njit(cache=True, nogil=True)
+def place_sets(values, offsets, docs, out, begin, size):
+    """Copy sets to the places that were left for them.
+
+    Args:
+        values: uint64[], offsets: int64[m + 1]: the sets.
+        docs: int32[m]: whose they are.
+        out: uint64[], out.
+        begin: int64[documents]: where each set goes.
+        size: int32[documents], out: length of each.
+    """
+    for i in range(docs.shape[0]):
+        first, at = offsets[i], begin[docs[i]]
+        length = offsets[i + 1] - first
+        for k in range(length):
+            out[at + k] = values[first + k]
+        size[docs[i]] = length

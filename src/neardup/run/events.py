@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from neardup.run.memory import AnonymousPeak
+
 __all__ = ["Event", "Listener", "Stages", "peak_memory"]
 
 
@@ -49,11 +51,13 @@ class Stages:
         listener: Called with each event; None for silence.
         seconds: Wall seconds by stage.
         sizes: Bytes that a stage read or wrote, where it did.
+        memory: What watches the memory; None where nothing does.
     """
 
     listener: Listener | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    memory: AnonymousPeak | None = None
 
     def emit(self, event: Event) -> None:
         if self.listener is not None:

@@ -6,19 +6,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.corpus import conform, unify
 from neardup.errors import ColumnError
-from neardup.run.parts import Part
+from neardup.run.facts import Facts
 from neardup.spec import Spec
 
 __all__ = ["priorities"]
 
 
-def priorities(parts: list[Part], spec: Spec, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def priorities(facts: Facts, spec: Spec, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rank the documents, and lead each group of equal ones by its best.
 
     Args:
-        parts: The corpus.
+        facts: The documents.
         spec: ``keep`` is looked at.
         first: int32[documents]: first document with the same tokens.
 
@@ -35,11 +34,10 @@ def priorities(parts: list[Part], spec: Spec, first: np.ndarray) -> tuple[np.nda
     if spec.keep == "first":
         return rank, leader
     if spec.keep == "longest":
-        lengths = [p.characters for p in parts if p.characters is not None]
-        order = np.argsort(-np.concatenate(lengths).astype(np.int64), kind="stable")
+        order = np.argsort(-facts.characters.astype(np.int64), kind="stable")
     else:
         how, _, name = spec.keep.partition(":")
-        order = _order_by(parts, name, descending=how == "max")
+        order = _order_by(facts, name, descending=how == "max")
     rank[order] = np.arange(count)
     # Best of each group: the first of its documents in the order.
     groups, at = np.unique(first[order], return_index=True)
@@ -51,19 +49,15 @@ def priorities(parts: list[Part], spec: Spec, first: np.ndarray) -> tuple[np.nda
     return rank, leader
 
 
-def _order_by(parts: list[Part], name: str, descending: bool) -> np.ndarray:
+def _order_by(facts: Facts, name: str, descending: bool) -> np.ndarray:
     """Return the positions in order of a column, ties by position, nulls last."""
-    tables = [p.columns for p in parts]
-    if not any(name in t.column_names for t in tables):
+    if name not in facts.columns:
         raise ColumnError(
-            f"{parts[0].origin or 'the input'}: keep names a column that is not there: {name!r}",
-            "columns are " + ", ".join(parts[0].schema.names),
+            f"{facts.origins[0] or 'the input'}: keep names a column that is not there: {name!r}",
+            "columns are " + ", ".join(facts.schemas[0].names),
         )
-    schema = unify([t.select([name]).schema for t in tables if name in t.column_names])
-    column = pa.chunked_array(
-        [c for t in tables for c in conform(t.select([name]), schema).column(0).chunks],
-        schema.field(0).type,
-    )
+    held = facts.columns[name]
+    column = pa.chunked_array(held.chunks, held.type)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         # CSV has no numbers: if all are numbers, they are compared as numbers.
         for type in (pa.int64(), pa.float64(), pa.large_string()):

@@ -1,129 +1,92 @@
-"""What a run found, as Arrow tables in the user's ids."""
+"""What a run found, as Arrow tables in the user's ids, a slice at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from neardup.core.cluster import Edges
+from neardup.core.edges import EdgeLog, Edges
 from neardup.core.threads import Pool, ahead
-from neardup.corpus import conform, unify
-from neardup.errors import ColumnError, DuplicateIdError, OutputError
-from neardup.run.parts import Part
+from neardup.corpus import Documents, conform, unify
+from neardup.errors import OutputSizeError
+from neardup.run.facts import Column
 from neardup.run.pipeline import Outcome
 
-__all__ = ["clean_schema", "clean_tables", "clusters_table", "document_ids", "edges_table"]
+__all__ = [
+    "clean_schema",
+    "clean_tables",
+    "clusters_schema",
+    "clusters_tables",
+    "edges_schema",
+    "edges_tables",
+]
 
 #: Rows and bytes of text after which a table of the clean corpus ends. Counted in documents, not
 #: in chunks, so that the file does not depend on how the input was cut.
 _ROWS, _BYTES = 1 << 16, 1 << 25
-_ID_HINT = "leave --id out to use positions as ids"
-_LONGEST_ID = 100  # characters of an id that a message shows
-#: Edges that ``pairs="all"`` may give before it is refused; while they are sorted they take about
-#: 60 bytes each.
+#: Rows of a table of clusters or edges.
+_SLICE = 1 << 18
+#: Edges that ``pairs="all"`` may give before it is refused.
 MOST_EDGES = 100_000_000
 
 
-def document_ids(outcome: Outcome, id_column: str | None, secret: bool = False) -> Any:
-    """Return the ids of all documents as one Arrow array (int64 positions without a column).
-
-    Args:
-        outcome: What a run found.
-        id_column: Column that holds them.
-        secret: They are texts, which no message may quote.
-
-    Raises:
-        ColumnError: Values of a type that can't be told apart, such as lists.
-        DuplicateIdError: Two documents have the same id, or one has none.
-    """
-    count = len(outcome.cluster)
-    if id_column is None:
-        return pa.array(np.arange(count, dtype=np.int64))
-    tables = [p.columns.select([id_column]) for p in outcome.parts]
-    schema = unify([t.schema for t in tables])
-    ids = pa.chunked_array(
-        [chunk for t in tables for chunk in conform(t, schema).column(0).chunks],
-        schema.field(0).type,
+def clusters_schema(ids: Column) -> Any:
+    """Return the schema of `clusters_tables`."""
+    return pa.schema(
+        [
+            ("doc", pa.int64()),
+            ("doc_id", ids.type),
+            ("cluster", pa.int64()),
+            ("kept", pa.bool_()),
+            ("kept_by", ids.type),
+            ("similarity", pa.float64()),
+        ]
     )
-    if pa.types.is_dictionary(ids.type):
-        ids = ids.cast(ids.type.value_type)
-    if pa.types.is_string(ids.type) or pa.types.is_string_view(ids.type):
-        ids = ids.cast(pa.large_string())  # more than 2 GB of ids in one array
-    if pa.types.is_binary(ids.type) or pa.types.is_binary_view(ids.type):
-        ids = ids.cast(pa.large_binary())
-    ids = ids.combine_chunks()
-    if ids.null_count:
-        row = int(np.flatnonzero(pc.is_null(ids).to_numpy(zero_copy_only=False))[0])
-        origin, place = _place(outcome, row)
-        raise DuplicateIdError(f"{origin}{place} has no id in column {id_column!r}", _ID_HINT)
-    values = ids.storage if isinstance(ids, pa.ExtensionArray) else ids
-    try:
-        distinct = pc.count_distinct(values).as_py()
-    except pa.ArrowNotImplementedError as error:
-        raise ColumnError(
-            f"column {id_column!r} holds {ids.type}, which can't be an id", _ID_HINT
-        ) from error
-    if distinct < count:
-        codes = pc.dictionary_encode(values).indices.to_numpy()
-        first = np.unique(codes, return_index=True)[1]
-        again = np.ones(count, dtype=np.bool_)
-        again[first] = False
-        row = int(np.flatnonzero(again)[0])
-        origin, place = _place(outcome, row)
-        other, before = _place(outcome, int(first[codes[row]]))
-        raise DuplicateIdError(
-            f"{origin}{place} has the id {'' if secret else _shown(ids[row])}of "
-            f"{'' if other == origin else other}{before} in column {id_column!r}; "
-            "ids must be unique",
-            _ID_HINT,
-        )
-    return ids
 
 
-def _place(outcome: Outcome, row: int) -> tuple[str, str]:
-    """Return the file of a document and its number in it, as messages name them."""
-    seen: dict[str, int] = {}
-    for part in outcome.parts:
-        count, origin = len(part.tokens), part.origin
-        if row < count:
-            number = seen.get(origin, 0) + row + 1
-            return (f"{origin}: ", f"record {number}") if origin else ("", f"document {number}")
-        row -= count
-        seen[origin] = seen.get(origin, 0) + count
-    raise IndexError(row)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value.as_py())
-    return (text if len(text) <= _LONGEST_ID else text[:_LONGEST_ID] + "...") + " "
-
-
-def clusters_table(outcome: Outcome, ids: Any) -> Any:
-    """Return one row per document in input order.
+def clusters_tables(outcome: Outcome, ids: Column) -> Iterator[Any]:
+    """Yield one row per document in input order.
 
     Columns: ``doc`` int64, ``doc_id``, ``cluster`` int64 (lowest position in it), ``kept`` bool,
     ``kept_by`` (id of the kept document that this one repeats; null where kept), ``similarity``
     float64 (exact, to ``kept_by``; null where kept).
     """
-    kept = outcome.kept_by < 0
-    return pa.table(
-        {
-            "doc": pa.array(np.arange(len(kept), dtype=np.int64)),
-            "doc_id": ids,
-            "cluster": pa.array(outcome.cluster.astype(np.int64)),
-            "kept": pa.array(kept),
-            "kept_by": ids.take(pa.array(outcome.kept_by.astype(np.int64), mask=kept)),
-            "similarity": pa.array(outcome.similarity, mask=kept),
-        }
+    schema = clusters_schema(ids)
+    for first in range(0, len(outcome.kept_by), _SLICE):
+        rows = slice(first, first + _SLICE)
+        kept_by = outcome.kept_by[rows]
+        kept = kept_by < 0
+        yield pa.Table.from_arrays(
+            [
+                pa.array(np.arange(first, first + len(kept), dtype=np.int64)),
+                ids.slice(first, first + len(kept)),
+                pa.array(outcome.cluster[rows].astype(np.int64)),
+                pa.array(kept),
+                ids.take(kept_by),
+                pa.array(outcome.similarity[rows], mask=kept),
+            ],
+            schema=schema,
+        )
+
+
+def edges_schema(ids: Column) -> Any:
+    """Return the schema of `edges_tables`."""
+    return pa.schema(
+        [
+            ("doc_a", pa.int64()),
+            ("doc_b", pa.int64()),
+            ("doc_id_a", ids.type),
+            ("doc_id_b", ids.type),
+            ("similarity", pa.float64()),
+        ]
     )
 
 
-def edges_table(outcome: Outcome, ids: Any, every: bool) -> Any:
-    """Return the verified pairs at or above the edge threshold, sorted by position.
+def edges_tables(outcome: Outcome, ids: Column, every: bool) -> Iterator[Any]:
+    """Yield the verified pairs at or above the edge threshold, sorted by position.
 
     Columns: ``doc_a`` < ``doc_b`` int64, ``doc_id_a``, ``doc_id_b``, ``similarity`` float64.
 
@@ -134,59 +97,111 @@ def edges_table(outcome: Outcome, ids: Any, every: bool) -> Any:
             duplicate has one edge, with the first document equal to it.
 
     Raises:
-        OutputError: ``every`` would give more than `MOST_EDGES` edges.
+        OutputSizeError: ``every`` would give more than `MOST_EDGES` edges.
     """
-    a, b, similarity = _all_edges(outcome) if every else _star_edges(outcome)
-    edges = Edges.gather([(a, b, similarity)])
-    a, b, similarity = edges.a, edges.b, edges.similarity
-    return pa.table(
-        {
-            "doc_a": pa.array(a.astype(np.int64)),
-            "doc_b": pa.array(b.astype(np.int64)),
-            "doc_id_a": ids.take(pa.array(a)),
-            "doc_id_b": ids.take(pa.array(b)),
-            "similarity": pa.array(similarity),
-        }
-    )
+    schema = edges_schema(ids)
+    edges = _all_edges(outcome) if every else _star_edges(outcome)
+    for table in _sliced(edges):
+        yield pa.Table.from_arrays(
+            [
+                pa.array(table.a.astype(np.int64)),
+                pa.array(table.b.astype(np.int64)),
+                ids.take(table.a),
+                ids.take(table.b),
+                pa.array(table.similarity),
+            ],
+            schema=schema,
+        )
 
 
-def _star_edges(outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    first, edges = outcome.first, outcome.edges
-    repeats = np.flatnonzero(first != np.arange(len(first)))
-    return (
-        np.concatenate([edges.a, first[repeats]]),
-        np.concatenate([edges.b, repeats.astype(np.int32)]),
-        np.concatenate([edges.similarity, np.ones(len(repeats))]),
-    )
+def _sliced(log: EdgeLog) -> Iterator[Edges]:
+    """Cut and join blocks of edges to slices, whatever the blocks were."""
+    waiting = Edges()
+    for block in log.blocks():
+        waiting = Edges(
+            np.concatenate([waiting.a, block.a]),
+            np.concatenate([waiting.b, block.b]),
+            np.concatenate([waiting.similarity, block.similarity]),
+        )
+        first = 0
+        while len(waiting) - first >= _SLICE:
+            yield _rows(waiting, first, first + _SLICE)
+            first += _SLICE
+        waiting = _rows(waiting, first, len(waiting))
+    if len(waiting):
+        yield waiting
 
 
-def _all_edges(outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    first, edges = outcome.first, outcome.edges
+def _rows(edges: Edges, first: int, last: int) -> Edges:
+    rows = slice(first, last)
+    return Edges(edges.a[rows], edges.b[rows], edges.similarity[rows])
+
+
+def _star_edges(outcome: Outcome) -> EdgeLog:
+    """The edges, and one for each exact duplicate."""
+    log = EdgeLog(len(outcome.first), outcome.space)
+    for edges in outcome.edges.blocks():
+        log.add(edges.a, edges.b, edges.similarity)
+        log.settle()
+    first = outcome.first
+    for low in range(0, len(first), _SLICE):
+        docs = np.arange(low, min(low + _SLICE, len(first)), dtype=np.int32)
+        repeats = docs[first[docs] != docs]
+        log.add(first[repeats], repeats, np.ones(len(repeats)))
+    return log
+
+
+def _all_edges(outcome: Outcome) -> EdgeLog:
+    """All pairs of equal documents, and every edge for each of the documents equal to its ends."""
+    first = outcome.first
     # Documents group by group, lowest first; a single one is a group as well.
     members = np.argsort(first, kind="stable").astype(np.int32)
     size = np.bincount(first, minlength=len(first)).astype(np.int64)
     starts = np.cumsum(size) - size
     rank = np.arange(len(first)) - starts[first[members]]
-    across = size[edges.a] * size[edges.b]
-    total = int(rank.sum() + across.sum())
+    total = int(rank.sum())
+    for edges in outcome.edges.blocks():
+        total += int((size[edges.a] * size[edges.b]).sum())
     if total > MOST_EDGES:
-        raise OutputError(
+        raise OutputSizeError(
             f"pairs=all would write {total:,} edges, most of them between exact duplicates; "
             f"at most {MOST_EDGES:,} are written",
             "use --pairs collapsed, which gives one edge for each exact duplicate",
         )
+    log = EdgeLog(len(first), outcome.space)
     # Within a group each document with those before it; across an edge all with all.
-    early = members[np.repeat(starts[first[members]], rank) + _count_up(rank)]
-    late = np.repeat(members, rank)
-    place = _count_up(across)
-    width = np.repeat(size[edges.b], across)
-    left = members[np.repeat(starts[edges.a], across) + place // width]
-    right = members[np.repeat(starts[edges.b], across) + place % width]
-    return (
-        np.concatenate([early, np.minimum(left, right)]),
-        np.concatenate([late, np.maximum(left, right)]),
-        np.concatenate([np.ones(len(early)), np.repeat(edges.similarity, across)]),
-    )
+    for low, high in _limited(rank):
+        some = rank[low:high]
+        late = np.repeat(members[low:high], some)
+        early = members[np.repeat(starts[first[members[low:high]]], some) + _count_up(some)]
+        log.add(early, late, np.ones(len(early)))
+        log.settle()
+    for edges in outcome.edges.blocks():
+        across = size[edges.a] * size[edges.b]
+        for low, high in _limited(across):
+            a, b, some = edges.a[low:high], edges.b[low:high], across[low:high]
+            place = _count_up(some)
+            width = np.repeat(size[b], some)
+            left = members[np.repeat(starts[a], some) + place // width]
+            right = members[np.repeat(starts[b], some) + place % width]
+            log.add(
+                np.minimum(left, right),
+                np.maximum(left, right),
+                np.repeat(edges.similarity[low:high], some),
+            )
+            log.settle()
+    return log
+
+
+def _limited(counts: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield ranges whose counts sum up to a million or so."""
+    ends = np.cumsum(counts)
+    low = 0
+    while low < len(counts):
+        before = int(ends[low - 1]) if low else 0
+        high = max(low + 1, int(np.searchsorted(ends, before + (1 << 20), side="right")))
+        yield low, high
+        low = high
 
 
 def _count_up(counts: np.ndarray) -> np.ndarray:
@@ -196,35 +211,50 @@ def _count_up(counts: np.ndarray) -> np.ndarray:
 
 def clean_schema(outcome: Outcome) -> Any:
     """Return the schema of the clean corpus: all columns of the input."""
-    return unify([p.schema for p in outcome.parts])
+    return unify(outcome.facts.schemas)
 
 
-def clean_tables(outcome: Outcome, threads: int | None = None) -> Iterator[Any]:
+def clean_tables(outcome: Outcome, threads: int | None = None, skip: int = 0) -> Iterator[Any]:
     """Yield the kept documents with all their columns, in input order, read from the source again.
 
     Args:
         outcome: What a run found.
         threads: Threads that read.
+        skip: Kept documents to leave out, from the first on; as many as whole tables had.
 
     Raises:
         InputError: The source is no longer what it was.
     """
     with Pool(threads) as pool:
-        yield from ahead(_in_tables(_kept_of_parts(outcome, pool)))
+        yield from ahead(_in_tables(_kept_of_chunks(outcome, pool, skip)))
 
 
-def _kept_of_parts(outcome: Outcome, pool: Pool) -> Iterator[tuple[Any, np.ndarray]]:
-    """Yield (table, bytes of each text) of the kept documents of each part."""
-    schema = clean_schema(outcome)
-    kept = outcome.kept_by < 0
-    ends = np.cumsum([len(p.tokens) for p in outcome.parts])
+def _kept_of_chunks(outcome: Outcome, pool: Pool, skip: int) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield (table, bytes of each text) of the kept documents of each chunk."""
+    schema, facts = clean_schema(outcome), outcome.facts
+    start = 0
+    if skip:  # the first document that is wanted yet
+        kept = np.flatnonzero(outcome.kept_by < 0)
+        start = int(kept[skip]) if skip < len(kept) else facts.documents
+    first_chunk = int(np.searchsorted(facts.ends, start, side="right"))
 
-    def work(item: tuple[Part, int]) -> tuple[Any, np.ndarray]:
-        part, end = item
-        rows = np.flatnonzero(kept[end - len(part.tokens) : end])
-        return conform(part.again(rows).table, schema), part.lengths[rows]
+    def rows(chunk: int) -> np.ndarray:
+        if chunk >= len(facts.ends):
+            return np.zeros(0, dtype=np.int64)
+        first, last = facts.chunk_rows(chunk)
+        found = np.flatnonzero(outcome.kept_by[first:last] < 0)
+        return found[found >= start - first]
 
-    return pool.ordered(work, zip(outcome.parts, ends.tolist(), strict=True))
+    def count(chunk: int) -> int:
+        first, last = facts.chunk_rows(chunk)
+        return last - first
+
+    def work(chunk: int, mine: np.ndarray, documents: Documents) -> tuple[Any, np.ndarray]:
+        lengths = facts.lengths[facts.chunk_rows(chunk)[0] :][mine]
+        return conform(documents.table, schema), lengths
+
+    found: Iterable[Any] = outcome.source.again(rows, count, pool, work, first_chunk, schema)
+    return (item for item in found if item is not None)
 
 
 def _in_tables(parts: Iterator[tuple[Any, np.ndarray]]) -> Iterator[Any]:

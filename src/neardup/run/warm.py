@@ -14,7 +14,9 @@ from neardup.core.threads import Pool
 from neardup.core.verify import ShingleSets
 from neardup.corpus import open_corpus
 from neardup.run.events import Event, Stages
+from neardup.run.job import Job
 from neardup.run.pipeline import run
+from neardup.run.storage import Storage
 from neardup.spec import ShingleSpec, Spec
 
 __all__ = ["warm"]
@@ -79,6 +81,7 @@ def _try_giant_buckets() -> None:
                 clustering.add_band(
                     np.arange(count, dtype=np.int32), np.array([0, count], dtype=np.int32)
                 )
+            clustering.replay(clustering.take_log())
         pairs = PairSet()
         pairs.reserve(len(pairs.table))
 
@@ -96,4 +99,5 @@ def compiled() -> int:
 
 def _try(spec: Spec) -> None:
     keep = "first" if ":" in spec.keep else spec.keep
-    run(open_corpus(_TEXTS), replace(spec, keep=keep, num_bands=2, rows=1), Stages(), 1)
+    spec = replace(spec, keep=keep, num_bands=2, rows=1)
+    run(Job(open_corpus(_TEXTS), spec, Storage(store="memory"), Stages(), threads=1))

@@ -1,0 +1,203 @@
+"""How a run begins: anew, where it was interrupted, or from what was signed beforehand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from neardup.core.threads import Pool
+from neardup.core.tune import Bands
+from neardup.errors import StoreError
+from neardup.run.events import Event
+from neardup.run.folder import difference
+from neardup.run.job import Job, guess, header_of, open_run_store
+from neardup.run.memory import Estimate, show
+from neardup.run.parts import Recipe, choose, require_documents
+from neardup.run.signing import Head, finished_parts, note_shard, sign_parts
+from neardup.run.source import Source
+from neardup.run.storage import Shard, Storage
+from neardup.stores import BandStore, Header, open_store
+
+__all__ = ["Start", "begin", "drop_store", "look", "sign", "signed_run"]
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a run begins with, or goes on with."""
+
+    recipe: Recipe
+    part_chunks: int
+    store: BandStore
+    head: Head | None
+
+
+def begin(job: Job, source: Source, pool: Pool) -> Start:
+    """Begin a run, go on with one that was interrupted, or with one that was signed beforehand."""
+    folder, storage = job.folder, job.storage
+    if folder is not None and folder.begun:
+        folder.compare(job.manifest())
+        about = folder.manifest
+        bands = about["bands"] and Bands(*about["bands"])
+        recipe = Recipe.of(job.spec, bands, job.columns)
+        part_chunks = about["part_chunks"]
+        # A store that was named is taken as it is named now, with user and password.
+        url = about["resolved_store"] if storage.store == "auto" else storage.store
+        store = open_run_store(job, url, folder, storage.memory)
+        header = header_of(job, recipe, part_chunks)
+        if storage.name is None and folder.count("sign") == 0:
+            store.drop()  # what there is was not noted, so it may be half of something
+            store.create(header)
+        else:
+            store.open(header.digest)
+        if job.prepare is not None:
+            job.prepare()
+        return Start(recipe, part_chunks, store, None)
+    if storage.name is not None:
+        store = open_run_store(job, storage.store, None, None)
+        about = store.open().about
+        bands = about["bands"] and Bands(*about["bands"])
+        recipe = Recipe.of(job.spec, bands, job.columns)
+        header = header_of(job, recipe, about["part_chunks"])
+        found = difference(json.loads(json.dumps(header.about)), about)
+        if found:
+            raise StoreError(
+                f"run {storage.name}: {found}",
+                "give the input and settings that it was signed with",
+            )
+        finished_parts(store)
+        if job.prepare is not None:
+            job.prepare()
+        if folder is not None:
+            folder.begin(_manifest(job, recipe, about["part_chunks"], storage.public_store))
+        return Start(recipe, about["part_chunks"], store, None)
+    head = Head(source, pool)
+    if job.prepare is not None:
+        job.prepare()
+    documents, size, whole = head.sample()
+    bands = choose(job.spec, documents, pool)
+    recipe = Recipe.of(job.spec, bands, job.columns)
+    count = sum(len(d.text) for d in documents)
+    require_documents(count, [file.path for file in job.corpus.inputs])
+    plan = guess(job, documents, size, whole, bands, pool.threads, folder is not None)
+    plan.check()
+    if plan.needed > plan.memory:
+        job.stages.emit(
+            Event(
+                "read and sign",
+                note=f"about {show(plan.needed)} would be needed to hold everything in memory, and "
+                f"{show(plan.memory)} may be used; the band matrix goes to "
+                + ("files" if plan.store == "memory" else plan.store.rpartition("@")[2]),
+            )
+        )
+    documents.clear()
+    part_chunks = job.part_chunks(count, size)
+    if folder is not None:
+        folder.begin(_manifest(job, recipe, part_chunks, plan.store))
+    store = open_run_store(job, plan.store, folder, plan.memory - plan.least)
+    store.create(header_of(job, recipe, part_chunks))
+    return Start(recipe, part_chunks, store, head)
+
+
+def _manifest(job: Job, recipe: Recipe, part_chunks: int, store: str) -> dict[str, Any]:
+    """What is written down when a run begins."""
+    return {
+        **job.manifest(),
+        "digest": job.spec.digest,
+        "bands": recipe.bands and list(recipe.bands),
+        "part_chunks": part_chunks,
+        "resolved_store": store,
+    }
+
+
+def sign(job: Job, shard: Shard) -> dict[str, int]:
+    """Put one shard of a corpus into a store that several processes can reach.
+
+    Parts that are there already are not made again.
+
+    Args:
+        job: Its storage has the name of the run.
+        shard: Which share of the parts is done here.
+
+    Returns:
+        Parts and documents of this shard, and parts of the corpus, by name.
+
+    Raises:
+        InputError: The input can't be used; its leaves say why.
+        StoreError: The store can't be used, or has a run of that name for something else.
+    """
+    source = Source(job.corpus)
+    with Pool(job.threads) as pool:
+        head = Head(source, pool)
+        if job.prepare is not None:
+            job.prepare()
+        documents, size, _ = head.sample()
+        count = sum(len(d.text) for d in documents)
+        require_documents(count, [file.path for file in job.corpus.inputs])
+        recipe = Recipe.of(job.spec, choose(job.spec, documents, pool), job.columns)
+        part_chunks = job.part_chunks(count, size)
+        header = header_of(job, recipe, part_chunks)
+        with open_run_store(job, job.storage.store, None, None) as store:
+            _create_or_open(store, header)
+            there = store.parts()
+            with job.stages.stage("read and sign", job.corpus.total_bytes, "bytes") as advance:
+                parts = sign_parts(
+                    head.chunks(),
+                    recipe,
+                    store,
+                    part_chunks,
+                    lambda part: shard.has(part) and part not in there,
+                    pool,
+                    lambda *_: None,
+                    advance,
+                    lambda _: None,
+                )
+            job.corpus.check_unchanged()
+            note_shard(store, shard, parts)
+            mine = {part: entry for part, entry in store.parts().items() if shard.has(part)}
+            return {
+                "parts": len(mine),
+                "documents": sum(entry.documents for entry in mine.values()),
+                "of": parts,
+            }
+
+
+def _create_or_open(store: BandStore, header: Header) -> None:
+    """Several processes may begin one run: the first makes it, the others join."""
+    try:
+        store.create(header)
+    except StoreError as error:
+        try:
+            store.open(header.digest)
+        except StoreError as other:
+            raise other from error
+
+
+def look(job: Job) -> tuple[Estimate, Bands | None]:
+    """Return what a run would take, and its bands, by a look at the head of the corpus."""
+    with Pool(job.threads) as pool:
+        head = Head(Source(job.corpus), pool)
+        if job.prepare is not None:
+            job.prepare()
+        documents, size, whole = head.sample()
+        require_documents(
+            sum(len(d.text) for d in documents), [file.path for file in job.corpus.inputs]
+        )
+        bands = choose(job.spec, documents, pool)
+        return guess(job, documents, size, whole, bands, pool.threads, True), bands
+
+
+def signed_run(storage: Storage) -> dict[str, Any]:
+    """Return what a named run was signed with: spec, inputs, and how they are read.
+
+    Raises:
+        StoreError: There is no run of that name.
+    """
+    with open_store(storage.store, design=storage.design, run=storage.name or "") as store:
+        return store.open().about
+
+
+def drop_store(job: Job) -> None:
+    """Remove what a run left in a store outside its folder."""
+    with open_run_store(job, job.storage.store, None, None) as store:
+        store.drop()

@@ -1,0 +1,185 @@
+"""What a run is given, and what it is known by: manifest, store, and what it will take."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from neardup.core.tune import Bands
+from neardup.corpus import Corpus, Documents
+from neardup.run.events import Stages
+from neardup.run.folder import RunFolder, disk_errors
+from neardup.run.memory import FACTS, Estimate, estimate
+from neardup.run.parts import Recipe
+from neardup.run.storage import Storage
+from neardup.spec import Spec
+from neardup.stores import BandStore, Header, open_store
+
+__all__ = ["Job", "exact_estimate", "guess", "header_of", "open_run_store"]
+
+#: Parts that a corpus is cut into at most, so that the manifest stays small.
+_MOST_PARTS = 2048
+#: Documents of a part, about, at most.
+_PART_DOCUMENTS = 1 << 18
+
+
+@dataclass
+class Job:
+    """What a run is given.
+
+    Attributes:
+        corpus: The documents.
+        spec: What is asked for.
+        storage: Where things are kept.
+        stages: Clock and events.
+        identity: JSON values that the result depends on besides the spec: input files and how
+            they are read. Compared when a run is resumed.
+        threads: Threads; None for the cores there are.
+        folder: The run folder; None to keep nothing.
+        secret_ids: Ids are texts, which no message may quote.
+        prepare: Called while the first chunks are read.
+        output: How the clean corpus is written; compared too.
+    """
+
+    corpus: Corpus
+    spec: Spec
+    storage: Storage
+    stages: Stages
+    identity: dict[str, Any] = field(default_factory=dict)
+    threads: int | None = None
+    folder: RunFolder | None = None
+    secret_ids: bool = False
+    prepare: Callable[[], None] | None = None
+    output: dict[str, str] = field(default_factory=dict)
+
+    def manifest(self) -> dict[str, Any]:
+        """What the manifest of a run must say, for that run to be this one."""
+        return {
+            "spec": self.spec.as_dict(),
+            **self.identity,
+            "output": self.output,
+            "chunk_bytes": self.storage.chunk_bytes,
+            "store": self.storage.public_store,
+            "design": self.storage.design,
+            "run": self.storage.name,
+        }
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of all that was asked for, and of names, sizes and times of the inputs."""
+        return hashlib.sha256(json.dumps(self.manifest(), sort_keys=True).encode()).hexdigest()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the run needs besides the texts."""
+        names = (self.corpus.id_column, self.spec.keep.partition(":")[2])
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    def part_chunks(self, documents: int, size: int) -> int:
+        """Return how many successive chunks make up a part.
+
+        Args:
+            documents, size: Of the head of the corpus, and its bytes.
+        """
+        per_part = -(-(self.corpus.total_bytes or 0) // _MOST_PARTS)
+        size_of_part = max(self.storage.part_bytes, per_part)
+        # Of short documents more is kept than their text.
+        size_of_part = min(size_of_part, _PART_DOCUMENTS * size // max(1, documents))
+        return max(1, round(size_of_part / self.storage.chunk_bytes))
+
+
+def open_run_store(job: Job, url: str, folder: RunFolder | None, budget: int | None) -> BandStore:
+    if folder is not None:
+        with disk_errors(folder.path):
+            (folder.path / "store").mkdir(exist_ok=True)
+    return open_store(
+        url,
+        design=job.storage.design,
+        run=job.storage.name or _run_name(job),
+        folder=None if folder is None else folder.path / "store",
+        budget=budget,
+    )
+
+
+def _run_name(job: Job) -> str:
+    """A name for a run that has none, the same whenever it is resumed."""
+    text = json.dumps([job.spec.as_dict(), job.identity], sort_keys=True)
+    return "dedup-" + hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def header_of(job: Job, recipe: Recipe, part_chunks: int) -> Header:
+    """What the store is made for: all that keys and facts depend on."""
+    about = {
+        "spec": job.spec.as_dict(),
+        **job.identity,
+        "chunk_bytes": job.storage.chunk_bytes,
+        "bands": recipe.bands and list(recipe.bands),
+        "part_chunks": part_chunks,
+    }
+    text = json.dumps(about, sort_keys=True)
+    return Header(hashlib.sha256(text.encode()).hexdigest(), recipe.num_bands, about)
+
+
+def guess(
+    job: Job,
+    head: list[Documents],
+    size: int,
+    whole: bool,
+    bands: Bands | None,
+    threads: int,
+    mapped_sets: bool,
+) -> Estimate:
+    """Estimate from the first documents what a run takes."""
+    count = max(1, sum(len(d.text) for d in head))
+    share = 1.0 if whole or not size else (job.corpus.total_bytes or size) / size
+    columns = sum(d.table.select(_there(d, job.columns)).nbytes for d in head)
+    text = sum(d.text.nbytes for d in head)
+    return estimate(
+        documents=int(count * share),
+        documents_exact=whole,
+        text=int(text * share),
+        ids=int(columns * share),
+        columns=int(sum(d.table.nbytes for d in head) * share),
+        num_bands=0 if bands is None else bands.num_bands,
+        threads=threads,
+        mapped_sets=mapped_sets,
+        **_settings(job, job.storage.store),
+    )
+
+
+def exact_estimate(
+    job: Job, recipe: Recipe, count: int, entries: dict[int, Any], store: BandStore, threads: int
+) -> Estimate:
+    """Work out, now that all is signed, what the rest of a run takes."""
+    facts = sum(entry.facts_bytes for entry in entries.values())
+    text = job.corpus.total_bytes or 0
+    found = estimate(
+        documents=count,
+        documents_exact=True,
+        text=text,
+        ids=max(0, facts - FACTS * count),
+        columns=text,
+        num_bands=recipe.num_bands,
+        threads=threads,
+        mapped_sets=job.folder is not None,
+        **_settings(job, store.url),
+    )
+    found.check()
+    return found
+
+
+def _settings(job: Job, store: str) -> dict[str, Any]:
+    return {
+        "memory": job.storage.memory,
+        "store": store,
+        "char": job.spec.shingle.unit == "char",
+        "ordered": job.spec.keep != "first",
+        "join": job.spec.method == "allpairs",
+    }
+
+
+def _there(documents: Documents, names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if name in documents.table.column_names]
