@@ -305,6 +305,7 @@ def start(
         f"-Dcassandra.jmx.local.port={jmx}",
         "-Dcassandra-foreground=yes",
         "-Dcassandra.ring_delay_ms=100",
+        "-Dcassandra.shutdown_announce_in_ms=0",
         "-Dcassandra.skip_wait_for_gossip_to_settle=0",
         "-Dcassandra.superuser_setup_delay_ms=0",
         *flags(),

@@ -15,7 +15,7 @@ OF = 10_000_000
 NEAR, EXACT, SEED = 0.2, 0.1, 1
 #: Bytes of a note in a file, and of what a run has on the disk for it at most, rounded up.
 BYTES = {"jsonl": 2_300, "parquet": 1_050}
-OUTPUT = 3_000
+OUTPUT = 2_200
 MARGIN = 2_000_000_000
 
 
@@ -59,9 +59,9 @@ class Notes:
         self.path.unlink(missing_ok=True)
 
 
-def need(documents: int, form: str) -> int:
-    """Bytes of disk for so many notes, with what a run makes of them."""
-    return int(1.1 * documents * (BYTES[form] + OUTPUT)) + MARGIN
+def need(documents: int, form: str, there: int = 0) -> int:
+    """Bytes of disk for so many notes and what a run makes of them; ``there`` is made already."""
+    return int(documents * (BYTES[form] + OUTPUT)) + MARGIN - there
 
 
 def fitting(sizes: list[int], form: str, folder: Path) -> tuple[list[int], int, str]:
@@ -71,11 +71,14 @@ def fitting(sizes: list[int], form: str, folder: Path) -> tuple[list[int], int, 
     """
     folder.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(folder).free
-    fit = [size for size in sizes if need(size, form) <= free]
+    made = {
+        size: sum(p.stat().st_size for p in folder.glob(f"ten-million-{size}-*")) for size in sizes
+    }
+    fit = [size for size in sizes if need(size, form, made[size]) <= free]
     left = [size for size in sizes if size not in fit]
     if not left:
         return fit, free, ""
-    most = int((free - MARGIN) / (1.1 * (BYTES[form] + OUTPUT)))
+    most = int((free - MARGIN) / (BYTES[form] + OUTPUT))
     unit = 10 ** max(0, len(str(max(most, 0))) - 2)
     most = most // unit * unit
     note = (

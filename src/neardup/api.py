@@ -15,14 +15,13 @@ from typing import Any
 
 from neardup import __version__
 from neardup.core.threads import available_cores
-from neardup.corpus import open_corpus
+from neardup.corpus import SourceFile, open_corpus
 from neardup.errors import (
     ColumnError,
     DuplicateIdError,
     EncodingError,
     FormatError,
     NeardupError,
-    OutputError,
     OutputSizeError,
     ResumeError,
     SpecError,
@@ -30,7 +29,7 @@ from neardup.errors import (
 from neardup.run import outputs, tables
 from neardup.run.begin import drop_store, look, sign, signed_run
 from neardup.run.events import Event, Listener, Stages, peak_memory
-from neardup.run.folder import FOLDER, RunFolder
+from neardup.run.folder import FOLDER, MANIFEST, RunFolder, file_checksum
 from neardup.run.ids import ids_of
 from neardup.run.job import Job
 from neardup.run.memory import AnonymousPeak
@@ -228,11 +227,14 @@ def dedup_files(
         stages,
         output={"format": format, "compression": compression},
     )
-    if storage.resume and (out / "run.json").exists() and not (out / FOLDER).exists():
-        return _complete(made(), out, overwrite)
-    with RunFolder(out / FOLDER) as folder:
-        if folder.begun and not storage.resume:
-            folder.clear()
+    if storage.resume and (out / "run.json").exists() and not (out / FOLDER / MANIFEST).exists():
+        # The manifest goes first when all is done: the run may have been killed after that.
+        record = _complete(made(), out)
+        if record is not None:
+            RunFolder(out / FOLDER, resume=False).remove()
+            return record
+        outputs.check_output(out, format, overwrite)
+    with RunFolder(out / FOLDER, storage.resume) as folder:
         with _interruptible(folder), AnonymousPeak() as memory:
             stages.memory = memory
             job = made(folder=folder)
@@ -245,7 +247,7 @@ def dedup_files(
                 )
             if folder.done(WRITTEN):
                 folder.compare(job.manifest())
-                record: dict[str, Any] = outputs.finish_outputs(out, folder)
+                record = outputs.finish_outputs(out, folder)
             else:
                 if folder.begun:
                     note = f"going on with the run in {folder.path}"
@@ -262,13 +264,13 @@ def dedup_files(
         return record
 
 
-def _complete(job: Job, out: Path, overwrite: bool) -> dict[str, Any]:
-    """Return the record of a run that was killed when all was done, or refuse another one."""
-    record: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
-    if record.get("asked") != job.digest:
-        hint = "use --overwrite without --resume" if overwrite else "use --overwrite"
-        raise OutputError(f"{out} exists, and is complete", f"{hint}, or name another with -o")
-    return record
+def _complete(job: Job, out: Path) -> dict[str, Any] | None:
+    """Return the record of what is in a folder if it is what this job would make; else None."""
+    try:
+        record: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
+        return record if record["asked"] == job.digest else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # it is something else
 
 
 def sign_files(
@@ -320,7 +322,10 @@ def sign_files(
     )
     if not job.corpus.rereadable:
         raise SpecError("a pipe can't be signed in shares", "write it to a file")
-    return sign(job, shard or Shard())
+    try:
+        return sign(job, shard or Shard())
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt("interrupted; the same command goes on where it was") from error
 
 
 def plan(
@@ -411,7 +416,7 @@ def _job(
             "id": id,
             "input_format": input_format,
             "encoding_errors": encoding_errors,
-            "inputs": [[f.path, f.size, f.mtime_ns] for f in corpus.inputs],
+            "inputs": [_known_by(file, i, folder) for i, file in enumerate(corpus.inputs)],
         },
         output=output or {},
         threads=threads,
@@ -419,6 +424,13 @@ def _job(
         secret_ids=corpus.id_column in columns,
         prepare=lambda: warm(spec, stages),
     )
+
+
+def _known_by(file: SourceFile, number: int, folder: RunFolder | None) -> list[Any]:
+    """What an input is told by: size and time, or what the copy of a pipe holds."""
+    if file.is_pipe and folder is not None:
+        return [file.path, file.size, file_checksum(folder.path / f"input-{number}")]
+    return [file.path, file.size, file.mtime_ns]
 
 
 _LOST = (FormatError, ColumnError, EncodingError, DuplicateIdError, SpecError, OutputSizeError)
@@ -435,7 +447,7 @@ def _interruptible(folder: RunFolder) -> Iterator[None]:
     except BaseException as error:
         # What is wrong with the input or a setting must be mended there, and then it is another.
         lost = isinstance(error, _LOST)
-        if not folder.count("sign") or (lost and not before):
+        if not folder.worked or (lost and not before):
             folder.remove()
             raise
         hint = "go on with the same command and --resume"

@@ -20,7 +20,7 @@ def forge(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[F
 @pytest.fixture(scope="session")
 def work(forge: Forge, tmp_path_factory: pytest.TempPathFactory) -> Work:
     folder = tmp_path_factory.mktemp("work")
-    write(SynthSpec(documents=20_000, words=(20, 120)), folder / "notes.jsonl")
+    write(SynthSpec(documents=12_000, words=(20, 120)), folder / "notes.jsonl")
     return Work(forge, folder, folder / "notes.jsonl", {})
 
 

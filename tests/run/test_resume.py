@@ -52,7 +52,7 @@ def test_killed(kind: str, stage: str, work: Work, tmp_path: Path) -> None:
     """Thirty seeded moments; every third time the resumed run is killed as well."""
     number = list(KINDS).index(kind) * len(STAGES) + STAGES.index(stage)
     chance = random.Random(SEED + number)
-    most = {"begun": 1, "sign": 40, "band": 6, "sets": 40, "cluster": 6, "write clean": 4}[stage]
+    most = {"begun": 1, "sign": 24, "band": 6, "sets": 24, "cluster": 6, "write clean": 3}[stage]
     item, delay = chance.randrange(most), chance.random() * 0.03
     out, args = tmp_path / "out", settings(kind, tmp_path)
     before = kill_at(work.start(out, *args), out, stage, item, delay)
@@ -91,8 +91,8 @@ def test_killed_at_each_call_of_the_end(kind: str, few: Work, tmp_path: Path) ->
     written = max(i for i, (_, path) in enumerate(made) if path.startswith(".clean"))
     removing = next(i for i in range(written, len(made)) if made[i][0] == "unlink")
     moments = [
-        *range(written - 4, removing + 2),
-        *range(removing + 2, len(made) - 3, 12),
+        *range(written - 2, removing + 2),
+        *range(removing + 2, len(made) - 3, 20),
         *range(len(made) - 3, len(made)),
     ]
     worked = {}
@@ -106,7 +106,8 @@ def test_killed_at_each_call_of_the_end(kind: str, few: Work, tmp_path: Path) ->
         assert resumed.wait().code == 0, (made[moment], resumed.wait().err)
         few.same(out, *reference(kind))
         assert not (out / ".run").exists(), made[moment]
-        if by_kind(resumed, "signed"):
+        # Kernels are tried on a few words first.
+        if any(int(size) > 10_000 for _, size in by_kind(resumed, "signed")):
             worked[moment] = made[moment]
     assert worked == {}, "all was written, and it was begun again"
 
@@ -131,7 +132,7 @@ def test_at_most_a_part_for_each_thread_and_a_band_are_lost(
 ) -> None:
     """What a run had worked out when it was killed, and the manifest did not have yet."""
     lost = {}
-    for stage, item in (("sign", 9), ("sign", 25), ("band", 2), ("cluster", 2)):
+    for stage, item in (("sign", 9), ("sign", 20), ("band", 2), ("cluster", 2)):
         out = tmp_path / f"{stage}{item}"
         process = work.start(out, "--threads", threads, trace=True, slow=0.002)
         noted = kill_at(process, out, stage, item, 0.004)
@@ -161,7 +162,8 @@ def test_a_kept_run_is_quick_to_resume(work: Work, tmp_path: Path) -> None:
     resumed = work.start(out, "--keep-run", "--store", "sqlite", "--resume", trace=True)
     ended = resumed.wait().check()
     assert ended.seconds < 1.5
-    assert not by_kind(resumed, "signed") and not by_kind(resumed, "step")
+    assert all(int(size) < 10_000 for _, size in by_kind(resumed, "signed"))
+    assert not by_kind(resumed, "step")
     assert times == {path: path.stat().st_mtime_ns for path in (out / ".run").rglob("*.npz")}
     work.same(out)
     work.run(out, "--store", "sqlite", "--resume").check()
@@ -175,7 +177,7 @@ def test_nothing_to_resume(few: Work, tmp_path: Path) -> None:
     few.same(out)
     resumed = few.start(out, "--resume", trace=True)
     resumed.wait().check()
-    assert not by_kind(resumed, "signed")
+    assert all(int(size) < 10_000 for _, size in by_kind(resumed, "signed"))
     assert "exists, and is complete" in few.run(out, "--resume", "--seed", 1).check(1).error
     few.same(out)
 

@@ -329,6 +329,8 @@ class Clustering:
             done.add(pivot)
             others = self._not_compared(pivot, roots[roots != pivot])
             if len(others) == 0:
+                if len(done) > 1:
+                    return  # nothing is like it, so the next one is hardly better
                 continue  # the first document of the bucket, which was compared with all
             before = self.counts.unions
             self._compare(np.minimum(others, pivot), np.maximum(others, pivot))

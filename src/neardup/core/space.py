@@ -42,15 +42,14 @@ class Space:
 
     def fits(self, size: int) -> bool:
         """Whether an array of so many bytes would be in memory."""
-        return self.budget is None or size < _SMALL or self.used + size <= self.budget
+        return self.budget is None or self.used + size <= self.budget
 
     def claim(self, size: int) -> bool:
         """Take so many bytes of the budget, if they are there, until somebody gives them back."""
         with self._lock:
             if not self.fits(size):
                 return False
-            if size >= _SMALL:
-                self.used += size
+            self.used += size
             return True
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -61,15 +60,16 @@ class Space:
         """
         dtype = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        if size < _SMALL:
+            return np.empty(shape, dtype)
         if self.claim(size):
             flat, name = np.empty(size, dtype=np.uint8), "used"
         else:
             flat, name = np.frombuffer(self._map(size), dtype=np.uint8), "mapped"
             with self._lock:
                 self.mapped += size
-        if size >= _SMALL:
-            # Views keep the flat array alive, so that it goes when the last of them does.
-            weakref.finalize(flat, self._forget, name, size).atexit = False
+        # Views keep the flat array alive, so that it goes when the last of them does.
+        weakref.finalize(flat, self._forget, name, size).atexit = False
         return flat.view(dtype).reshape(shape)
 
     def _forget(self, name: str, size: int) -> None:

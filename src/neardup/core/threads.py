@@ -64,8 +64,9 @@ class Pool:
             first: Begin of the whole range.
         """
         slices = [(low, min(low + step, total)) for low in range(first, total, step)]
-        if self.threads == 1 or len(slices) < 2:
+        if len(slices) < 2:
             return [work(*s) for s in slices]
+        # Also with one thread: the main one has to listen for Ctrl-C.
         return list(self._executor.map(lambda s: work(*s), slices))
 
     def ordered(

@@ -12,7 +12,7 @@ from neardup.errors import StoreError
 from neardup.run.events import Event
 from neardup.run.folder import difference
 from neardup.run.job import Job, guess, header_of, open_run_store
-from neardup.run.memory import Estimate, show
+from neardup.run.memory import Estimate, default_memory, show
 from neardup.run.parts import Recipe, choose, require_documents
 from neardup.run.signing import Head, finished_parts, note_shard, sign_parts
 from neardup.run.source import Source
@@ -43,11 +43,11 @@ def begin(job: Job, source: Source, pool: Pool) -> Start:
         part_chunks = about["part_chunks"]
         # A store that was named is taken as it is named now, with user and password.
         url = about["resolved_store"] if storage.store == "auto" else storage.store
-        store = open_run_store(job, url, folder, storage.memory)
+        room = (storage.memory or default_memory()) - about["least"]
+        store = open_run_store(job, url, folder, max(0, room) // 2)
         header = header_of(job, recipe, part_chunks)
         if storage.name is None and folder.count("sign") == 0:
-            store.drop()  # what there is was not noted, so it may be half of something
-            store.create(header)
+            _create_or_open(store, header)  # killed before anything was noted
         else:
             store.open(header.digest)
         if job.prepare is not None:
@@ -87,19 +87,23 @@ def begin(job: Job, source: Source, pool: Pool) -> Start:
                 "read and sign",
                 note=f"about {show(plan.needed)} would be needed to hold everything in memory, and "
                 f"{show(plan.memory)} may be used; the band matrix goes to "
-                + ("files" if plan.store == "memory" else plan.store.rpartition("@")[2]),
+                + ("files" if plan.store == "memory" else plan.store),
             )
         )
     documents.clear()
     part_chunks = job.part_chunks(count, size)
     if folder is not None:
-        folder.begin(_manifest(job, recipe, part_chunks, plan.store))
-    store = open_run_store(job, plan.store, folder, plan.memory - plan.least)
-    store.create(header_of(job, recipe, part_chunks))
+        folder.begin(_manifest(job, recipe, part_chunks, plan.store, plan.least))
+    # The other half is for the arrays of the run.
+    url = plan.store if storage.store == "auto" else storage.store
+    store = open_run_store(job, url, folder, (plan.memory - plan.least) // 2)
+    _create_anew(store, header_of(job, recipe, part_chunks))
     return Start(recipe, part_chunks, store, head)
 
 
-def _manifest(job: Job, recipe: Recipe, part_chunks: int, store: str) -> dict[str, Any]:
+def _manifest(
+    job: Job, recipe: Recipe, part_chunks: int, store: str, least: int = 0
+) -> dict[str, Any]:
     """What is written down when a run begins."""
     return {
         **job.manifest(),
@@ -107,6 +111,8 @@ def _manifest(job: Job, recipe: Recipe, part_chunks: int, store: str) -> dict[st
         "bands": recipe.bands and list(recipe.bands),
         "part_chunks": part_chunks,
         "resolved_store": store,
+        "run_name": job.run_name,
+        "least": least,
     }
 
 
@@ -170,7 +176,24 @@ def _create_or_open(store: BandStore, header: Header) -> None:
         try:
             store.open(header.digest)
         except StoreError as other:
-            raise other from error
+            found = difference(json.loads(json.dumps(header.about)), store.open().about)
+            if not found:
+                raise other from error
+            raise StoreError(
+                f"{store.url}: this run was begun otherwise: {found}",
+                "give the same input and settings to each shard, or another name to --run",
+            ) from error
+
+
+def _create_anew(store: BandStore, header: Header) -> None:
+    """Begin a band matrix; one of the same run that was given up makes room for it."""
+    try:
+        store.open(header.digest)
+    except StoreError:
+        pass  # there is none; or it is another's, which is not touched: creating will refuse
+    else:
+        store.drop()
+    store.create(header)
 
 
 def look(job: Job) -> tuple[Estimate, Bands | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import overload
@@ -24,6 +25,8 @@ from neardup.stores import BandStore
 __all__ = ["BandBuckets", "cluster", "find_buckets", "found_edges"]
 
 _BAND, _CLUSTER = "band", "cluster"
+#: Seconds that a band may take for it to be waited for with the next.
+_SLOW = 0.1
 
 
 class BandBuckets(Sequence[Buckets]):
@@ -130,9 +133,11 @@ def find_buckets(
         return buckets(keys, docs, passes)
 
     with stages.stage(_BAND, num_bands, "bands") as advance:
+        pace = _Pace(folder)
         for band, of_band in enumerate(pool.ordered(work, range(num_bands), pool.threads - 1)):
             if folder is not None and band >= done:
                 folder.save(_BAND, band, of_band._asdict)
+                pace()
             found.append(of_band)
             advance(1)
         if folder is not None:
@@ -170,13 +175,17 @@ def cluster(
     with stages.stage("verify and cluster", max(1, len(bands)), "bands") as advance:
         if spec.cluster == "star" and spec.pairs == "collapsed" and spec.method == "lsh":
             counts = Counts()
-            centre, edges = star_of_buckets(bands, sets, priority, spec, counts, space)
+            # In a thread, because the main one has to listen for Ctrl-C.
+            centre, edges = pool.submit(
+                partial(star_of_buckets, bands, sets, priority, spec, counts, space)
+            ).result()
             if folder is not None:
                 folder.save(_CLUSTER, 0, partial(_edges_of, edges))
             advance(len(bands))
             return centre, edges, counts
         clustering = Clustering(sets, spec, pool, space=space)
         done = 0 if folder is None else folder.count(_CLUSTER)
+        pace = _Pace(folder)
         steps: Iterator[int] = iter(range(len(bands) if spec.method == "lsh" else 1))
         for step in steps:
             if folder is not None and step < done:
@@ -191,6 +200,7 @@ def cluster(
                 log = clustering.take_log()
                 if folder is not None:
                     folder.save(_CLUSTER, step, partial(dict, log))
+                    pace()
             advance(1)
         if folder is not None:
             folder.settle()
@@ -201,6 +211,22 @@ def cluster(
                 clustering.counts,
             )
         return clustering.roots(), clustering.edges, clustering.counts
+
+
+class _Pace:
+    """Waits until a band is safe before the next one is begun, where that is worth it.
+
+    Bands that take no longer than the disk does may queue up: to repeat them is as quick.
+    """
+
+    def __init__(self, folder: RunFolder | None) -> None:
+        self._folder = folder
+        self._since = time.monotonic()
+
+    def __call__(self) -> None:
+        if self._folder is not None and time.monotonic() - self._since > _SLOW:
+            self._folder.settle()
+        self._since = time.monotonic()
 
 
 def found_edges(folder: RunFolder, documents: int, space: Space) -> EdgeLog:

@@ -22,6 +22,7 @@ import pyarrow as pa
 from neardup.core.space import Space
 from neardup.corpus import conform, unify
 from neardup.errors import StoreError
+from neardup.run.folder import disk_errors
 
 __all__ = ["ChunkFacts", "Column", "Facts", "gather", "pack", "unpack"]
 
@@ -322,6 +323,7 @@ class _Spill:
 
     def __init__(self, space: Space, folder: Path | None) -> None:
         self._space = space
+        self._folder = folder or Path(tempfile.gettempdir())
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         self._tables: list[Any] = []  # a table, or where it begins in the file
 
@@ -329,12 +331,17 @@ class _Spill:
         if self._space.claim(table.nbytes):
             self._tables.append(table)
             return
+        with disk_errors(self._folder):
+            self._write(table)
+
+    def _write(self, table: Any) -> None:
         self._tables.append(self._file.tell())
         with pa.ipc.new_stream(pa.PythonFile(self._file, "w"), table.schema) as stream:
             stream.write_table(table)
 
     def tables(self) -> list[Any]:
-        self._file.flush()
+        with disk_errors(self._folder):
+            self._file.flush()
         with self._file as file:
             if not file.tell():
                 return self._tables

@@ -24,13 +24,13 @@ import numpy as np
 from neardup.corpus import write_hint
 from neardup.errors import OutputError, ResumeError
 
-__all__ = ["FOLDER", "RunFolder", "difference", "disk_errors", "file_checksum"]
+__all__ = ["FOLDER", "MANIFEST", "RunFolder", "difference", "disk_errors", "file_checksum"]
 
 #: Name of the run folder in the output folder.
 FOLDER = ".run"
 #: Version of the layout. Another one is refused, never guessed at.
 FORMAT = 1
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
 _AGAIN = "start again with --overwrite"
 _BLOCK = 1 << 22
 
@@ -55,17 +55,18 @@ class RunFolder:
     """Manifest, files and lock of one run; a context manager that lets go of the lock.
 
     Steps are named by a stage and a number. `save` and `mark` return at once; a thread of the
-    folder makes things safe in their order, with few waiting at any time.
+    folder makes things safe in their order, each while the next is worked at.
 
     Args:
         path: The folder. It is made if it is not there.
+        resume: Read what it holds; else it is emptied, whatever it holds.
 
     Raises:
         OutputError: It can't be made.
         ResumeError: Another process is at work in it, or its manifest is damaged.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, resume: bool) -> None:
         self.path = path
         self.manifest: dict[str, Any] = {}
         self._steps: dict[str, dict[str, Any]] = {}
@@ -76,6 +77,10 @@ class RunFolder:
                 if not folder.exists():
                     folder.mkdir()
                     self.made.append(folder)
+            if any(path.iterdir()) and not (path / "lock").exists():
+                raise OutputError(
+                    f"{path} is not a run folder of neardup", "move it away, or name another output"
+                )
             self._lock = (path / "lock").open("wb")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,7 +91,10 @@ class RunFolder:
             ) from error
         self._saver = _Saver(self._write)
         try:
-            self._read()
+            if resume:
+                self._read()
+            if not self.begun:
+                self.clear()  # a copy of another pipe must not be taken for this one's
         except BaseException:
             self.close()
             raise
@@ -97,6 +105,11 @@ class RunFolder:
     def begun(self) -> bool:
         """Whether there is a run to go on with."""
         return bool(self.manifest)
+
+    @property
+    def worked(self) -> bool:
+        """Whether any step is done."""
+        return any(self._steps.values())
 
     def begin(self, manifest: dict[str, Any]) -> None:
         """Start a run: from now on there is something to resume."""
@@ -122,9 +135,9 @@ class RunFolder:
             )
 
     def _read(self) -> None:
-        path = self.path / _MANIFEST
+        path = self.path / MANIFEST
         with suppress(OSError):
-            (self.path / (_MANIFEST + ".partial")).unlink()
+            (self.path / (MANIFEST + ".partial")).unlink()
         if not path.exists():
             return
         try:
@@ -132,8 +145,8 @@ class RunFolder:
             if line != _seal(body):
                 raise ValueError("checksum")
             held = json.loads(body)
-            manifest, steps = held["manifest"], held["steps"]
-        except (OSError, ValueError, KeyError) as error:
+            manifest, steps = dict(held["manifest"]), dict(held["steps"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise ResumeError(f"{path}: damaged, or not a manifest of neardup", _AGAIN) from error
         if manifest.get("format") != FORMAT:
             raise ResumeError(
@@ -147,12 +160,12 @@ class RunFolder:
         # The thread of the folder may write while steps are added.
         steps = {stage: dict(items) for stage, items in list(self._steps.items())}
         body = json.dumps({"manifest": self.manifest, "steps": steps}, indent=1).encode()
-        partial = self.path / (_MANIFEST + ".partial")
+        partial = self.path / (MANIFEST + ".partial")
         with partial.open("wb") as file:
             file.write(_seal(body) + b"\n" + body)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(self.path / _MANIFEST)
+        partial.replace(self.path / MANIFEST)
         _sync_folder(self.path)
 
     # Steps.
@@ -266,7 +279,7 @@ class RunFolder:
         self.settle()
         with disk_errors(self.path):
             # The manifest first: half of a run must not look like a whole one.
-            (self.path / _MANIFEST).unlink(missing_ok=True)
+            (self.path / MANIFEST).unlink(missing_ok=True)
             for path in self.path.iterdir():
                 if path.name == "lock":
                     continue
@@ -307,12 +320,13 @@ class _Saver:
 
     def __init__(self, commit: Callable[[], None]) -> None:
         self._commit = commit
-        self._queue: queue.Queue[Callable[[], None] | None] = queue.Queue(maxsize=2)
+        self._queue: queue.Queue[Callable[[], None] | None] = queue.Queue()
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
 
     def put(self, work: Callable[[], None]) -> None:
-        self._check()
+        """Have it done once what came before is done: so much, at most, is lost in a crash."""
+        self.wait()
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="neardup-folder", daemon=True)
             self._thread.start()
@@ -329,9 +343,9 @@ class _Saver:
             self._thread = None
 
     def _check(self) -> None:
+        # What follows a step that failed must never be noted, so the error stays.
         if self._error is not None:
-            error, self._error = self._error, None
-            raise error
+            raise self._error
 
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:

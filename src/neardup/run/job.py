@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,6 +69,18 @@ class Job:
             "run": self.storage.name,
         }
 
+    @functools.cached_property
+    def run_name(self) -> str:
+        """What the store knows the run by: no two at work at the same time share a name."""
+        if self.storage.name is not None:
+            return self.storage.name
+        if self.folder is None:
+            return f"dedup-{uuid.uuid4().hex}"
+        name = self.folder.manifest.get("run_name")
+        # The same for the same output, so that what was given up there makes room.
+        place = hashlib.sha256(str(self.folder.path.absolute()).encode()).hexdigest()
+        return str(name or f"dedup-{place[:32]}")
+
     @property
     def digest(self) -> str:
         """SHA-256 (hex) of all that was asked for, and of names, sizes and times of the inputs."""
@@ -98,22 +112,17 @@ def open_run_store(job: Job, url: str, folder: RunFolder | None, budget: int | N
     return open_store(
         url,
         design=job.storage.design,
-        run=job.storage.name or _run_name(job),
+        run=job.run_name,
         folder=None if folder is None else folder.path / "store",
         budget=budget,
     )
-
-
-def _run_name(job: Job) -> str:
-    """A name for a run that has none, the same whenever it is resumed."""
-    text = json.dumps([job.spec.as_dict(), job.identity], sort_keys=True)
-    return "dedup-" + hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def header_of(job: Job, recipe: Recipe, part_chunks: int) -> Header:
     """What the store is made for: all that keys and facts depend on."""
     about = {
         "spec": job.spec.as_dict(),
+        "run": job.run_name,
         **job.identity,
         "chunk_bytes": job.storage.chunk_bytes,
         "bands": recipe.bands and list(recipe.bands),
@@ -146,7 +155,7 @@ def guess(
         num_bands=0 if bands is None else bands.num_bands,
         threads=threads,
         mapped_sets=mapped_sets,
-        **_settings(job, job.storage.store),
+        **_settings(job, job.storage.public_store),
     )
 
 

@@ -14,21 +14,21 @@ from typing import Any, Self
 
 from neardup.errors import SpecError
 
-__all__ = ["AnonymousPeak", "Estimate", "default_memory", "estimate", "parse_size"]
+__all__ = ["AnonymousPeak", "Estimate", "default_memory", "estimate", "free_memory", "parse_size"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 # Measured, in bytes.
 #: Interpreter, libraries and compiled kernels.
-_BASE = 200_000_000
+_BASE = 170_000_000
 #: What a thread needs to turn chunks into keys, and their documents into sets.
-_THREAD = 140_000_000
+_THREAD = 90_000_000
 _THREAD_CHAR = 420_000_000
 #: Pairs that are compared together, tables that are being written, pages of the store.
-_SHARED = 200_000_000
+_SHARED = 150_000_000
 #: Of a document, while all are looked at: masks, positions and sums.
-_PASSING = 24
+_PASSING = 96
 #: Of a document and range of keys that is grouped.
 GROUPING = 34
 #: Of a document, while all are put in the order in which they are kept rather.
@@ -61,6 +61,11 @@ def parse_size(text: str) -> int:
 
 def default_memory() -> int:
     """Return half of the memory that is free now, in bytes."""
+    return free_memory() // 2
+
+
+def free_memory() -> int:
+    """Return the memory that is free now, or may be made so by dropping cached files, in bytes."""
     free = 4 << 30
     with suppress(OSError, ValueError, AttributeError):
         free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -72,7 +77,7 @@ def default_memory() -> int:
     with suppress(OSError, ValueError):
         limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
         free = min(free, limit - int(Path("/sys/fs/cgroup/memory.current").read_text()))
-    return max(free, 0) // 2
+    return max(free, 0)
 
 
 @dataclass(frozen=True)

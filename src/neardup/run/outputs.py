@@ -124,6 +124,7 @@ def write_outputs(
     """
     made: list[Path] = []
     files: dict[str, Path] = {}
+    checks: dict[str, int] = {}
     moved: list[Path] = []
     try:
         with disk_errors(out):
@@ -135,7 +136,7 @@ def write_outputs(
             place.mkdir(exist_ok=True)
             for output in tables:
                 files[output.file] = place / _hidden(output.file)
-                _write(files[output.file], output, folder)
+                checks[output.file] = _write(files[output.file], output, folder)
             sizes = {name: path.stat().st_size for name, path in files.items()}
             files["run.json"] = place / _hidden("run.json")
             text = json.dumps(record(sizes), indent=2, ensure_ascii=False)
@@ -144,7 +145,8 @@ def write_outputs(
                 with path.open("rb+") as file:
                     os.fsync(file.fileno())
             if folder is not None:
-                folder.mark(WRITTEN, files=list(files))
+                checks["run.json"] = file_checksum(files["run.json"])
+                folder.mark(WRITTEN, files=checks)
                 folder.settle()
             _move(out, files, moved)
             return sizes
@@ -162,21 +164,29 @@ def finish_outputs(out: Path, folder: RunFolder) -> Any:
     """Rename what a run had written when it was killed; return what ``run.json`` holds.
 
     Raises:
-        ResumeError: A file is missing.
+        ResumeError: A file is missing or damaged.
     """
     names = folder.about(WRITTEN)["files"]
     with disk_errors(out):
         place = folder.path / _PLACE
         files = {n: place / _hidden(n) for n in names if (place / _hidden(n)).exists()}
-        for name in names:
+        for name, check in names.items():
+            if name in files and file_checksum(files[name]) != check:
+                raise ResumeError(
+                    f"{files[name]}: damaged, or from another run", "start again with --overwrite"
+                )
             if name not in files and not (out / name).exists():
                 raise ResumeError(f"{out / name}: is gone", "start again with --overwrite")
         _move(out, files, [], names)
         return json.loads((out / "run.json").read_text(encoding="utf-8"))
 
 
-def _write(path: Path, output: Output, folder: RunFolder | None) -> None:
-    """Write one table; where it is worth it, so that it can be gone on with."""
+def _write(path: Path, output: Output, folder: RunFolder | None) -> int:
+    """Write one table, where it is worth it so that it can be gone on with.
+
+    Returns:
+        Its CRC-32; 0 without a folder, where nobody asks for it.
+    """
     stage = f"write {output.name}"
     resumed = folder if output.checkpoint else None
     done = 0 if resumed is None else resumed.count(stage)
@@ -201,9 +211,22 @@ def _write(path: Path, output: Output, folder: RunFolder | None) -> None:
                 since = 0
                 # The thread of the folder waits for the disk, while the next tables are written.
                 state = writer.checkpoint(sync=False)
-                resumed.save(stage, done, partial(progress.note, state, rows, path.stat().st_size))
-                resumed.drop(stage, done - 2)
+                note = partial(progress.note, state, rows, path.stat().st_size)
+                resumed.save(stage, done, partial(_replacing, resumed, stage, done - 2, note))
                 done += 1
+    if folder is None:
+        return 0
+    folder.settle()
+    return file_checksum(path, progress.size, None, progress.check)
+
+
+def _replacing(
+    folder: RunFolder, stage: str, old: int, note: Callable[[], dict[str, np.ndarray]]
+) -> dict[str, np.ndarray]:
+    """Make a note, and give up one that later ones stand for; those before this one are safe."""
+    if old >= 0:
+        folder.drop(stage, old)
+    return note()
 
 
 class _Progress:
@@ -216,17 +239,17 @@ class _Progress:
     """
 
     def __init__(self, path: Path, size: int, check: int) -> None:
-        self._path, self._size, self._check = path, size, check
+        self._path, self.size, self.check = path, size, check
 
     def note(self, state: bytes, rows: int, size: int) -> dict[str, np.ndarray]:
         """Return what is needed to go on from here; called in the order of the file."""
         with self._path.open("rb+") as file:
             os.fsync(file.fileno())
-        self._check = file_checksum(self._path, self._size, size, self._check)
-        self._size = size
+        self.check = file_checksum(self._path, self.size, size, self.check)
+        self.size = size
         return {
             "state": np.frombuffer(state, dtype=np.uint8),
-            "progress": np.array([rows, size, self._check], dtype=np.int64),
+            "progress": np.array([rows, size, self.check], dtype=np.int64),
         }
 
 

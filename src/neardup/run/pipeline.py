@@ -142,8 +142,10 @@ def run(job: Job) -> Outcome:
             count = sum(entry.documents for entry in entries.values())
             require_documents(count, [file.path for file in job.corpus.inputs])
             plan = exact_estimate(job, recipe, count, entries, store, pool.threads)
+            # What the store holds in memory is not there for arrays.
+            share = 2 if store.url.startswith("memory") else 1
             space = Space(
-                None if plan.needed <= plan.memory else plan.budget,
+                None if plan.needed <= plan.memory else plan.budget // share,
                 None if folder is None else folder.path,
             )
             with stages.stage("exact duplicates", count):
@@ -256,12 +258,15 @@ def _sign(job: Job, source: Source, start: Start, pool: Pool) -> None:
     folder, store = job.folder, start.store
     there = store.parts()
     if folder is not None:
+        for part in there:
+            if not folder.done("sign", part):
+                folder.mark("sign", part)  # it was stored, and the process killed before the note
+        folder.settle()
         for part in range(folder.count("sign")):
             if part not in there:
                 raise ResumeError(
                     f"{store.url}: part {part} is missing", "start again with --overwrite"
                 )
-    noted = 0 if folder is None else folder.count("sign")
     room = _HELD if start.store.url.startswith("memory") else 0
 
     def hold(number: int, chunk: Chunk, documents: Documents, facts: ChunkFacts) -> None:
@@ -288,8 +293,7 @@ def _sign(job: Job, source: Source, start: Start, pool: Pool) -> None:
             start.recipe,
             store,
             start.part_chunks,
-            # A part that the store has and the manifest has not is whole, but not noted.
-            lambda part: part >= noted,
+            lambda part: part not in there,
             pool,
             hold,
             advance,

@@ -21,12 +21,14 @@ from neardup.kernels.sets import fill_bitmaps
 from neardup.kernels.shingles import place_sets
 from neardup.run.facts import Facts
 from neardup.run.folder import RunFolder, disk_errors
+from neardup.run.memory import free_memory
 from neardup.run.parts import Recipe
 from neardup.run.source import Source
 
 __all__ = ["make_sets"]
 
 _STAGE = "sets"
+_BLOCK = 1 << 22
 
 
 def make_sets(
@@ -127,8 +129,9 @@ def make_sets(
                 docs = part_docs(part)
                 low, high = room(docs)
                 folder.save(_STAGE, part, partial(_safe, file, low, high, size[docs]))
-    if folder is not None:
+    if folder is not None and file is not None:
         folder.settle()
+        file.settle_in()
     return sets
 
 
@@ -165,6 +168,21 @@ class _SetFile:
         if high > low:
             start = 8 * low // mmap.PAGESIZE * mmap.PAGESIZE
             self._map.flush(start, 8 * high - start)
+
+    def settle_in(self) -> None:
+        """Have the file in the page cache if it fits, before sets are looked up here and there.
+
+        While it was made, the corpus went through the cache and may have driven it out. To read it
+        once from its begin to its end takes seconds, to fault it in page by page minutes.
+        """
+        size = self.values.nbytes
+        if size > free_memory() // 2:
+            self._map.madvise(mmap.MADV_RANDOM)
+            return
+        with self.path.open("rb", buffering=0) as file:
+            block = bytearray(_BLOCK)
+            while size > 0 and (read := file.readinto(block)):
+                size -= read
 
     def checksum(self, low: int, high: int) -> int:
         return zlib.crc32(self.values[low:high].data)

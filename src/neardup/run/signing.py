@@ -129,7 +129,9 @@ def sign_parts(
             stored(part)
             waiting.clear()
 
-    for number, facts, keys in pool.ordered(work, items()):
+    # A crash costs the parts that are under way: not more than one for each thread.
+    ahead = min(2 * pool.threads, max(1, part_chunks * (pool.threads - 1)))
+    for number, facts, keys in pool.ordered(work, items(), ahead):
         if number // part_chunks != part:
             put()
             part = number // part_chunks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from neardup.corpus import CHUNK_BYTES
@@ -32,7 +32,7 @@ class Storage:
         SpecError: A setting is out of range.
     """
 
-    store: str = "auto"
+    store: str = field(default="auto", repr=False)  # it may have a password in it
     design: int = 2
     memory: int | None = None
     part_bytes: int = 64 << 20
