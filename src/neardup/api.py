@@ -6,7 +6,7 @@ import functools
 import json
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
@@ -22,6 +22,7 @@ from neardup.errors import (
     EncodingError,
     FormatError,
     NeardupError,
+    OutputError,
     OutputSizeError,
     ResumeError,
     SpecError,
@@ -31,7 +32,7 @@ from neardup.run.begin import drop_store, look, sign, signed_run
 from neardup.run.events import Event, Listener, Stages, peak_memory
 from neardup.run.folder import FOLDER, MANIFEST, RunFolder, file_checksum
 from neardup.run.ids import ids_of
-from neardup.run.job import Job
+from neardup.run.job import PIPE, Job
 from neardup.run.memory import AnonymousPeak
 from neardup.run.outputs import WRITTEN, Output
 from neardup.run.pipeline import Outcome, run
@@ -229,11 +230,14 @@ def dedup_files(
     )
     if storage.resume and (out / "run.json").exists() and not (out / FOLDER / MANIFEST).exists():
         # The manifest goes first when all is done: the run may have been killed after that.
-        record = _complete(made(), out)
+        record = _complete(made, out, storage, source is None)
         if record is not None:
             RunFolder(out / FOLDER, resume=False).remove()
             return record
-        outputs.check_output(out, format, overwrite)
+        if not overwrite:
+            raise OutputError(
+                f"{out} exists, and is complete", "use --overwrite, or name another folder with -o"
+            )
     with RunFolder(out / FOLDER, storage.resume) as folder:
         with _interruptible(folder), AnonymousPeak() as memory:
             stages.memory = memory
@@ -264,11 +268,16 @@ def dedup_files(
         return record
 
 
-def _complete(job: Job, out: Path) -> dict[str, Any] | None:
+def _complete(
+    made: Callable[[], Job], out: Path, storage: Storage, signed: bool
+) -> dict[str, Any] | None:
     """Return the record of what is in a folder if it is what this job would make; else None."""
     try:
         record: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
-        return record if record["asked"] == job.digest else None
+        if signed:  # and gone from the store by now
+            same = record["run"] == storage.name
+            return record if same and record["store"]["store"] == storage.public_store else None
+        return record if record["asked"] == made().digest else None
     except (OSError, ValueError, KeyError, TypeError):
         return None  # it is something else
 
@@ -429,7 +438,7 @@ def _job(
 def _known_by(file: SourceFile, number: int, folder: RunFolder | None) -> list[Any]:
     """What an input is told by: size and time, or what the copy of a pipe holds."""
     if file.is_pipe and folder is not None:
-        return [file.path, file.size, file_checksum(folder.path / f"input-{number}")]
+        return [file.path, file.size, file_checksum(folder.path / f"input-{number}"), PIPE]
     return [file.path, file.size, file.mtime_ns]
 
 
@@ -531,6 +540,7 @@ def _record(outcome: Outcome, job: Job, edges: int) -> dict[str, Any]:
         "spec": job.spec.as_dict(),
         "digest": job.spec.digest,
         "asked": job.digest,
+        "run": job.storage.name,
         "versions": {
             "neardup": __version__,
             "python": platform.python_version(),

@@ -204,7 +204,7 @@ def test_the_copy_of_a_pipe_is_damaged(few: Work, tmp_path: Path) -> None:
     place = data.index(b'"text"') + 20
     data[place] = ord("Q") if data[place] != ord("Q") else ord("R")
     copy.write_bytes(data)
-    assert "input-0" in few.forge.run(*args, "--resume").check(1).error
+    assert "has changed since" in few.forge.run(*args, "--resume").check(1).error
 
 
 def test_an_output_is_damaged_before_it_is_renamed(few: Work, tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_the_store_of_another_run_stays(few: Work, tmp_path: Path) -> None:
         few.run(out, "--store", store, "--overwrite", crash=moment)
         if (out / ".run" / "manifest.json").exists():
             break
-    assert "holds a run already" in few.run(out, "--store", store, "--resume").check(1).error
+    assert "begun otherwise" in few.run(out, "--store", store, "--resume").check(1).error
     few.forge.run("dedup", *named, "-o", tmp_path / "signed").check()
     few.same(tmp_path / "signed")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import overload
@@ -25,8 +24,6 @@ from neardup.stores import BandStore
 __all__ = ["BandBuckets", "cluster", "find_buckets", "found_edges"]
 
 _BAND, _CLUSTER = "band", "cluster"
-#: Seconds that a band may take for it to be waited for with the next.
-_SLOW = 0.1
 
 
 class BandBuckets(Sequence[Buckets]):
@@ -133,15 +130,13 @@ def find_buckets(
         return buckets(keys, docs, passes)
 
     with stages.stage(_BAND, num_bands, "bands") as advance:
-        pace = _Pace(folder)
-        for band, of_band in enumerate(pool.ordered(work, range(num_bands), pool.threads - 1)):
+        # One at a time: grouping is quick, and what it takes in memory is not.
+        for band, of_band in enumerate(pool.ordered(work, range(num_bands), 0)):
             if folder is not None and band >= done:
                 folder.save(_BAND, band, of_band._asdict)
-                pace()
+                folder.settle()
             found.append(of_band)
             advance(1)
-        if folder is not None:
-            folder.settle()
     return found
 
 
@@ -185,7 +180,6 @@ def cluster(
             return centre, edges, counts
         clustering = Clustering(sets, spec, pool, space=space)
         done = 0 if folder is None else folder.count(_CLUSTER)
-        pace = _Pace(folder)
         steps: Iterator[int] = iter(range(len(bands) if spec.method == "lsh" else 1))
         for step in steps:
             if folder is not None and step < done:
@@ -200,10 +194,8 @@ def cluster(
                 log = clustering.take_log()
                 if folder is not None:
                     folder.save(_CLUSTER, step, partial(dict, log))
-                    pace()
+                    folder.settle()
             advance(1)
-        if folder is not None:
-            folder.settle()
         if spec.cluster == "star":
             return (
                 star_of_edges(clustering.edges.all(), priority),
@@ -211,22 +203,6 @@ def cluster(
                 clustering.counts,
             )
         return clustering.roots(), clustering.edges, clustering.counts
-
-
-class _Pace:
-    """Waits until a band is safe before the next one is begun, where that is worth it.
-
-    Bands that take no longer than the disk does may queue up: to repeat them is as quick.
-    """
-
-    def __init__(self, folder: RunFolder | None) -> None:
-        self._folder = folder
-        self._since = time.monotonic()
-
-    def __call__(self) -> None:
-        if self._folder is not None and time.monotonic() - self._since > _SLOW:
-            self._folder.settle()
-        self._since = time.monotonic()
 
 
 def found_edges(folder: RunFolder, documents: int, space: Space) -> EdgeLog:

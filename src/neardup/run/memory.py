@@ -180,10 +180,10 @@ def estimate(
     if ordered:
         passing += _ORDERING * documents
     # Facts are there twice, as the store has them and one behind the other.
-    needed = working + passing + keys + 2 * facts + state + threads * GROUPING * documents
+    needed = working + passing + keys + 2 * facts + state + GROUPING * documents
     if not mapped_sets:
         needed += sets
-    everything = threads * GROUPING * documents
+    everything = GROUPING * documents
     least = working + passing + min(_LEAST_GROUPING, everything)
     if store == "auto":
         store = "memory" if needed <= memory else "sqlite"

@@ -278,6 +278,7 @@ def _sign(job: Job, source: Source, start: Start, pool: Pool) -> None:
     def stored(part: int) -> None:
         if folder is not None:
             folder.mark("sign", part)
+            folder.settle()
 
     chunks = (
         start.head.chunks()

@@ -130,13 +130,15 @@ def sign_parts(
             waiting.clear()
 
     # A crash costs the parts that are under way: not more than one for each thread.
-    ahead = min(2 * pool.threads, max(1, part_chunks * (pool.threads - 1)))
+    ahead = min(2 * pool.threads, part_chunks * pool.threads - 1)
     for number, facts, keys in pool.ordered(work, items(), ahead):
         if number // part_chunks != part:
             put()
             part = number // part_chunks
         waiting.append((facts, keys))
         advance(facts.size)
+        if (number + 1) % part_chunks == 0:
+            put()
     put()
     return total
 
