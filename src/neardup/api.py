@@ -7,7 +7,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from neardup.run.begin import drop_store, look, sign, signed_run
 from neardup.run.events import Event, Listener, Stages, peak_memory
 from neardup.run.folder import FOLDER, MANIFEST, RunFolder, file_checksum
 from neardup.run.ids import ids_of
-from neardup.run.job import PIPE, Job
+from neardup.run.job import Job
 from neardup.run.memory import AnonymousPeak
 from neardup.run.outputs import WRITTEN, Output
 from neardup.run.pipeline import Outcome, run
@@ -230,7 +230,7 @@ def dedup_files(
     )
     if storage.resume and (out / "run.json").exists() and not (out / FOLDER / MANIFEST).exists():
         # The manifest goes first when all is done: the run may have been killed after that.
-        record = _complete(made, out, storage, source is None)
+        record = _complete(made, out, storage)
         if record is not None:
             RunFolder(out / FOLDER, resume=False).remove()
             return record
@@ -239,9 +239,11 @@ def dedup_files(
                 f"{out} exists, and is complete", "use --overwrite, or name another folder with -o"
             )
     with RunFolder(out / FOLDER, storage.resume) as folder:
-        with _interruptible(folder), AnonymousPeak() as memory:
+        jobs: list[Job] = []
+        with _interruptible(folder, jobs), AnonymousPeak() as memory:
             stages.memory = memory
             job = made(folder=folder)
+            jobs.append(job)
             inputs = [f.path for f in job.corpus.inputs]
             outputs.check_output(out, format, True, inputs, resume=True)
             if folder.begun and not inputs:
@@ -259,25 +261,26 @@ def dedup_files(
                 record = _write(job, run(job), out, format, compression)
         # All is where it belongs; what is left is to clean up.
         try:
+            # The folder first: without its manifest the run is known to be complete.
             if not storage.keep_run:
+                folder.remove()
                 if storage.shared:
                     drop_store(job)
-                folder.remove()
         except KeyboardInterrupt as error:
             raise KeyboardInterrupt("interrupted; all was written") from error
         return record
 
 
-def _complete(
-    made: Callable[[], Job], out: Path, storage: Storage, signed: bool
-) -> dict[str, Any] | None:
+def _complete(made: Callable[[], Job], out: Path, storage: Storage) -> dict[str, Any] | None:
     """Return the record of what is in a folder if it is what this job would make; else None."""
     try:
         record: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
-        if signed:  # and gone from the store by now
+        if storage.name is not None:  # the run may be gone from the store by now
             same = record["run"] == storage.name
             return record if same and record["store"]["store"] == storage.public_store else None
-        return record if record["asked"] == made().digest else None
+        job = made()
+        # Of a pipe nobody knows whether the same comes out of it.
+        return record if job.corpus.rereadable and record["asked"] == job.digest else None
     except (OSError, ValueError, KeyError, TypeError):
         return None  # it is something else
 
@@ -438,7 +441,7 @@ def _job(
 def _known_by(file: SourceFile, number: int, folder: RunFolder | None) -> list[Any]:
     """What an input is told by: size and time, or what the copy of a pipe holds."""
     if file.is_pipe and folder is not None:
-        return [file.path, file.size, file_checksum(folder.path / f"input-{number}"), PIPE]
+        return [file.path, file.size, file_checksum(folder.path / f"input-{number}")]
     return [file.path, file.size, file.mtime_ns]
 
 
@@ -446,8 +449,13 @@ _LOST = (FormatError, ColumnError, EncodingError, DuplicateIdError, SpecError, O
 
 
 @contextmanager
-def _interruptible(folder: RunFolder) -> Iterator[None]:
-    """Leave the run folder if it is of any use, and say how to go on; else remove it."""
+def _interruptible(folder: RunFolder, jobs: list[Job]) -> Iterator[None]:
+    """Leave the run folder if it is of any use, and say how to go on; else remove it.
+
+    Args:
+        folder: The run folder.
+        jobs: The job, once there is one: what it put into a store outside goes as well.
+    """
     before = folder.begun
     try:
         yield
@@ -458,6 +466,10 @@ def _interruptible(folder: RunFolder) -> Iterator[None]:
         lost = isinstance(error, _LOST)
         if not folder.worked or (lost and not before):
             folder.remove()
+            with suppress(NeardupError):  # the first error counts
+                for job in jobs:
+                    if job.storage.shared and job.storage.name is None:
+                        drop_store(job)
             raise
         hint = "go on with the same command and --resume"
         if isinstance(error, KeyboardInterrupt):

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import neardup
-from conftest import SECRET, some_rows, write_lines
+from common import SECRET, some_rows, write_lines
 from neardup.errors import (
     ColumnError,
     DependencyError,

@@ -14,7 +14,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from conftest import SECRET, Command, files_of, some_rows, write_lines
+from common import SECRET, Command, files_of, some_rows, write_lines
 
 Make = Callable[[Path], tuple[list[Any], int, list[str]]]
 CASES: dict[str, Make] = {}

@@ -10,7 +10,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from conftest import Command
+from common import Command
 
 MILLION = 1_000_000
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from cli_process import NEARDUP
 
-from conftest import Command, some_rows, write_lines
+from common import Command, some_rows, write_lines
 
 ROWS = some_rows()
 TABLE = pa.Table.from_pylist(ROWS)

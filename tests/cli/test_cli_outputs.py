@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from conftest import Command, files_of, some_rows, write_lines
+from common import Command, files_of, some_rows, write_lines
 from neardup.spec import Spec
 
 ROWS = some_rows()

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from cli_process import NEARDUP
 
-from conftest import files_of, some_rows, write_lines
+from common import files_of, some_rows, write_lines
 from neardup.synth import SynthSpec, write
 
 pytestmark = pytest.mark.usefixtures("kernels")

@@ -12,7 +12,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from conftest import Command, files_of
+from common import Command, files_of
 from neardup.synth import SynthSpec, generate
 
 COUNT = 2000

@@ -16,7 +16,7 @@ import pyarrow.json
 import pytest
 from cli_process import NEARDUP
 
-from conftest import Command, files_of
+from common import Command, files_of
 from neardup.synth import SynthSpec, write
 
 PARTS = ("--id", "id", "--part-size", "256KB")

@@ -190,8 +190,8 @@ def test_a_pipe_is_copied_once(few: Work, tmp_path: Path) -> None:
     kill_at(process, out, "band", 1, 0)
     few.forge.run(*args, "--resume").check()
     few.same(out)
-    assert few.forge.run(*args, "--resume").check()
-    few.same(out)
+    # Nobody knows whether the same would come out of it.
+    assert "exists, and is complete" in few.forge.run(*args, "--resume").check(1).error
 
 
 def test_another_pipe_takes_the_place_of_a_copy(few: Work, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from neardup.errors import StoreError
 from neardup.run.events import Event
 from neardup.run.folder import difference
 from neardup.run.job import Job, guess, header_of, open_run_store
-from neardup.run.memory import Estimate, default_memory, show
+from neardup.run.memory import HELD, Estimate, default_memory, show
 from neardup.run.parts import Recipe, choose, require_documents
 from neardup.run.signing import Head, finished_parts, note_shard, sign_parts
 from neardup.run.source import Source
@@ -30,6 +31,8 @@ class Start:
     part_chunks: int
     store: BandStore
     head: Head | None
+    #: Bytes of documents that are held in memory; the others are read again when they are needed.
+    held: int = 0
 
 
 def begin(job: Job, source: Source, pool: Pool) -> Start:
@@ -98,7 +101,8 @@ def begin(job: Job, source: Source, pool: Pool) -> Start:
     url = plan.store if storage.store == "auto" else storage.store
     store = open_run_store(job, url, folder, (plan.memory - plan.least) // 2)
     _create_anew(store, header_of(job, recipe, part_chunks))
-    return Start(recipe, part_chunks, store, head)
+    fits = plan.store == "memory" and plan.needed <= plan.memory
+    return Start(recipe, part_chunks, store, head, HELD if fits else 0)
 
 
 def _manifest(
@@ -221,6 +225,7 @@ def signed_run(storage: Storage) -> dict[str, Any]:
 
 
 def drop_store(job: Job) -> None:
-    """Remove what a run left in a store outside its folder."""
-    with open_run_store(job, job.storage.store, None, None) as store:
-        store.drop()
+    """Remove what a run left in a store outside its folder; what is another's stays."""
+    with open_run_store(job, job.storage.store, None, None) as store, suppress(StoreError):
+        if store.open().about.get("run") == job.run_name:
+            store.drop()

@@ -79,7 +79,8 @@ def check_ids(
     pairs: list[tuple[int, int]] = []
     for low, high in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         seen: dict[Any, int] = {}
-        values = _as_text(ids.take(members[low:high]), id_column).to_pylist()
+        found = _as_text(ids.take(members[low:high]), id_column)
+        values = found.view(pa.large_binary()).to_pylist()  # they may be any bytes
         for doc, value in zip(members[low:high].tolist(), values, strict=True):
             if value in seen:
                 pairs.append((doc, seen[value]))

@@ -20,10 +20,8 @@ from neardup.run.storage import Storage
 from neardup.spec import Spec
 from neardup.stores import BandStore, Header, open_store
 
-__all__ = ["PIPE", "Job", "exact_estimate", "guess", "header_of", "open_run_store"]
+__all__ = ["Job", "exact_estimate", "guess", "header_of", "open_run_store"]
 
-#: Ends what the manifest says of an input that is the copy of a pipe.
-PIPE = "pipe"
 #: Parts that a corpus is cut into at most, so that the manifest stays small.
 _MOST_PARTS = 2048
 #: Documents of a part, about, at most.
@@ -87,8 +85,6 @@ class Job:
     def digest(self) -> str:
         """SHA-256 (hex) of all that was asked for, and of names, sizes and times of the inputs."""
         asked = self.manifest()
-        # A pipe is told by what came out of it, which is not known before it is read.
-        asked["inputs"] = [i for i in asked.get("inputs", []) if i[-1] != PIPE]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
     @property

@@ -37,6 +37,8 @@ _ORDERING = 32
 _LEAST_GROUPING = 64_000_000
 #: Of a shingle, while an exact join of all pairs is made.
 _JOIN = 16
+#: Of documents that are held, so that they need not be read again, where everything fits.
+HELD = 160 << 20
 #: Facts and clusters of a document, which lie in memory or in mapped files.
 _STATE = 130
 #: Of the facts, what the store keeps besides keys; ids are counted from the sample.
@@ -183,6 +185,8 @@ def estimate(
     needed = working + passing + keys + 2 * facts + state + GROUPING * documents
     if not mapped_sets:
         needed += sets
+    if store == "auto" or store.startswith("memory"):
+        needed += min(HELD, 2 * text)
     everything = GROUPING * documents
     least = working + passing + min(_LEAST_GROUPING, everything)
     if store == "auto":

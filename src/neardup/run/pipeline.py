@@ -34,8 +34,6 @@ from neardup.run.source import Source
 
 __all__ = ["Found", "Outcome", "run"]
 
-#: Bytes of text that are held in memory; what exceeds them is read again when it is needed.
-_HELD = 160 << 20
 #: The step after which only the outputs are left to write.
 _FOUND = "found"
 
@@ -158,9 +156,9 @@ def run(job: Job) -> Outcome:
                 )
                 stages.sizes["read and sign"] = facts.size
                 check_ids(facts, job.corpus.id_column, job.secret_ids, space, plan.passes)
-            kind = job.storage.public_store if job.storage.shared else store.url.partition(":")[0]
+            kind = "sqlite" if store.url.startswith("sqlite:") else "memory"
             stored = {
-                "store": kind.partition(" ")[0],
+                "store": job.storage.public_store if job.storage.shared else kind,
                 "design": store.design,
                 "bytes": store.size(),
             }
@@ -267,12 +265,12 @@ def _sign(job: Job, source: Source, start: Start, pool: Pool) -> None:
                 raise ResumeError(
                     f"{store.url}: part {part} is missing", "start again with --overwrite"
                 )
-    room = _HELD if start.store.url.startswith("memory") else 0
+    room = start.held
 
     def hold(number: int, chunk: Chunk, documents: Documents, facts: ChunkFacts) -> None:
         nonlocal room
         if chunk.worth_holding and room > 0:
-            room -= int(facts.lengths.sum(dtype=np.int64))
+            room -= documents.table.nbytes + documents.text.nbytes
             source.held[number] = documents
 
     def stored(part: int) -> None:
