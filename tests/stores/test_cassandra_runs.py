@@ -320,5 +320,6 @@ def test_password_shows_nowhere(
     for path in out.rglob("*"):
         assert not path.is_file() or PASSWORD not in path.read_bytes().decode("latin-1"), path
     with CassandraStore(given[1], run=runs(given[1]).pop()) as store:  # type: ignore[arg-type]
+        store.open()
         assert PASSWORD not in str(store._session.ask(cql.FIND_RUN, [store.run]))
         store.drop()
