@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs bench cassandra cassandra-stop clean
+.PHONY: demo test lint docs site bench experiments browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again.
 $(VENV)/.base: pyproject.toml
@@ -17,7 +17,14 @@ $(VENV)/.test: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "neardup needs Python 3.11 or later; try make PYTHON=python3.11"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,hf,cassandra]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,hf,cassandra,docs]'
+	@touch $@
+
+$(VENV)/.experiments: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "neardup needs Python 3.11 or later; try make PYTHON=python3.11"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[experiments]'
 	@touch $@
 
 demo: $(VENV)/.base
@@ -27,7 +34,8 @@ demo: $(VENV)/.base
 	@echo "The notes lie in demo/notes.jsonl, the clusters and the clean corpus in demo/out."
 
 test: $(VENV)/.test lint
-	$(BIN)/python -m pytest
+	@test -z "$$CI" || $(BIN)/python tools/browser.py install || true
+	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -37,11 +45,25 @@ lint: $(VENV)/.test
 
 docs: $(VENV)/.test
 	$(BIN)/python tools/make_cli_docs.py
+	$(BIN)/python tools/make_figures.py
+
+# The documentation as pages, in site/; nothing is fetched.
+site: $(VENV)/.test
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 bench: $(VENV)/.base
 	$(BIN)/python bench/setup_peers.py
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/targets.py
+
+# A browser for the tests of pages, if none is here: Chromium of Debian or Ubuntu, as root. Where it
+# can't be had, it says why and ends with 3; the tests are then skipped.
+browser: $(VENV)/.test
+	@$(BIN)/python tools/browser.py install
+
+# The experiments of the paper, and the page docs/paper/index.md. With Cassandra if it runs.
+experiments: $(VENV)/.experiments
+	$(BIN)/python -m experiments
 
 # A real server on the loopback address, for the tests of the store and for bench/stores.py. Without
 # Java 11 or 17 and Maven it says so and ends with 3; the tests are then skipped.
@@ -53,4 +75,4 @@ cassandra-stop:
 	@$(PYTHON) tools/cassandra.py stop
 
 clean: cassandra-stop
-	rm -rf $(VENV) demo build dist bench/.venvs bench/data .cassandra
+	rm -rf $(VENV) demo site build dist bench/.venvs bench/data .cassandra

@@ -11,6 +11,27 @@ import neardup
 from common import Answer, Command, some_rows, write_lines
 from neardup.cli import main
 
+#: Where `make test` spends its time: begun last, one of them would be waited for alone.
+LONGEST = (
+    "test_real_texts.py",
+    "test_cassandra_runs.py",
+    "test_cassandra.py",
+    "test_without_jit.py",
+    "test_docs.py",
+    "test_warm.py",
+    "test_cli_big.py",
+    "test_resume.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep a file, and all that share a server, in one process; begin with what takes longest."""
+    for item in items:
+        server = "cassandra" in item.path.name
+        item.add_marker(pytest.mark.xdist_group("cassandra" if server else item.path.name))
+    first = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: first.get(item.path.name, len(LONGEST)))
+
 
 @pytest.fixture(scope="session")
 def kernels() -> None:

@@ -17,10 +17,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from notes import EXACT, FAMILIES, NEAR, OF, SEED, Notes, fitting
-from report import fit, targets, text
 from runs import MEMORY, compare, scale, touch
 
 from harness import DATA, RESULTS, machine, write_result
+from report import fit, targets, text
 
 PARTS = ("scaling", "store", "overhead", "design")
 #: Of each comparison, for each entry the largest of the sizes up to it.

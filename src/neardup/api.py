@@ -3,47 +3,38 @@
 from __future__ import annotations
 
 import functools
-import json
-import platform
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from neardup import __version__
-from neardup.core.threads import available_cores
-from neardup.corpus import SourceFile, open_corpus
-from neardup.errors import (
-    ColumnError,
-    DuplicateIdError,
-    EncodingError,
-    FormatError,
-    NeardupError,
-    OutputError,
-    OutputSizeError,
-    ResumeError,
-    SpecError,
-)
+import pyarrow as pa
+
+from neardup.errors import SpecError
 from neardup.run import outputs, tables
-from neardup.run.begin import drop_store, look, sign, signed_run
-from neardup.run.events import Event, Listener, Stages, peak_memory
-from neardup.run.folder import FOLDER, MANIFEST, RunFolder, file_checksum
+from neardup.run.begin import drop_store, sign
+from neardup.run.events import Listener
+from neardup.run.files import run_files
 from neardup.run.ids import ids_of
 from neardup.run.job import Job
 from neardup.run.memory import AnonymousPeak
-from neardup.run.outputs import WRITTEN, Output
 from neardup.run.pipeline import Outcome, run
+from neardup.run.recluster import Recluster
+from neardup.run.record import record
+from neardup.run.request import Request, Settings
 from neardup.run.storage import Shard, Storage
-from neardup.run.warm import warm
-from neardup.spec import Spec
+from neardup.run.survey import survey
+from neardup.run.writing import write
 
-__all__ = ["Result", "Storage", "dedup", "dedup_files", "plan", "sign_files"]
-
-#: Version of the layout of ``run.json`` and of the tables.
-FORMAT = 1
+__all__ = [
+    "Result",
+    "Settings",
+    "Storage",
+    "dedup",
+    "dedup_files",
+    "plan",
+    "recluster",
+    "sign_files",
+]
 
 
 class Result:
@@ -70,14 +61,14 @@ class Result:
     @functools.cached_property
     def edges(self) -> Any:
         """Arrow table, one row per verified pair: see `neardup.run.tables.edges_tables`."""
-        return _whole(tables.edges_schema(self._ids), self._edges())
-
-    def _edges(self) -> Iterator[Any]:
-        return tables.edges_tables(self._outcome, self._ids, self.spec.pairs == "all")
+        every = self.spec.pairs == "all"
+        return _whole(
+            tables.edges_schema(self._ids), tables.edges_tables(self._outcome, self._ids, every)
+        )
 
     @property
     def summary(self) -> dict[str, Any]:
-        return _record(self._outcome, self._job, len(self.edges))
+        return record(self._outcome, self._job, len(self.edges))
 
     def clean(self) -> Any:
         """Return the kept documents with all their columns, as one Arrow table.
@@ -117,21 +108,10 @@ class Result:
         out = Path(out)
         inputs = [f.path for f in self._job.corpus.inputs]
         outputs.check_output(out, format, overwrite, inputs)
-        return _write(self._job, self._outcome, out, format, compression)
+        return write(self._job, self._outcome, out, format, compression)
 
 
-def dedup(
-    source: Any,
-    *,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
-    spec: Spec | None = None,
-    threads: int | None = None,
-    input_format: str | None = None,
-    encoding_errors: str = "strict",
-    storage: Storage | None = None,
-    on_event: Listener | None = None,
-) -> Result:
+def dedup(source: Any, **settings: Unpack[Settings]) -> Result:
     """Find what repeats what, exactly verified, and which documents to keep.
 
     Nothing of it outlives the process; `dedup_files` works in a folder and can be resumed.
@@ -140,16 +120,7 @@ def dedup(
         source: A path (file, folder or pattern) or a list of paths; a pyarrow Table,
             RecordBatchReader or Dataset; a pandas or Polars frame; a Hugging Face dataset; or a
             list of texts.
-        text: Column or columns with the text; several are joined by a blank.
-        id: Column with the user's ids; positions without it.
-        spec: What to do; the ``web`` preset by default.
-        threads: Threads; the cores there are by default. They don't change the result.
-        input_format: ``jsonl``, ``parquet``, ``csv``, ``tsv``, ``arrow`` or ``text``; by the
-            ending of each file without it.
-        encoding_errors: ``"strict"``, or ``"replace"`` to go on where a text is not UTF-8.
-        storage: Where the band matrix lies and how much memory may be used; neither changes the
-            result.
-        on_event: Called with each `neardup.run.events.Event`, from this thread.
+        settings: See `Settings`.
 
     Raises:
         InputError: The input can't be used; its leaves say why.
@@ -161,12 +132,11 @@ def dedup(
         >>> result.clusters["cluster"].to_pylist()
         [0, 0, 2]
     """
-    storage = storage or Storage()
+    request = Request(source, **settings)
+    storage = request.kept
     if storage.folder is not None or storage.resume or storage.name:
         raise SpecError("a run folder and a named run are for dedup_files")
-    job = _job(
-        source, text, id, spec, threads, input_format, encoding_errors, storage, Stages(on_event)
-    )
+    job = request.job()
     with AnonymousPeak() as memory:
         job.stages.memory = memory
         outcome = run(job)
@@ -179,17 +149,10 @@ def dedup_files(
     source: Any,
     out: str | Path,
     *,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
-    spec: Spec | None = None,
-    threads: int | None = None,
-    input_format: str | None = None,
-    encoding_errors: str = "strict",
     format: str = "parquet",
     compression: str = "none",
     overwrite: bool = False,
-    storage: Storage | None = None,
-    on_event: Listener | None = None,
+    **settings: Unpack[Settings],
 ) -> dict[str, Any]:
     """Do the main job from files to files; return what ``run.json`` holds.
 
@@ -197,12 +160,11 @@ def dedup_files(
     any moment goes on where it was with ``Storage(resume=True)``, and ends with the same bytes.
 
     Args:
-        source, text, id, spec, threads, input_format, encoding_errors, on_event: As for `dedup`.
-            Without a source, ``storage.name`` says what was signed, and by which settings.
+        source: As for `dedup`. Without it, ``storage.name`` says what was signed, and by which
+            settings.
         out: Folder to make.
         format, compression, overwrite: As for `Result.write`.
-        storage: Where things are kept, how much memory may be used, and whether to resume. Its
-            folder is that in ``out``.
+        settings: See `Settings`.
 
     Raises:
         InputError: The input can't be used; its leaves say why.
@@ -211,92 +173,56 @@ def dedup_files(
         SpecError: A setting is out of range.
         StoreError: The store can't be used.
     """
-    out = Path(out)
-    storage = storage or Storage()
-    stages = Stages(on_event)
-    outputs.check_output(out, format, overwrite, resume=storage.resume)
-    made = partial(
-        _job,
-        source,
-        text,
-        id,
-        spec,
-        threads,
-        input_format,
-        encoding_errors,
-        storage,
-        stages,
-        output={"format": format, "compression": compression},
+    return run_files(Request(source, **settings), Path(out), format, compression, overwrite)
+
+
+def recluster(
+    run: str | Path,
+    out: str | Path,
+    *,
+    storage: Storage | None = None,
+    threads: int | None = None,
+    on_event: Listener | None = None,
+    format: str = "parquet",
+    compression: str = "none",
+    overwrite: bool = False,
+    **changes: Any,
+) -> dict[str, Any]:
+    """Cluster a finished run otherwise, without signing again; return what ``run.json`` holds.
+
+    The files are those of a full run with the new settings and the bands of the finished one.
+    What that left is used: its edges where they are all there are, and its band keys, buckets and
+    shingle sets where it was done with ``Storage(keep_run=True)``. What it did not leave is made
+    again from its input, which ``run.json`` says under ``recluster``.
+
+    Args:
+        run: Output folder of `dedup_files`.
+        out: Folder to make.
+        storage: How much memory may be used, whether to resume, and whether to keep the run folder;
+            the store only where it needs a user and a password.
+        threads, on_event: See `Settings`.
+        format, compression, overwrite: As for `Result.write`.
+        changes: ``edge_threshold`` and ``tree_threshold``, not below those of the run;
+            ``cluster``; ``second_round``.
+
+    Raises:
+        InputError: There is no finished run, or its input is gone or has changed.
+        OutputError, ResumeError, StoreError: As for `dedup_files`.
+        SpecError: A setting is out of range, or below that of the run.
+    """
+    return Recluster(Path(run), changes).write(
+        Path(out),
+        storage=storage or Storage(),
+        threads=threads,
+        on_event=on_event,
+        format=format,
+        compression=compression,
+        overwrite=overwrite,
     )
-    if storage.resume and (out / "run.json").exists() and not (out / FOLDER / MANIFEST).exists():
-        # The manifest goes first when all is done: the run may have been killed after that.
-        record = _complete(made, out, storage)
-        if record is not None:
-            RunFolder(out / FOLDER, resume=False).remove()
-            return record
-        if not overwrite:
-            raise OutputError(
-                f"{out} exists, and is complete", "use --overwrite, or name another folder with -o"
-            )
-    with RunFolder(out / FOLDER, storage.resume) as folder:
-        jobs: list[Job] = []
-        with _interruptible(folder, jobs), AnonymousPeak() as memory:
-            stages.memory = memory
-            job = made(folder=folder)
-            jobs.append(job)
-            inputs = [f.path for f in job.corpus.inputs]
-            outputs.check_output(out, format, True, inputs, resume=True)
-            if folder.begun and not inputs:
-                raise ResumeError(
-                    f"{out}: can't resume, only files can be told to be the same as before",
-                    "start again with overwrite, or write the table to a file",
-                )
-            if folder.done(WRITTEN):
-                folder.compare(job.manifest())
-                record = outputs.finish_outputs(out, folder)
-            else:
-                if folder.begun:
-                    note = f"going on with the run in {folder.path}"
-                    stages.emit(Event("read and sign", note=note))
-                record = _write(job, run(job), out, format, compression)
-        # All is where it belongs; what is left is to clean up.
-        try:
-            # The folder first: without its manifest the run is known to be complete.
-            if not storage.keep_run:
-                folder.remove()
-                if storage.shared:
-                    drop_store(job)
-        except KeyboardInterrupt as error:
-            raise KeyboardInterrupt("interrupted; all was written") from error
-        return record
-
-
-def _complete(made: Callable[[], Job], out: Path, storage: Storage) -> dict[str, Any] | None:
-    """Return the record of what is in a folder if it is what this job would make; else None."""
-    try:
-        record: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
-        if storage.name is not None:  # the run may be gone from the store by now
-            same = record["run"] == storage.name
-            return record if same and record["store"]["store"] == storage.public_store else None
-        job = made()
-        # Of a pipe nobody knows whether the same comes out of it.
-        return record if job.corpus.rereadable and record["asked"] == job.digest else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # it is something else
 
 
 def sign_files(
-    source: Any,
-    *,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
-    spec: Spec | None = None,
-    threads: int | None = None,
-    input_format: str | None = None,
-    encoding_errors: str = "strict",
-    storage: Storage,
-    shard: Shard | None = None,
-    on_event: Listener | None = None,
+    source: Any, *, shard: Shard | None = None, **settings: Unpack[Settings]
 ) -> dict[str, int]:
     """Sign a corpus, or a share of it, into a store that several processes can reach.
 
@@ -304,10 +230,10 @@ def sign_files(
     does what is missing.
 
     Args:
-        source, text, id, spec, threads, input_format, encoding_errors, on_event: As for `dedup`;
-            the same in every process.
-        storage: Names the store and the run.
+        source: As for `dedup`; the same in every process.
         shard: Which share of the corpus; all of it by default.
+        settings: See `Settings`; the same in every process. ``storage`` names the store and the
+            run.
 
     Returns:
         ``parts`` and ``documents`` of this share, and ``of``, the parts of the corpus.
@@ -317,21 +243,10 @@ def sign_files(
         SpecError: A setting is out of range, or no run is named.
         StoreError: The store can't be used, or has a run of that name for something else.
     """
-    if storage.name is None:
+    request = Request(source, **settings)
+    if request.kept.name is None:
         raise SpecError("a run to sign into has no name", "give it one with --run")
-    stages = Stages(on_event)
-    job = _job(
-        source,
-        text,
-        id,
-        spec,
-        threads,
-        input_format,
-        encoding_errors,
-        storage,
-        stages,
-        signing=True,
-    )
+    job = request.job(signing=True)
     if not job.corpus.rereadable:
         raise SpecError("a pipe can't be signed in shares", "write it to a file")
     try:
@@ -341,241 +256,43 @@ def sign_files(
 
 
 def plan(
-    source: Any,
-    *,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
-    spec: Spec | None = None,
-    threads: int | None = None,
-    input_format: str | None = None,
-    encoding_errors: str = "strict",
-    storage: Storage | None = None,
+    source: Any, *, out: str | Path | None = None, **settings: Unpack[Settings]
 ) -> dict[str, Any]:
-    """Return what `dedup_files` would take, by a look at the first documents.
+    """Say what `dedup_files` would find, take and cost, by a look at a sample of the source.
+
+    A few seconds, however large the source is: some 20,000 documents from all over it are turned
+    into band keys as the run would do it, their similarities are searched for exactly, and a little
+    of each kind of work is timed on this machine.
 
     Args:
-        source, text, id, spec, threads, input_format, encoding_errors, storage: As for `dedup`.
+        source: As for `dedup`.
+        out: Folder that `dedup_files` would be given, so that writing to its disk is timed; the
+            folder for temporary files by default.
+        settings: See `Settings`.
 
     Returns:
-        Documents, memory, disk and passes; see `neardup.run.memory.Estimate`. ``bands`` says what
-        would be chosen.
+        Plain values, which JSON can hold; ``docs/running.md`` has them all. ``num_bands``,
+        ``rows`` and ``store`` are those that the run will take. ``predicted`` is what ``run.json``
+        shows too, if by a smaller sample: documents, candidates, recall, seconds by stage, memory
+        and disk.
+
+    Raises:
+        InputError: The input can't be used; its leaves say why.
+        SpecError: A setting is out of range.
+
+    Example:
+        >>> found = plan(["one two three four five six", "One, two; three four five six!", "x"])
+        >>> found["documents"], found["exact_duplicates"]["expected"]
+        (3, 1)
     """
-    job = _job(
-        source,
-        text,
-        id,
-        spec,
-        threads,
-        input_format,
-        encoding_errors,
-        storage or Storage(),
-        Stages(None),
-    )
-    found, bands = look(job)
-    return {
-        **asdict(found),
-        "disk": found.disk,
-        "inputs": job.corpus.total_bytes,
-        "rows": 0 if bands is None else bands.rows,
-        "predicted_recall": None if bands is None else bands.recall,
-    }
+    place = None if out is None else _existing(Path(out))
+    return survey(Request(source, **settings).job(), place)
 
 
-def _job(
-    source: Any,
-    text: str | Sequence[str],
-    id: str | None,
-    spec: Spec | None,
-    threads: int | None,
-    input_format: str | None,
-    encoding_errors: str,
-    storage: Storage,
-    stages: Stages,
-    folder: RunFolder | None = None,
-    output: dict[str, str] | None = None,
-    signing: bool = False,
-) -> Job:
-    """Open the corpus; say what the result depends on."""
-    if threads is not None and threads < 1:
-        raise SpecError(f"threads is {threads}; expected 1 or more")
-    columns = [text] if isinstance(text, str) else list(text)
-    spec = spec or Spec()
-    if storage.name is not None and not signing:
-        about = signed_run(storage)
-        storage = replace(storage, part_bytes=about["chunk_bytes"])
-        if source is None:
-            source, columns = [Path(path) for path, _, _ in about["inputs"]], about["text"]
-            id, input_format = about["id"], about["input_format"]
-            encoding_errors = about["encoding_errors"]
-            spec = Spec.from_dict(about["spec"])
-    corpus = open_corpus(
-        source,
-        text=columns,
-        id=id,
-        input_format=input_format,
-        encoding_errors=encoding_errors,
-        chunk_bytes=storage.chunk_bytes,
-        spool=None if folder is None else folder.path,
-    )
-    return Job(
-        corpus,
-        spec,
-        storage,
-        stages,
-        identity={
-            "neardup": __version__,
-            "text": columns,
-            "id": id,
-            "input_format": input_format,
-            "encoding_errors": encoding_errors,
-            "inputs": [_known_by(file, i, folder) for i, file in enumerate(corpus.inputs)],
-        },
-        output=output or {},
-        threads=threads,
-        folder=folder,
-        secret_ids=corpus.id_column in columns,
-        prepare=lambda: warm(spec, stages),
-    )
-
-
-def _known_by(file: SourceFile, number: int, folder: RunFolder | None) -> list[Any]:
-    """What an input is told by: size and time, or what the copy of a pipe holds."""
-    if file.is_pipe and folder is not None:
-        return [file.path, file.size, file_checksum(folder.path / f"input-{number}")]
-    return [file.path, file.size, file.mtime_ns]
-
-
-_LOST = (FormatError, ColumnError, EncodingError, DuplicateIdError, SpecError, OutputSizeError)
-
-
-@contextmanager
-def _interruptible(folder: RunFolder, jobs: list[Job]) -> Iterator[None]:
-    """Leave the run folder if it is of any use, and say how to go on; else remove it.
-
-    Args:
-        folder: The run folder.
-        jobs: The job, once there is one: what it put into a store outside goes as well.
-    """
-    before = folder.begun
-    try:
-        yield
-    except ResumeError:
-        raise
-    except BaseException as error:
-        # What is wrong with the input or a setting must be mended there, and then it is another.
-        lost = isinstance(error, _LOST)
-        if not folder.worked or (lost and not before):
-            folder.remove()
-            with suppress(NeardupError):  # the first error counts
-                for job in jobs:
-                    if job.storage.shared and job.storage.name is None:
-                        drop_store(job)
-            raise
-        hint = "go on with the same command and --resume"
-        if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(f"interrupted; {hint}") from error
-        if isinstance(error, NeardupError):
-            error.hint = f"{error.hint}; then {hint}" if error.hint else hint
-        raise
-
-
-def _write(job: Job, outcome: Outcome, out: Path, format: str, compression: str) -> dict[str, Any]:
-    job.corpus.check_unchanged()
-    stages = job.stages
-    ids = ids_of(outcome.facts, job.corpus.id_column)
-    begin = time.perf_counter()
-    written: dict[str, Any] = {}
-    edges = 0
-    with stages.stage("write", outcome.totals["kept"]) as advance:
-
-        def clean(skip: int) -> Iterator[Any]:
-            advance(skip)
-            for table in tables.clean_tables(outcome, job.threads, skip):
-                yield table
-                advance(len(table))
-
-        def counted(_: int) -> Iterator[Any]:
-            nonlocal edges
-            for table in tables.edges_tables(outcome, ids, job.spec.pairs == "all"):
-                edges += len(table)
-                yield table
-
-        def record(sizes: dict[str, int]) -> dict[str, Any]:
-            # The clock of the stage still runs while its time is written down.
-            stages.sizes["write"] = sum(sizes.values())
-            written.update(_record(outcome, job, edges))
-            written["seconds"]["write"] = round(time.perf_counter() - begin, 4)
-            return written
-
-        outputs.write_outputs(
-            out,
-            [
-                # What is said of the whole input need not be true of a part of it.
-                Output(
-                    "clean",
-                    tables.clean_schema(outcome).remove_metadata(),
-                    clean,
-                    format,
-                    compression,
-                    checkpoint=max(64 << 20, (job.corpus.total_bytes or 0) // 2048),
-                ),
-                Output(
-                    "clusters",
-                    tables.clusters_schema(ids),
-                    lambda _: tables.clusters_tables(outcome, ids),
-                ),
-                Output("edges", tables.edges_schema(ids), counted),
-            ],
-            record,
-            job.folder,
-        )
-    return written
+def _existing(path: Path) -> Path:
+    """Return the nearest folder that is there already."""
+    return next((p for p in [path, *path.absolute().parents] if p.is_dir()), Path("/"))
 
 
 def _whole(schema: Any, parts: Iterator[Any]) -> Any:
-    import pyarrow as pa
-
     return pa.concat_tables([schema.empty_table(), *parts])
-
-
-def _record(outcome: Outcome, job: Job, edges: int) -> dict[str, Any]:
-    """Return what ``run.json`` holds."""
-    import numba
-    import numpy
-    import pyarrow
-
-    from neardup.kernels.text import unicode_version
-
-    bands = outcome.bands
-    return {
-        "format": FORMAT,
-        "spec": job.spec.as_dict(),
-        "digest": job.spec.digest,
-        "asked": job.digest,
-        "run": job.storage.name,
-        "versions": {
-            "neardup": __version__,
-            "python": platform.python_version(),
-            "numpy": numpy.__version__,
-            "numba": numba.__version__,
-            "pyarrow": pyarrow.__version__,
-            "unicode": unicode_version(),
-        },
-        "bands": None
-        if bands is None
-        else {
-            "num_bands": bands.num_bands,
-            "rows": bands.rows,
-            "num_hashes": bands.num_bands * bands.rows,
-            "predicted_recall": bands.recall,
-        },
-        "counts": {**outcome.totals, **asdict(outcome.counts), "edges": edges},
-        "bucket_sizes": outcome.bucket_sizes,
-        "store": outcome.store,
-        "passes": outcome.passes,
-        "seconds": {name: round(value, 4) for name, value in job.stages.seconds.items()},
-        "bytes": job.stages.sizes,
-        "peak_memory": peak_memory(),
-        "peak_anonymous": job.stages.memory.peak if job.stages.memory else 0,
-        "cores": available_cores(),
-    }

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 from neardup.errors import SpecError
 
-__all__ = ["PRESETS", "SCHEMES", "STEMMERS", "ShingleSpec", "Spec", "preset"]
+__all__ = ["CLUSTERINGS", "PRESETS", "SCHEMES", "STEMMERS", "ShingleSpec", "Spec", "preset"]
 
 Unit = Literal["word", "char"]
 
@@ -33,7 +33,11 @@ STEMMERS = frozenset(_LANGUAGES.split())
 
 METHODS = ("lsh", "allpairs")
 PAIRS = ("collapsed", "all")
-CLUSTERINGS = ("bounded", "star", "components")
+CLUSTERINGS = ("bounded", "bounded-mst", "star", "components", "louvain")
+#: Clusterings whose clusters are bounded by the tree threshold.
+BOUNDED = ("bounded", "bounded-mst")
+#: Clusterings that are made of all edges at once, whatever ``pairs`` says.
+_OF_ALL_EDGES = ("bounded-mst", "louvain")
 
 
 def _check(condition: bool, message: str, hint: str = "") -> None:
@@ -129,7 +133,9 @@ class Spec:
         num_bands, rows: Set both to choose them yourself; recall is then what they give.
         method: ``"lsh"``, or ``"allpairs"`` for the exact join without banding.
         pairs: ``"collapsed"`` verifies what the clustering needs, ``"all"`` every candidate.
-        cluster: ``"bounded"``, ``"star"`` or ``"components"``.
+        cluster: ``"bounded"``, ``"bounded-mst"``, ``"star"``, ``"components"`` or ``"louvain"``.
+        second_round: Merge bounded clusters that an edge joins, where all their documents reach
+            the tree threshold with each other.
         keep: Which document of those that repeat each other is kept: ``"first"``,
             ``"longest"``, ``"max:COLUMN"`` or ``"min:COLUMN"``.
 
@@ -149,6 +155,7 @@ class Spec:
     pairs: str = "collapsed"
     cluster: str = "bounded"
     keep: str = "first"
+    second_round: bool = False
 
     def __post_init__(self) -> None:
         name = self.scheme.partition("/")[0]
@@ -190,6 +197,15 @@ class Spec:
             self.cluster in CLUSTERINGS,
             f"no clustering {self.cluster!r}; known are {', '.join(CLUSTERINGS)}",
         )
+        _check(
+            isinstance(self.second_round, bool),
+            f"second round is {self.second_round!r}; expected True or False",
+        )
+        _check(
+            not self.second_round or self.cluster in BOUNDED,
+            f"the second round needs a bounded clustering, and the clustering is {self.cluster}",
+            f"take one of {', '.join(BOUNDED)}, or leave the second round out",
+        )
         how, _, column = self.keep.partition(":")
         _check(
             self.keep in ("first", "longest") or (how in ("max", "min") and column != ""),
@@ -209,13 +225,23 @@ class Spec:
             outer["shingle"] = dataclasses.replace(self.shingle, **inner)
         return dataclasses.replace(self, **outer)
 
+    @property
+    def every_pair(self) -> bool:
+        """Whether every pair that banding finds is verified, also within one cluster."""
+        return self.pairs == "all" or self.cluster in _OF_ALL_EDGES
+
+    @property
+    def of_edges(self) -> bool:
+        """Whether clusters are made of the edges in the end, not while bands go by."""
+        return self.cluster == "star" or self.cluster in _OF_ALL_EDGES
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, as they are written to ``run.json`` and digested."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Spec:
-        """Make a spec from what `as_dict` returned.
+        """Make a spec from what `as_dict` returned, today or before the last fields were there.
 
         >>> Spec.from_dict(preset("clinical").as_dict()) == preset("clinical")
         True
@@ -225,7 +251,12 @@ class Spec:
     @property
     def digest(self) -> str:
         """SHA-256 (hex) of the canonical JSON of all fields; equal specs, equal digests."""
-        text = json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
+        values = self.as_dict()
+        # A setting that came later has no part in it unless it is used: specs that were stored
+        # before keep their digests.
+        if not self.second_round:
+            del values["second_round"]
+        text = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(b"neardup spec 1\0" + text.encode()).hexdigest()
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from common import Command, files_of, some_rows, write_lines
-from neardup.spec import Spec
+from neardup.spec import CLUSTERINGS, Spec
 
 ROWS = some_rows()
 
@@ -191,7 +191,8 @@ def test_quiet_and_summary(notes: Path, tmp_path: Path, command: Command) -> Non
 def test_options_reach_the_spec(notes: Path, tmp_path: Path, command: Command) -> None:
     out = tmp_path / "out"
     args = "--preset clinical --edge-threshold 0.8 --bands 20 --rows 4 --seed 7 --pairs all"
-    args += " --cluster components --scheme oph32 --keep-case --nfkc --strip-accents --bag"
+    args += " --cluster bounded-mst --second-round --scheme oph32"
+    args += " --keep-case --nfkc --strip-accents --bag"
     assert command("dedup", notes, "-o", out, *args.split()).code == 0
     spec = json.loads((out / "run.json").read_text())["spec"]
     assert spec["shingle"] == {
@@ -215,13 +216,14 @@ def test_options_reach_the_spec(notes: Path, tmp_path: Path, command: Command) -
         "rows": 4,
         "method": "lsh",
         "pairs": "all",
-        "cluster": "components",
+        "cluster": "bounded-mst",
         "keep": "first",
+        "second_round": True,
     }
 
 
 @pytest.mark.parametrize("method", ["lsh", "allpairs"])
-@pytest.mark.parametrize("cluster", ["bounded", "star", "components"])
+@pytest.mark.parametrize("cluster", CLUSTERINGS)
 def test_methods_and_clusterings(
     method: str, cluster: str, notes: Path, tmp_path: Path, command: Command
 ) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -14,9 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import click
+import duckdb
 import pytest
 
 from neardup.cli import main
+from neardup.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -74,7 +78,8 @@ def folder(
     yield tmp_path
 
 
-RUNNABLE = [p for p in PAGES if any(b.language in ("python", "sh") for b in blocks(p))]
+#: Of `console` blocks, only what is typed can be checked: they need a server, or a checkout.
+RUNNABLE = [page for page in PAGES if any(b.language != "text" for b in blocks(page))]
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=name)
@@ -96,6 +101,15 @@ def test_blocks_run(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]
                 text=True,
             )
             assert done.returncode == 0, f"{where}: {done.stderr}"
+        elif block.language == "sql":
+            assert duckdb.sql(block.code).fetchall(), where
+        elif block.language == "console":
+            for line in block.code.splitlines():
+                if line.startswith("neardup "):
+                    command, *arguments = shlex.split(line, comments=True)[1:]
+                    found = cli.get_command(click.Context(cli), command)
+                    assert found is not None, where
+                    found.make_context(command, arguments)
     capsys.readouterr()
 
 
@@ -107,7 +121,15 @@ def test_blocks_say_their_language(page: Path) -> None:
 
 def test_most_pages_have_something_to_run() -> None:
     wanted = {"README.md", "docs/formats.md", "docs/method.md", "docs/running.md"}
-    assert wanted <= {name(page) for page in RUNNABLE}
+    wanted |= {"docs/tutorial.md", "docs/howto/cassandra.md"}
+    wanted |= {name(page) for page in PAGES if page.parent.name == "howto"}
+    assert wanted <= {name(page) for page in PAGES if blocks(page)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_figure_was_left_to_be_filled_in(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    assert not re.search(r"\| *[A-Z]+_[A-Z0-9]+ *\||TODO|TBD", text)
 
 
 def anchors(page: Path) -> set[str]:
@@ -142,7 +164,11 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert set(PAGES) <= reached
 
 
-@pytest.mark.parametrize("command", [[], ["dedup"], ["plan"], ["sign"], ["synth"]], ids=str)
+@pytest.mark.parametrize(
+    "command",
+    [[], *([name] for name in cli.list_commands(click.Context(cli)))],
+    ids=str,
+)
 def test_cli_page_says_what_help_says(command: list[str]) -> None:
     """Words are compared: the page is wider than a terminal, which cuts the list of commands."""
 
@@ -193,10 +219,21 @@ def test_run_record_fields_are_on_the_formats_page(folder: Path) -> None:
 
     summary = neardup.dedup("notes.jsonl").summary
     page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
-    for field in (*summary, *summary["counts"], *summary["versions"], *summary["bands"]):
+    parts = ("counts", "quality", "versions", "bands")
+    for field in (*summary, *(name for part in parts for name in summary[part])):
         assert f"`{field}`" in page, field
     for stage in (*summary["seconds"], *summary["spec"], *summary["spec"]["shingle"]):
         assert f"`{stage}`" in page, stage
+
+
+def test_audit_fields_are_on_the_formats_page(folder: Path) -> None:
+    called("dedup", "notes.jsonl", "-o", "audited", "--quiet")
+    called("audit", "audited", "--sample", "20")
+    held = json.loads((folder / "audited" / "audit.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    section = page.partition("### audit.json\n")[2].partition("\n## ")[0]
+    for field in (*held, *held["curve"][0], *held["removed"], *held["clusters"]):
+        assert f"`{field}`" in section, field
 
 
 def test_manifest_and_run_folder_are_on_the_formats_page(folder: Path) -> None:

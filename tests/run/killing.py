@@ -194,7 +194,9 @@ def outputs(out: Path) -> dict[str, bytes]:
 def record(out: Path) -> dict[str, Any]:
     """What ``run.json`` says that must not depend on how a run went."""
     found = json.loads((out / "run.json").read_text())
-    return {key: found[key] for key in ("spec", "digest", "bands", "counts", "bucket_sizes")}
+    return {
+        key: found[key] for key in ("spec", "digest", "bands", "counts", "quality", "bucket_sizes")
+    }
 
 
 #: Small parts, so that there are many.

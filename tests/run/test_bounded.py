@@ -95,6 +95,10 @@ CASES = {
         ["--id", "id", "--keep", "longest", "--cluster", "star"],
     ),
     "components, memory": ("many.jsonl", ["--cluster", "components", "--store", "memory"]),
+    "bounded-mst, second round": (
+        "many.jsonl",
+        ["--id", "id", "--cluster", "bounded-mst", "--second-round"],
+    ),
     "one thread": ("many.jsonl", ["--id", "id", "--threads", "1"]),
     "char": ("few.jsonl", ["--id", "id", "--shingle", "char:5"]),
 }
@@ -123,7 +127,7 @@ def test_too_little_is_refused(notes: dict[str, Path], tmp_path: Path) -> None:
     assert done.returncode == 2
     lines = done.stderr.splitlines()
     assert re.fullmatch(
-        r"error: --memory is 90(\.0)? MB; .*\d,\d{3} documents need at least \d+ MB", lines[0]
+        r"error: --memory is 90(\.0)? MB; .*\d,\d{3} documents need at least \d+\.\d MB", lines[0]
     )
     assert lines[1] == "hint: give more memory, or fewer --threads"
     assert not (tmp_path / "o").exists()

@@ -9,11 +9,14 @@ from typing import Any
 import click
 
 from neardup.cli.options import (
+    debug_option,
     input_options,
+    output_options,
+    paths_of,
+    quiet_option,
     refuse_settings,
-    spec_of,
+    source_of,
     spec_options,
-    storage_of,
     store_options,
 )
 from neardup.cli.progress import progress
@@ -27,49 +30,20 @@ __all__ = ["dedup"]
 @input_options
 @spec_options
 @store_options
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["parquet", "jsonl", "csv"]),
-    default="parquet",
-    show_default=True,
-    help="Of the clean corpus.",
-)
-@click.option(
-    "--compression",
-    type=click.Choice(["none", "lz4", "snappy", "zstd"]),
-    default="none",
-    show_default=True,
-    help="Of clean.parquet.",
-)
-@click.option("--overwrite", is_flag=True, help="Replace the files of an earlier run in OUT.")
+@output_options
 @click.option("--resume", is_flag=True, help="Go on with the run in OUT that was interrupted.")
 @click.option("--keep-run", is_flag=True, help="Leave OUT/.run and the store as they are.")
 @click.option("--plan", "plan_", is_flag=True, help="Say what it would take, and do nothing.")
-@click.option("--quiet", is_flag=True, help="No progress, no summary.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@quiet_option
+@debug_option
 def dedup(
-    inputs: tuple[str, ...],
     out: str | None,
-    text: str,
-    id_: str | None,
-    input_format: str | None,
-    encoding_errors: str,
-    store: str,
-    design: str,
-    memory: str | None,
-    part_size: str,
-    run_: str | None,
-    threads: int | None,
     format_: str,
     compression: str,
     overwrite: bool,
-    resume: bool,
-    keep_run: bool,
     plan_: bool,
     quiet: bool,
-    debug: bool,
-    **settings: Any,
+    **options: Any,
 ) -> None:
     """Write what repeats what in the INPUTs, and a clean corpus, to OUT.
 
@@ -84,36 +58,26 @@ def dedup(
 
     With --run, what neardup sign put into the store is gone on with; no INPUT is needed then.
     """
-    if not inputs and run_ is None:
+    paths = paths_of(options)
+    if paths is None and options["run_"] is None:
         raise click.UsageError("Missing argument 'INPUT...'.")
-    if not inputs:
+    if paths is None:
         refuse_settings("the run in the store has the settings that it was signed with")
     if out is None and not plan_:
         raise click.UsageError("Missing option '-o' / '--output'.")
-    spec = spec_of(settings)
     # Arrow's allocator gives memory back to the system so eagerly that getting it again costs more
     # than what is done with it; this process uses it again within milliseconds.
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "100")
-    storage = storage_of(store, design, memory, part_size, run_, resume=resume, keep_run=keep_run)
-    source: dict[str, Any] = {
-        "text": text.split(","),
-        "id": id_,
-        "spec": spec,
-        "threads": threads,
-        "input_format": input_format,
-        "encoding_errors": encoding_errors,
-        "storage": storage,
-    }
-    paths = [Path(i) for i in inputs] or None
+    source = source_of(options)
     if plan_ or out is None:
         from neardup.cli.plan import show
 
-        show(paths, source)
+        show(paths, source, out)
         return
     from neardup.run.outputs import check_output
 
     folder = Path(out)
-    check_output(folder, format_, overwrite, resume=resume)
+    check_output(folder, format_, overwrite, resume=options["resume"])
     with progress(quiet) as listener:
         import neardup
 

@@ -18,10 +18,17 @@ __all__ = ["cli", "main"]
 
 #: Commands and the module that holds each; imported when it is called or described.
 _COMMANDS = {
+    "audit": "neardup.cli.audit",
+    "compare": "neardup.cli.compare",
     "dedup": "neardup.cli.dedup",
+    "evaluate": "neardup.cli.evaluate",
+    "explain": "neardup.cli.explain",
     "plan": "neardup.cli.plan",
+    "recluster": "neardup.cli.recluster",
+    "report": "neardup.cli.report",
     "sign": "neardup.cli.sign",
     "synth": "neardup.cli.synth",
+    "tune": "neardup.cli.tune",
 }
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from neardup.cli.options import debug_option, quiet_option
+
 __all__ = ["synth"]
 
 
@@ -93,15 +95,14 @@ class _Range(click.ParamType):
     help="Threads; the notes don't depend on it.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
-@click.option("--quiet", is_flag=True, help="No progress and no summary.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@quiet_option
+@debug_option
 def synth(
     output: Path,
     truth: Path | None,
     threads: int | None,
     overwrite: bool,
     quiet: bool,
-    debug: bool,
     family: tuple[int, ...],
     **fields: Any,
 ) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from neardup.core.space import Space
 
-__all__ = ["EdgeLog", "Edges"]
+__all__ = ["EdgeLog", "Edges", "Triple"]
 
 #: Edges that are sorted at a time; while they are, each takes about 60 bytes.
 _BLOCK = 1 << 22
@@ -34,6 +34,19 @@ class Edges:
 
     def __len__(self) -> int:
         return len(self.a)
+
+    def parts(self) -> list[Triple]:
+        """Return them as `EdgeLog.parts` does."""
+        return [(self.a, self.b, self.similarity)]
+
+    def blocks(self) -> Iterator[Edges]:
+        """Yield them as `EdgeLog.blocks` does."""
+        if len(self):
+            yield self
+
+    def all(self) -> Edges:
+        """Return all of them."""
+        return self
 
     @classmethod
     def gather(cls, parts: list[Triple]) -> Edges:
@@ -82,6 +95,11 @@ class EdgeLog:
         if count:
             self._parts.append((a, b, similarity))
         return a, b, similarity
+
+    def parts(self) -> list[Triple]:
+        """Return all edges as they came, some perhaps more than once."""
+        self.settle()
+        return self._parts
 
     def blocks(self, limit: int = _BLOCK) -> Iterator[Edges]:
         """Yield all edges in order, each once.

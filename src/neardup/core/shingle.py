@@ -93,6 +93,11 @@ class Stemmer:
         # Replaced as a whole, never changed, so that readers need no lock.
         self._table = (np.zeros(1 << 16, dtype=np.uint64), np.zeros(1 << 16, dtype=np.uint64))
 
+    @property
+    def learned(self) -> int:
+        """Tokens that were stemmed so far; two threads may both stem one."""
+        return self._count
+
     def __call__(self, tokens: np.ndarray, data: np.ndarray, spans: np.ndarray) -> None:
         """Replace the hash of each token by the hash of its stem, in place.
 

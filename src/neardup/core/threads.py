@@ -7,12 +7,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["Pool", "ahead", "available_cores", "scratch"]
+from neardup.errors import SpecError
+
+__all__ = ["Pool", "ahead", "available_cores", "check_threads", "scratch"]
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -23,6 +24,16 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def check_threads(threads: int | None) -> None:
+    """Refuse a number of threads that is none.
+
+    Raises:
+        SpecError: It is less than 1.
+    """
+    if threads is not None and threads < 1:
+        raise SpecError(f"threads is {threads}; expected 1 or more")
 
 
 class Pool:
@@ -39,14 +50,9 @@ class Pool:
     def __enter__(self) -> Pool:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         # After an error or Ctrl-C, what has not begun is not waited for.
-        self._executor.shutdown(wait=kind is None, cancel_futures=True)
+        self._executor.shutdown(wait=error[0] is None, cancel_futures=True)
 
     def submit(self, work: Callable[[], A]) -> Future[A]:
         """Call ``work()`` in some thread, soon."""

@@ -9,7 +9,16 @@ import numpy as np
 
 from neardup.errors import SpecError
 
-__all__ = ["Bands", "bands_for_recall", "candidate_probability", "choose_bands", "expected_pairs"]
+__all__ = [
+    "Bands",
+    "band_cost",
+    "bands_for_recall",
+    "candidate_probability",
+    "choose_bands",
+    "expected_pairs",
+    "similarity_at",
+    "steepest",
+]
 
 #: Longest signature that is chosen by itself.
 MAX_HASHES = 1024
@@ -47,6 +56,33 @@ def candidate_probability(similarity: float, num_bands: int, rows: int) -> float
     if similarity >= 1:
         return 1.0
     return -math.expm1(num_bands * math.log1p(-(similarity**rows)))
+
+
+def similarity_at(probability: float, num_bands: int, rows: int) -> float:
+    """Return the similarity of pairs that become candidates with this probability.
+
+    The inverse of `candidate_probability`: (1 - (1 - p)**(1/num_bands))**(1/rows).
+
+    >>> round(similarity_at(0.99, 42, 3), 3)
+    0.47
+    """
+    if probability >= 1:
+        return 1.0
+    return float((-math.expm1(math.log1p(-probability) / num_bands)) ** (1 / rows))
+
+
+def steepest(num_bands: int, rows: int) -> float:
+    """Return the similarity at which P(candidate) rises fastest.
+
+    There the second derivative is 0: ((1 - 1/rows) / (num_bands - 1/rows))**(1/rows). With one row
+    the curve is steepest at 0; with one row and one band, a straight line, it is 0 too.
+
+    >>> round(steepest(42, 3), 3)
+    0.252
+    """
+    if rows == 1:
+        return 0.0
+    return float(((1 - 1 / rows) / (num_bands - 1 / rows)) ** (1 / rows))
 
 
 def bands_for_recall(threshold: float, recall: float, rows: int) -> int:
@@ -90,6 +126,36 @@ def expected_pairs(a: np.ndarray, b: np.ndarray, similarity: np.ndarray) -> np.n
     return np.asarray(expected + square * unseen / unseen.sum())
 
 
+def band_cost(
+    rows: int, threshold: float, pairs: np.ndarray | None = None, size: float = 300.0
+) -> float:
+    """Return what one band of so many rows costs: hashing, grouping, and comparing in vain.
+
+    Args:
+        rows: Signature entries in the band.
+        threshold: Pairs of lower similarity are compared in vain.
+        pairs: float64[50]: pairs by similarity, as made by `expected_pairs`; without it, unrelated
+            documents are taken to have three percent in common.
+        size: Mean number of shingles of a document.
+
+    Returns:
+        Nanoseconds of one core, for a million documents; good for comparing choices only.
+    """
+    centres = (np.arange(_CLASSES) + 0.5) / _CLASSES
+    if pairs is None:
+        pairs = np.exp(-35 * centres)
+        pairs *= _DOCUMENTS**2 / 2 / pairs.sum()
+    wasted = pairs * (centres < threshold)
+    # Bitmaps tell pairs apart that are some way below the threshold.
+    pair_cost = np.where(centres < threshold - 0.15, _PRUNED, _PAIR)
+    # What a band costs for pairs, or, where whole families collide, for a join of them.
+    met = wasted * centres**rows
+    near = centres > 0.1
+    joined = _JOIN * math.sqrt(wasted[near].sum() * 2) + (met * pair_cost)[~near].sum()
+    compare = min((met * pair_cost).sum(), joined)
+    return _DOCUMENTS * (rows * _HASH * size / 300 + _BAND) + float(compare)
+
+
 def choose_bands(
     threshold: float, recall: float, pairs: np.ndarray | None = None, size: float = 300.0
 ) -> Bands:
@@ -117,24 +183,12 @@ def choose_bands(
     """
     if not (0 < threshold <= 1 and 0 < recall < 1):
         raise SpecError(f"threshold {threshold}, recall {recall}; expected (0, 1] and (0, 1)")
-    centres = (np.arange(_CLASSES) + 0.5) / _CLASSES
-    if pairs is None:
-        pairs = np.exp(-35 * centres)
-        pairs *= _DOCUMENTS**2 / 2 / pairs.sum()
-    wasted = pairs * (centres < threshold)
-    # Bitmaps tell pairs apart that are some way below the threshold.
-    pair_cost = np.where(centres < threshold - 0.15, _PRUNED, _PAIR)
     best: tuple[float, Bands] | None = None
     for rows in range(1, 33):
         bands = bands_for_recall(threshold, recall, rows)
         if bands * rows > MAX_HASHES:
             break
-        # What a band costs for pairs, or, where whole families collide, for a join of them.
-        met = wasted * centres**rows
-        near = centres > 0.1
-        joined = _JOIN * math.sqrt(wasted[near].sum() * 2) + (met * pair_cost)[~near].sum()
-        compare = min((met * pair_cost).sum(), joined)
-        cost = bands * (_DOCUMENTS * (rows * _HASH * size / 300 + _BAND) + float(compare))
+        cost = bands * band_cost(rows, threshold, pairs, size)
         if best is None or cost < best[0]:
             best = cost, Bands(bands, rows, candidate_probability(threshold, bands, rows))
     if best is None:

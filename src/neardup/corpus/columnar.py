@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -15,9 +16,20 @@ from neardup.corpus.streams import read_all
 from neardup.corpus.texts import check_schema, to_documents
 from neardup.errors import FormatError, InputError
 
-__all__ = ["TableChunk", "bytes_of", "cut_arrow", "cut_batches", "cut_parquet"]
+__all__ = [
+    "TableChunk",
+    "bytes_of",
+    "count_rows",
+    "cut_arrow",
+    "cut_batches",
+    "cut_parquet",
+    "draw_arrow",
+    "draw_parquet",
+]
 
 _LARGE_GROUP = 64 << 20  # row groups above are read batch by batch: two would fill the memory
+_MANY_GROUPS = 8  # from so many on, the begins of row groups are places all over a file
+_DECODED = 128 << 20  # of large row groups, to get at rows within them
 _BUFFER = 1 << 16  # bytes read at a time, for each column
 _ARROW_FILE = b"ARROW1"
 
@@ -213,6 +225,105 @@ def _split_group(
                 seen = after
     except (pa.ArrowException, OSError) as error:
         raise _damaged(file.path, "Parquet", error) from error
+
+
+def count_rows(file: InputFile) -> int:
+    """Return the rows of a Parquet file, by its footer.
+
+    Raises:
+        FormatError: Not Parquet.
+    """
+    if not file.size:
+        return 0
+    try:
+        with _parquet(file.source) as opened:
+            return int(opened.metadata.num_rows)
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(file.path, "Parquet", error) from error
+
+
+def draw_parquet(
+    file: InputFile, columns: Columns, total: int, wanted: int
+) -> tuple[list[Chunk], bool]:
+    """Draw blocks of rows from some row groups, of which only the begin is cheap to decode.
+
+    Args:
+        total: Blocks of equal size that make up the file.
+        wanted: How many of them are drawn.
+
+    Returns:
+        (chunks, whether they come from all over the file).
+
+    Raises:
+        ColumnError: A column is not there or of another type.
+        FormatError: Not Parquet.
+    """
+    chunks: list[Chunk] = []
+    reached = covered = 0
+    try:
+        with _parquet(file.source) as opened:
+            about = opened.metadata
+            check_schema(file.path, opened.schema_arrow, columns)
+            rows = max(1, -(-about.num_rows // total))
+            size = (file.size or 0) * rows // max(1, about.num_rows)
+            begins = np.cumsum([0, *(about.row_group(i).num_rows for i in _groups(about))])
+            places = (np.arange(wanted) * 2 + 1) * begins[-1] // (2 * wanted)
+            drawn = np.searchsorted(begins, places, side="right") - 1
+            numbers, counts = np.unique(drawn[places < begins[-1]], return_counts=True)
+            for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+                group = about.row_group(number)
+                row_bytes = max(1, group.total_byte_size // max(1, group.num_rows))
+                within = min(group.num_rows, _DECODED // len(numbers) // row_bytes)
+                step = max(1, within // rows // count)
+                reached += min(group.num_rows, step * rows * count)
+                covered += group.num_rows
+                batches = opened.iter_batches(rows, row_groups=[number], use_threads=False)
+                for k, batch in zip(range(step * (count - 1) + 1), batches, strict=False):
+                    if k % step == 0:
+                        table = pa.Table.from_batches([batch])
+                        first = int(begins[number]) + k * rows
+                        share = size * len(table) // rows
+                        chunks.append(TableChunk(table, share, first, file.path, columns))
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(file.path, "Parquet", error) from error
+    return chunks, len(numbers) >= _MANY_GROUPS or 2 * reached >= covered
+
+
+def _groups(about: pq.FileMetaData) -> range:
+    return range(about.num_row_groups)
+
+
+def draw_arrow(file: InputFile, columns: Columns, wanted: int, block_bytes: int) -> list[Chunk]:
+    """Draw blocks of rows from an Arrow IPC file; none from a stream, which has no index.
+
+    Raises:
+        ColumnError: A column is not there or of another type.
+        FormatError: Not Arrow IPC.
+    """
+    chunks: list[Chunk] = []
+    try:
+        with pa.memory_map(file.source) as source:
+            if source.read(len(_ARROW_FILE)) != _ARROW_FILE:
+                return []
+            opened = pa.ipc.open_file(source)
+            check_schema(file.path, opened.schema, columns)
+            total = opened.num_record_batches
+            places = (np.arange(wanted) * 2 + 1) * total // (2 * wanted)
+            numbers, counts = np.unique(places, return_counts=True)
+            for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+                table = pa.Table.from_batches([opened.get_batch(number)])
+                rows = max(1, len(table) * block_bytes // max(1, bytes_of(table)))
+                rows = min(rows, max(1, len(table) // count))
+                for k in range(min(count, len(table) // rows)):
+                    first = k * len(table) // count
+                    size = (file.size or 0) // total * rows // len(table)
+                    part = table.slice(first, rows)
+                    chunks.append(TableChunk(part, size, first, file.path, columns))
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(file.path, "Arrow IPC", error) from error
+    return chunks
 
 
 def _whole(file: InputFile) -> Any:

@@ -7,8 +7,9 @@ types their strings are exact spellings of; `unify` gives a column the type that
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from neardup.corpus.documents import Chunk, Columns, Documents
-from neardup.corpus.inputs import InputFile
+from neardup.corpus.inputs import InputFile, unreadable
 from neardup.corpus.schemas import narrow_field
 from neardup.corpus.streams import ByteStream, without_bom
 from neardup.corpus.texts import REPLACE_HINT, check_schema, to_documents
@@ -32,12 +33,13 @@ from neardup.kernels.csvcut import (
     new_state,
 )
 
-__all__ = ["cut_csv"]
+__all__ = ["cut_csv", "records_of"]
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _MOST = np.int64(1) << 62
 _ARROW_BYTES = (1 << 31) - 4096  # Arrow's block size is a 32-bit number
 _LONGEST_NUMBER = 32
+_HEAD_BYTES = 64 << 10
 _QUOTE_HINT = 'a quote in a field is written "", and the field is quoted'
 
 
@@ -124,6 +126,16 @@ def cut_csv(file: InputFile, columns: Columns, chunk_bytes: int) -> Iterator[Chu
     held: list[bytes] = []
     line = records = 0
     start = True
+    done = 0
+
+    def taken(left: int) -> int:
+        """Bytes of the source up to those that are left, since the last call."""
+        nonlocal done
+        if file.compression:
+            return stream.taken()
+        size, done = stream.plain - left - done, stream.plain - left
+        return size
+
     with ByteStream(file) as stream:
         while block := stream.read(chunk_bytes):
             if start:
@@ -141,7 +153,7 @@ def cut_csv(file: InputFile, columns: Columns, chunk_bytes: int) -> Iterator[Chu
             if cut and state[CUT_RECORDS] > records:
                 raw = b"".join([*held, block[:cut]])
                 held = [block[cut:]]
-                yield _CsvChunk(raw, stream.taken(), int(line), shared)
+                yield _CsvChunk(raw, taken(len(held[0])), int(line), shared)
                 line, records = state[CUT_LINE], state[CUT_RECORDS]
             else:
                 held.append(block)
@@ -155,7 +167,31 @@ def cut_csv(file: InputFile, columns: Columns, chunk_bytes: int) -> Iterator[Chu
             if rest.strip(b"\r\n"):
                 _header(file.path, rest, delimiter, columns)
         elif rest.strip(b"\r\n"):
-            yield _CsvChunk(rest, stream.taken(), int(line), shared)
+            yield _CsvChunk(rest, taken(0), int(line), shared)
+
+
+def records_of(
+    file: InputFile, columns: Columns, ranges: Iterable[tuple[int, int]]
+) -> Iterator[Chunk]:
+    """Chunks of some ranges of bytes of a file that is not compressed, as `cut_csv` has cut it.
+
+    Of the file no more is looked at than its head and these ranges.
+
+    Raises:
+        As `cut_csv`.
+    """
+    head = next(cut_csv(file, columns, _HEAD_BYTES), None)
+    if not isinstance(head, _CsvChunk):
+        return
+    for start, end in ranges:
+        begin = start or head.size - len(head.raw)
+        try:
+            with Path(file.source).open("rb") as source:
+                source.seek(begin)
+                raw = source.read(end - begin)
+        except OSError as error:
+            raise unreadable(file.path, error) from error
+        yield _CsvChunk(raw, end - start, 1, head.file)
 
 
 def _header(name: str, raw: bytes, delimiter: str, columns: Columns) -> _CsvFile:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from neardup.errors import FormatError, InputError, SpecError
 
-__all__ = ["Chunk", "Columns", "Corpus", "Documents", "SourceFile"]
+__all__ = ["Chunk", "Columns", "Corpus", "Documents", "SourceFile", "Spread"]
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,27 @@ class Chunk(ABC):
         )
 
 
+@dataclass(frozen=True)
+class Spread:
+    """Blocks of documents drawn from places all over a source.
+
+    The source is cut into blocks of about equal size, and one is drawn from each of as many equal
+    stretches as blocks are wanted: the same ones each time.
+
+    Attributes:
+        chunks: The documents of each block, in input order.
+        whole: They are the whole source.
+        everywhere: They come from all over it; else from the begin of files that can't be entered
+            elsewhere (CSV, compressed files, very large row groups of Parquet).
+        documents: How many the source has, where that is known without reading it.
+    """
+
+    chunks: list[Chunk]
+    whole: bool
+    everywhere: bool
+    documents: int | None = None
+
+
 class Corpus(ABC):
     """An input that has been opened; nothing of it is held in memory between chunks.
 
@@ -140,6 +161,38 @@ class Corpus(ABC):
         Raises:
             InputError: The source can't be read; its leaves say why.
         """
+
+    def spread(self, blocks: int, block_bytes: int) -> Spread | None:
+        """Draw blocks of documents from places all over the source, without going through it.
+
+        Args:
+            blocks: How many, at most, where not the whole source is drawn.
+            block_bytes: Bytes of the source in a block, about.
+
+        Returns:
+            The blocks; None where the source can be read but once. There are none of them where it
+            can be read only as a whole.
+
+        Raises:
+            InputError: The source can't be read; its leaves say why.
+        """
+        return None
+
+    def fetch(self, docs: np.ndarray, ends: np.ndarray, sizes: np.ndarray) -> list[str] | None:
+        """Return the texts of some documents, without going through the source to get there.
+
+        Args:
+            docs: int64[], ascending: positions.
+            ends: int64[chunks]: position after the last document of each chunk, as read before.
+            sizes: int64[chunks]: ``size`` of each chunk.
+
+        Returns:
+            The texts; None where the source has to be gone through.
+
+        Raises:
+            InputError: The source can't be read, or has not as many documents.
+        """
+        return None
 
     def check_unchanged(self) -> None:
         """Make sure that the files are still what they were when the corpus was opened.

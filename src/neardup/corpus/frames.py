@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from neardup.corpus.columnar import TableChunk, bytes_of, cut_batches
-from neardup.corpus.documents import Chunk, Columns, Corpus, OneShot
+from neardup.corpus.documents import Chunk, Columns, Corpus, OneShot, Spread
+from neardup.corpus.spread import spread_rows, spread_strings
 from neardup.corpus.texts import REPLACE_HINT, check_schema
 from neardup.errors import EncodingError, InputError
 
@@ -50,6 +51,7 @@ class FrameCorpus(Corpus):
         self.inputs = []
         self._columns = columns
         self._chunk_bytes = chunk_bytes
+        self._source: Any = source
         self._name, self._open = _opener(source, columns, chunk_bytes)
 
     def chunks(self) -> Iterator[Chunk]:
@@ -66,6 +68,24 @@ class FrameCorpus(Corpus):
                 f"{self._name}: a string has half a surrogate pair, which is no character",
                 "replace it in the frame; --encoding-errors comes too late for it",
             ) from error
+
+    def spread(self, blocks: int, block_bytes: int) -> Spread | None:
+        """Of tables and lists of strings; others may have to be converted as a whole for it, so
+        that of them only the number of rows is told.
+        """
+        source, columns = self._source, self._columns
+        if isinstance(source, pa.Table | pa.RecordBatch):
+            table = source if isinstance(source, pa.Table) else pa.Table.from_batches([source])
+            size = self.total_bytes or 0
+            return spread_rows(table, self._name, columns, blocks, block_bytes, size)
+        if isinstance(source, list | tuple):
+            size = self._chunk_bytes
+            return spread_strings(
+                source, lambda some: _strings(some, columns, size), blocks, block_bytes
+            )
+        if not self.rereadable:
+            return None
+        return Spread([], False, False, len(source) if hasattr(source, "__len__") else None)
 
 
 def _opener(

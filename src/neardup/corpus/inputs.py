@@ -133,14 +133,14 @@ def _files_below(folder: str, input_format: str | None, prefix: bool) -> list[In
     if all(format in (None, "text") for _, format, _ in found):
         found = [(name, "text", how if format else None) for name, format, how in found]
     files = []
+    top = "" if Path(folder) == Path() else str(Path(folder))
     for name, format, compression in found:
-        path = Path(folder) / name
+        path = os.path.join(top, name)  # noqa: PTH118 - there may be a million
         if format is None:
             raise FormatError(
-                f"{path}: unknown ending {path.suffix!r} in a folder of tables", _FORMAT_HINT
+                f"{path}: unknown ending {Path(path).suffix!r} in a folder of tables", _FORMAT_HINT
             )
-        label = path.as_posix() if prefix else name
-        files.append(_described(str(path), label, format, compression))
+        files.append(_described(path, path if prefix else name, format, compression))
     if len({file.format == "text" for file in files}) > 1:
         raise _mixed(f"{folder}: the files", files)
     return files
@@ -155,14 +155,16 @@ def _walk(folder: str) -> list[str]:
 
     for top, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [f for f in folders if not f.startswith(".")]
-        below = Path(top).relative_to(folder)
-        names += [(below / f).as_posix() for f in files if not f.startswith(".")]
+        below = Path(top).relative_to(folder).as_posix()
+        start = "" if below == "." else f"{below}/"
+        names += [start + f for f in files if not f.startswith(".")]
     return sorted(names)
 
 
 def _format_of(path: str, input_format: str | None) -> tuple[str | None, str | None]:
     """Format and compression by the ending; a format that the user names wins."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes[-2:]]
+    name = path.rstrip("/").rpartition("/")[2].lstrip(".")
+    suffixes = [f".{ending}" for ending in name.lower().split(".")[1:][-2:]]
     compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None
     ending = suffixes[0] if compression and len(suffixes) == 2 else (suffixes or [""])[-1]
     format = input_format or _ENDINGS.get(ending)
@@ -172,7 +174,7 @@ def _format_of(path: str, input_format: str | None) -> tuple[str | None, str | N
 
 
 def _described(path: str, label: str, format: str, compression: str | None) -> InputFile:
-    found = Path(path).stat()
+    found = os.stat(path)  # noqa: PTH116 - there may be a million
     regular = stat.S_ISREG(found.st_mode)
     return InputFile(
         path,
@@ -185,9 +187,17 @@ def _described(path: str, label: str, format: str, compression: str | None) -> I
 
 
 def _check_once(files: list[InputFile]) -> None:
-    # A file that is read twice would be reported as duplicates of itself.
-    seen: set[str] = set()
+    # A file that is read twice would be reported as duplicates of itself. To follow links all the
+    # way takes long for a million files: only what the system has in one place is looked at.
+    places: dict[object, list[InputFile]] = {}
     for file in files:
+        try:
+            found = None if file.path == STDIN else os.stat(file.path)  # noqa: PTH116
+        except OSError as error:
+            raise unreadable(file.path, error) from error
+        places.setdefault(found and (found.st_dev, found.st_ino), []).append(file)
+    seen: set[str] = set()
+    for file in (file for alike in places.values() if len(alike) > 1 for file in alike):
         key = STDIN if file.path == STDIN else os.path.realpath(file.path)
         if key in seen:
             raise InputError(f"{file.path}: given twice", "name each input once")

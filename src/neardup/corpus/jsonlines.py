@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,12 +22,19 @@ from neardup.corpus.documents import Chunk, Columns, Documents
 from neardup.corpus.inputs import InputFile
 from neardup.corpus.jsonexact import MAX_DEPTH, parse_exactly
 from neardup.corpus.schemas import WIDE_FIELD, is_json
-from neardup.corpus.streams import ByteStream, Piece, cut_lines, line_of, without_bom
+from neardup.corpus.streams import (
+    ByteStream,
+    Piece,
+    cut_lines,
+    line_of,
+    lines_within,
+    without_bom,
+)
 from neardup.corpus.texts import missing_column, to_documents
 from neardup.errors import FormatError
 from neardup.kernels.csvcut import json_bounds, json_depth, select_lines
 
-__all__ = ["LINES_HINT", "cut_json"]
+__all__ = ["LINES_HINT", "cut_json", "lines_of"]
 
 LINES_HINT = "one object a line is expected; convert with: jq -c '.[]' in.json > out.jsonl"
 
@@ -84,6 +91,10 @@ class _JsonChunk(Chunk):
                     return self._documents(table, 0)
         return super().read_again(rows, count)
 
+    def beside(self, piece: Piece) -> _JsonChunk:
+        """Another chunk of the same file."""
+        return _JsonChunk(piece, self._shared)
+
     def _documents(self, table: pa.Table, replaced: int) -> Documents:
         shared = self._shared
         there = dict.fromkeys(table.column_names)
@@ -129,6 +140,25 @@ def cut_json(file: InputFile, columns: Columns, chunk_bytes: int) -> Iterator[Ch
         held.clear()
         for piece in pieces:
             yield _JsonChunk(piece, shared)
+
+
+def lines_of(
+    file: InputFile, columns: Columns, ranges: Iterable[tuple[int, int]]
+) -> Iterator[Chunk]:
+    """Chunks of the lines that begin in some ranges of bytes of a file that is not compressed.
+
+    Of the file no more is looked at than its head and these ranges.
+
+    Raises:
+        As `cut_json`.
+    """
+    head = next(cut_json(file, columns, _SAMPLE_BYTES), None)
+    if not isinstance(head, _JsonChunk):
+        return
+    for start, end in ranges:
+        piece = lines_within(file, start, end)
+        if piece is not None:
+            yield head.beside(piece)
 
 
 def _objects(raw: bytes) -> Iterator[dict[str, object]]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from neardup.corpus.columnar import cut_arrow, cut_parquet
 from neardup.corpus.csvtables import cut_csv
-from neardup.corpus.documents import Chunk, Columns, Corpus, OneShot, SourceFile
+from neardup.corpus.documents import Chunk, Columns, Corpus, OneShot, SourceFile, Spread
+from neardup.corpus.fetching import fetch_texts
 from neardup.corpus.frames import FrameCorpus
 from neardup.corpus.inputs import InputFile, find_inputs
 from neardup.corpus.jsonlines import cut_json
 from neardup.corpus.plaintexts import PATH_COLUMN, cut_texts
 from neardup.corpus.spool import spooled
+from neardup.corpus.spread import Cutter, spread_files
 from neardup.errors import SpecError
 
 __all__ = ["open_corpus", "open_files", "open_frame"]
@@ -21,7 +25,7 @@ __all__ = ["open_corpus", "open_files", "open_frame"]
 CHUNK_BYTES = 8 << 20
 _LEAST_CHUNK = 64  # the first block must hold a byte order mark
 
-_CUTTERS: dict[str, Callable[[InputFile, Columns, int], Iterator[Chunk]]] = {
+_CUTTERS: dict[str, Cutter] = {
     "jsonl": cut_json,
     "csv": cut_csv,
     "tsv": cut_csv,
@@ -167,3 +171,11 @@ class _FileCorpus(Corpus):
             return
         for file in self._files:
             yield from _CUTTERS[file.format](file, self._columns, self._chunk_bytes)
+
+    def spread(self, blocks: int, block_bytes: int) -> Spread | None:
+        if self._pipes:
+            return None
+        return spread_files(self._files, self._columns, _CUTTERS, blocks, block_bytes)
+
+    def fetch(self, docs: np.ndarray, ends: np.ndarray, sizes: np.ndarray) -> list[str] | None:
+        return fetch_texts(self._files, self._columns, docs, ends, sizes)

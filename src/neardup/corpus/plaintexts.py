@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.corpus.documents import Chunk, Columns, Documents
-from neardup.corpus.inputs import InputFile
-from neardup.corpus.streams import read_all, without_bom
+from neardup.corpus.inputs import STDIN, InputFile, find_inputs
+from neardup.corpus.streams import ByteStream, read_all, without_bom
 from neardup.corpus.texts import REPLACE_HINT, check_schema, to_documents
-from neardup.errors import EncodingError
+from neardup.errors import EncodingError, InputError, InputNotFoundError
 
-__all__ = ["PATH_COLUMN", "cut_texts"]
+__all__ = ["PATH_COLUMN", "cut_texts", "read_text", "texts_of_files"]
 
 PATH_COLUMN = "path"
 
@@ -32,16 +34,9 @@ class _TextChunk(Chunk):
         replaced = 0
         texts = []
         for file in self.files:
-            raw = without_bom(file.path, read_all(file))
-            try:
-                texts.append(raw.decode())
-            except UnicodeDecodeError as error:
-                if not self.columns.replaces:
-                    raise EncodingError(
-                        f"{file.path}: not valid UTF-8 (byte {error.start + 1})", REPLACE_HINT
-                    ) from error
-                texts.append(raw.decode(errors="replace"))
-                replaced += 1
+            text, wrong = _decoded(file.path, read_all(file), self.columns.replaces)
+            texts.append(text)
+            replaced += wrong
         labels = [file.label for file in self.files]
         table = pa.table([labels, texts], schema=_SCHEMA)
         return to_documents(table, self.columns, self._where, replaced)
@@ -73,3 +68,55 @@ def cut_texts(files: Iterable[InputFile], columns: Columns, chunk_bytes: int) ->
             held, size = [], 0
     if held:
         yield _TextChunk(tuple(held), size, columns)
+
+
+def texts_of_files(files: Sequence[InputFile], columns: Columns) -> list[Chunk]:
+    """Return some files as one chunk; none where there are none.
+
+    Raises:
+        As `cut_texts`.
+    """
+    check_schema("plain text files", _SCHEMA, columns)
+    return [_TextChunk(tuple(files), sum(f.size or 0 for f in files), columns)] if files else []
+
+
+def read_text(path: str | Path, most: int, encoding_errors: str = "strict") -> str:
+    """Return the text of one plain text file, whatever its ending; ``-`` is stdin.
+
+    Args:
+        path: The file; with the ending ``.gz`` or ``.zst`` it is decompressed.
+        most: Bytes that it may have, decompressed.
+        encoding_errors: See `neardup.corpus.open_corpus`.
+
+    Raises:
+        InputNotFoundError: There is no such file.
+        InputError: It is a folder, larger, or can't be read.
+        EncodingError: It is not UTF-8.
+    """
+    name = os.fspath(path)
+    if Path(name).is_dir():
+        raise InputError(f"{name} is a folder; expected a file with one text")
+    if name != STDIN and not os.path.lexists(name):
+        raise InputNotFoundError(f"{name}: no such file", "check the path")
+    (file,) = find_inputs([name], "text")
+    blocks, size = [], 0
+    with ByteStream(file) as stream:
+        while block := stream.read(1 << 20):
+            blocks.append(block)
+            size += len(block)
+            if size > most:
+                raise InputError(f"{name}: larger than {most >> 20} MiB, for one text")
+    return _decoded(name, b"".join(blocks), encoding_errors == "replace")[0]
+
+
+def _decoded(name: str, raw: bytes, replaces: bool) -> tuple[str, int]:
+    """The text, and 1 if some of it had to be replaced."""
+    raw = without_bom(name, raw)
+    try:
+        return raw.decode(), 0
+    except UnicodeDecodeError as error:
+        if not replaces:
+            raise EncodingError(
+                f"{name}: not valid UTF-8 (byte {error.start + 1})", REPLACE_HINT
+            ) from error
+        return raw.decode(errors="replace"), 1

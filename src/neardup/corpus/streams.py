@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
@@ -15,7 +14,15 @@ import pyarrow as pa
 from neardup.corpus.inputs import STDIN, InputFile, unreadable
 from neardup.errors import EncodingError, FormatError
 
-__all__ = ["ByteStream", "Piece", "cut_lines", "line_of", "read_all", "without_bom"]
+__all__ = [
+    "ByteStream",
+    "Piece",
+    "cut_lines",
+    "line_of",
+    "lines_within",
+    "read_all",
+    "without_bom",
+]
 
 _AHEAD = 4  # pieces that the system is asked to read before they are wanted
 
@@ -55,12 +62,7 @@ class ByteStream:
     def __enter__(self) -> ByteStream:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stack.close()
 
     def read(self, size: int) -> bytes:
@@ -184,11 +186,13 @@ def _cut_file(
 ) -> Iterator[Piece]:
     """Pieces of a plain file; all but the first are read by who needs them, not here."""
     file = stream.file
-    first = b""
+    blocks = []
     while block := stream.read(chunk_bytes):
-        first += block
+        blocks.append(block)
         if b"\n" in block:
             break
+    first = b"".join(blocks)
+    del blocks
     if not first:
         return
     whole = stream.plain
@@ -228,6 +232,34 @@ def _line_end(source: Any, start: int, end: int, total: int) -> int:
         end += window
         window = min(window * 2, 1 << 24)
     return total
+
+
+def lines_within(file: InputFile, start: int, end: int) -> Piece | None:
+    """The lines of a plain file that begin in a range of bytes, however long the last one is.
+
+    Ranges that lie side by side have no line in common, and leave none out.
+
+    Args:
+        file: A file, not compressed.
+        start, end: Bytes of it.
+
+    Returns:
+        The lines, to be read when they are needed; None where no line begins there.
+    """
+    total = file.size or 0
+    end = min(end, total)
+    try:
+        with Path(file.source).open("rb", buffering=0) as source:
+            if start:
+                start = _line_end(source, start - 1, start - 1, end)
+            elif source.read(3) == b"\xef\xbb\xbf":
+                start = 3
+            if start >= end:
+                return None
+            last = _line_end(source, end - 1, end - 1, total)
+    except OSError as error:
+        raise unreadable(file.path, error) from error
+    return Piece(None, last - start, start, None, file)
 
 
 def line_of(file: InputFile, start: int, line: int | None) -> int:

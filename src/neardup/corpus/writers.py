@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
@@ -137,13 +136,8 @@ class TableWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
+    def __exit__(self, *error: object) -> None:
+        if error[0] is None:
             self.close()
             return
         with contextlib.suppress(OutputError, pa.ArrowException):  # the first error counts

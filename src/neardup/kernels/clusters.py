@@ -1,11 +1,10 @@
-"""Disjoint sets: plain, and bounded by the triangle inequality of the Jaccard distance."""
+"""Roots of disjoint sets, stars, and the removal rule."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from neardup.kernels.hashing import mix
 from neardup.kernels.sets import jaccard, may_reach
 
 __all__ = [
@@ -13,10 +12,8 @@ __all__ = [
     "find",
     "find_all",
     "keep",
-    "relink",
     "star",
     "star_of_edges",
-    "unite",
 ]
 
 
@@ -34,87 +31,6 @@ def find_all(parent, docs, out):
     """Write the root of each document."""
     for i in range(docs.shape[0]):
         out[i] = find(parent, docs[i])
-
-
-@njit(cache=True, nogil=True)
-def _link(parent, rank, low, child, root, similarity):
-    if rank[child] == rank[root]:
-        rank[root] += np.uint8(1)
-    parent[child] = root
-    low[root] = min(low[root], low[child] - (1.0 - similarity))
-
-
-@njit(cache=True, nogil=True)
-def relink(children, roots, similarity, parent, rank, low):
-    """Make again, in order, the unions that `unite` logged."""
-    for i in range(children.shape[0]):
-        _link(parent, rank, low, children[i], roots[i], similarity[i])
-
-
-@njit(cache=True, nogil=True)
-def unite(a, b, similarity, edge_threshold, tree_threshold, bounded, state, sets, out, log):
-    """Apply, in order, the unions of all pairs that reach the edge threshold.
-
-    Bounded: two clusters merge only if the least possible similarity between any two of their
-    documents, ``low[x] + low[y] + sim(x, y) - 2`` for roots x and y, is not below the tree
-    threshold (Shenoy et al. 2017, section 6). ``low`` only falls, so that two roots that were
-    refused once stay refused; they are compared once.
-
-    Args:
-        a, b: int32[pairs].
-        similarity: float64[pairs]; below the edge threshold (or -1) nothing is done.
-        edge_threshold, tree_threshold: See the spec.
-        bounded: False for plain connected components.
-        state: (parent int32[documents], rank uint8[documents], low float64[documents],
-            refused uint64[], an open-addressing set with room for all pairs).
-        sets: (values, begin, size), see `neardup.kernels.sets`.
-        out: (int32[pairs], int32[pairs], float64[pairs]), out: pairs of roots compared here that
-            were not the pair itself, with their similarity.
-        log: (int32[pairs], int32[pairs], float64[pairs]), out: the unions made: root that was
-            linked, root that it was linked to, their similarity.
-
-    Returns:
-        (unions made, pairs of roots compared, pairs refused).
-    """
-    parent, rank, low, refused = state
-    values, begin, size = sets
-    out_a, out_b, out_similarity = out
-    mask = np.uint64(refused.shape[0] - 1)
-    unions = 0
-    compared = 0
-    refusals = 0
-    for i in range(a.shape[0]):
-        if similarity[i] < edge_threshold:
-            continue
-        x, y = find(parent, a[i]), find(parent, b[i])
-        if x == y:
-            continue
-        sim = similarity[i]
-        if bounded:
-            if not (min(x, y) == min(a[i], b[i]) and max(x, y) == max(a[i], b[i])):
-                key = np.uint64(min(x, y)) << np.uint64(32) | np.uint64(max(x, y))
-                at = mix(key) & mask  # as `neardup.kernels.buckets.rehash` places it
-                while refused[at] != 0 and refused[at] != key:
-                    at = (at + np.uint64(1)) & mask
-                if refused[at] == key:
-                    refusals += 1
-                    continue
-                sim = jaccard(values, begin, size, x, y, 0.0)
-                out_a[compared], out_b[compared] = min(x, y), max(x, y)
-                out_similarity[compared] = sim
-                compared += 1
-                if low[x] + low[y] + sim - 2.0 < tree_threshold:
-                    refused[at] = key
-            if low[x] + low[y] + sim - 2.0 < tree_threshold:
-                refusals += 1
-                continue
-        # On a tie the earlier document becomes the root, whatever the order of the pair.
-        if rank[x] > rank[y] or (rank[x] == rank[y] and x < y):
-            x, y = y, x
-        _link(parent, rank, low, x, y, sim)
-        log[0][unions], log[1][unions], log[2][unions] = x, y, sim
-        unions += 1
-    return unions, compared, refusals
 
 
 @njit(cache=True, nogil=True)

@@ -20,12 +20,15 @@ __all__ = [
     "keep",
     "mix",
     "oph32",
+    "partners",
     "sequence_hash",
+    "share_a_band",
     "shingle_set",
     "shingles",
     "splitmix",
     "star",
     "token_hash",
+    "unite",
     "words",
 ]
 
@@ -283,3 +286,31 @@ def keep(
         else:
             kept.append(doc)
     return answer
+
+
+def partners(
+    documents: Sequence[Sequence[int]], queries: Sequence[Sequence[int]], least: float
+) -> list[tuple[int, int, float]]:
+    """All pairs of a document and a query that reach a similarity, by comparing all pairs."""
+    return [
+        (d, q, similarity)
+        for d in range(len(documents))
+        for q in range(len(queries))
+        if (similarity := jaccard(documents[d], queries[q])) >= least
+    ]
+
+
+def share_a_band(
+    keys_a: Sequence[Sequence[int]], keys_b: Sequence[Sequence[int]], pairs: Sequence[Sequence[int]]
+) -> list[bool]:
+    """Whether two documents have the same key in some band."""
+    return [any(x == y for x, y in zip(keys_a[a], keys_b[b], strict=True)) for a, b in pairs]
+
+
+def unite(parent: Sequence[int], pairs: Sequence[Sequence[int]]) -> list[int]:
+    """Lowest document that each one is connected with, by labels that flow along the pairs."""
+    label = list(parent)
+    for _ in range(len(label)):
+        for a, b in [*enumerate(parent), *pairs]:
+            label[a] = label[b] = min(label[a], label[b])
+    return label

@@ -10,8 +10,9 @@ import numpy as np
 from numba import njit
 
 from neardup.kernels.bits import popcount
+from neardup.kernels.hashing import TOKEN_MULTIPLIER, mix
 
-__all__ = ["fill_bitmaps", "jaccard", "may_reach", "needed_overlap", "verify"]
+__all__ = ["fill_bitmaps", "hash_sets", "jaccard", "may_reach", "needed_overlap", "verify"]
 
 
 @njit(cache=True, nogil=True)
@@ -44,6 +45,22 @@ def fill_bitmaps(values, begin, size, docs, out):
             out[d, np.int64(v >> np.uint64(62))] ^= np.uint64(1) << (
                 v >> np.uint64(56) & np.uint64(63)
             )
+
+
+@njit(cache=True, nogil=True)
+def hash_sets(values, begin, size, docs, out):
+    """Hash each set as a whole: equal sets, equal hashes.
+
+    Args:
+        values, begin, size: The sets.
+        docs: int32[]: documents to do.
+        out: uint64[documents], out.
+    """
+    for d in docs:
+        h = np.uint64(size[d]) * TOKEN_MULTIPLIER
+        for i in range(begin[d], begin[d] + size[d]):
+            h += mix(values[i])
+        out[d] = mix(h)
 
 
 @njit(cache=True, nogil=True)

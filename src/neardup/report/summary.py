@@ -16,6 +16,7 @@ def render(record: dict[str, Any], out: str, format: str = "parquet") -> str:
         format: Of the clean corpus.
     """
     counts, spec, bands = record["counts"], record["spec"], record["bands"]
+    quality = record["quality"]
     total = counts["documents"]
     shingle = spec["shingle"]
     lines = [
@@ -26,6 +27,9 @@ def render(record: dict[str, Any], out: str, format: str = "parquet") -> str:
         f"({counts['equal_bytes']:,} byte for byte)",
         f"clusters    {counts['clusters_of_two_or_more']:>12,}   of two and more; the largest has "
         f"{counts['largest_cluster']:,}",
+        f"pairs       {quality['pairs_within']:>12,}   within clusters, "
+        f"{'' if quality['exact'] else 'about '}{quality['same_low']:,} of them below "
+        f"{spec['tree_threshold']}; {quality['different_high']:,} edges lie between clusters",
         f"edges       {counts['edges']:>12,}   {counts['verified']:,} pairs were compared exactly",
     ]
     if counts["encoding_replaced"]:
@@ -34,6 +38,11 @@ def render(record: dict[str, Any], out: str, format: str = "parquet") -> str:
         lines.append(
             f"not compared{counts['not_compared']:>12,}   pairs that met in giant buckets, but by "
             "their clusters' roots only (--pairs all compares them)"
+        )
+    if counts["second_left_out"]:
+        lines.append(
+            f"left out    {counts['second_left_out']:>12,}   pairs of clusters the second "
+            "round had no budget for"
         )
     if counts["kept_unsure"]:
         lines.append(

@@ -10,17 +10,19 @@ from typing import Any
 from neardup.core.threads import Pool
 from neardup.core.tune import Bands
 from neardup.errors import StoreError
+from neardup.run.difference import difference
 from neardup.run.events import Event
-from neardup.run.folder import difference
 from neardup.run.job import Job, guess, header_of, open_run_store
-from neardup.run.memory import HELD, Estimate, default_memory, show
+from neardup.run.memory import HELD, default_memory, show
 from neardup.run.parts import Recipe, choose, require_documents
+from neardup.run.planning import foresee_run
+from neardup.run.sampling import Headed
 from neardup.run.signing import Head, finished_parts, note_shard, sign_parts
 from neardup.run.source import Source
 from neardup.run.storage import Shard, Storage
 from neardup.stores import BandStore, Header, open_store
 
-__all__ = ["Start", "begin", "drop_store", "look", "sign", "signed_run"]
+__all__ = ["Start", "begin", "drop_store", "sign", "signed_run"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ def begin(job: Job, source: Source, pool: Pool) -> Start:
     if folder is not None and folder.begun:
         folder.compare(job.manifest())
         about = folder.manifest
+        job.origin = about["origin"]
+        job.predicted = about["predicted"]
         bands = about["bands"] and Bands(*about["bands"])
         recipe = Recipe.of(job.spec, bands, job.columns)
         part_chunks = about["part_chunks"]
@@ -48,11 +52,10 @@ def begin(job: Job, source: Source, pool: Pool) -> Start:
         url = about["resolved_store"] if storage.store == "auto" else storage.store
         room = (storage.memory or default_memory()) - about["least"]
         store = open_run_store(job, url, folder, max(0, room) // 2)
-        header = header_of(job, recipe, part_chunks)
         if storage.name is None and folder.count("sign") == 0:
-            _create_or_open(store, header)  # killed before anything was noted
+            _create_or_open(store, header_of(job, recipe, part_chunks))  # killed before any note
         else:
-            store.open(header.digest)
+            store.open(about["header"])
         if job.prepare is not None:
             job.prepare()
         return Start(recipe, part_chunks, store, None)
@@ -71,14 +74,20 @@ def begin(job: Job, source: Source, pool: Pool) -> Start:
         finished_parts(store)
         if job.prepare is not None:
             job.prepare()
+        if job.foreseen:
+            first = Headed(*Head(source, pool).sample())
+            plan = guess(
+                job, list(first.documents), first.size, first.whole, bands, pool.threads, True
+            )
+            job.predicted = foresee_run(job, recipe, first, plan, pool)
         if folder is not None:
-            folder.begin(_manifest(job, recipe, about["part_chunks"], storage.public_store))
+            folder.begin(_manifest(job, recipe, about["part_chunks"], storage.public_store, header))
         return Start(recipe, about["part_chunks"], store, None)
     head = Head(source, pool)
     if job.prepare is not None:
         job.prepare()
     documents, size, whole = head.sample()
-    bands = choose(job.spec, documents, pool)
+    bands = None if job.edges is not None else choose(job.spec, documents, pool)
     recipe = Recipe.of(job.spec, bands, job.columns)
     count = sum(len(d.text) for d in documents)
     require_documents(count, [file.path for file in job.corpus.inputs])
@@ -93,20 +102,23 @@ def begin(job: Job, source: Source, pool: Pool) -> Start:
                 + ("files" if plan.store == "memory" else plan.store),
             )
         )
+    if job.foreseen and job.origin is None:
+        job.predicted = foresee_run(job, recipe, Headed(documents, size, whole), plan, pool)
     documents.clear()
     part_chunks = job.part_chunks(count, size)
+    header = header_of(job, recipe, part_chunks)
     if folder is not None:
-        folder.begin(_manifest(job, recipe, part_chunks, plan.store, plan.least))
+        folder.begin(_manifest(job, recipe, part_chunks, plan.store, header, plan.least))
     # The other half is for the arrays of the run.
     url = plan.store if storage.store == "auto" else storage.store
     store = open_run_store(job, url, folder, (plan.memory - plan.least) // 2)
-    _create_anew(store, header_of(job, recipe, part_chunks))
+    _create_anew(store, header)
     fits = plan.store == "memory" and plan.needed <= plan.memory
     return Start(recipe, part_chunks, store, head, HELD if fits else 0)
 
 
 def _manifest(
-    job: Job, recipe: Recipe, part_chunks: int, store: str, least: int = 0
+    job: Job, recipe: Recipe, part_chunks: int, store: str, header: Header, least: int = 0
 ) -> dict[str, Any]:
     """What is written down when a run begins."""
     return {
@@ -116,6 +128,9 @@ def _manifest(
         "part_chunks": part_chunks,
         "resolved_store": store,
         "run_name": job.run_name,
+        "header": header.digest,
+        "origin": job.origin,
+        "predicted": job.predicted,
         "least": least,
     }
 
@@ -198,20 +213,6 @@ def _create_anew(store: BandStore, header: Header) -> None:
     else:
         store.drop()
     store.create(header)
-
-
-def look(job: Job) -> tuple[Estimate, Bands | None]:
-    """Return what a run would take, and its bands, by a look at the head of the corpus."""
-    with Pool(job.threads) as pool:
-        head = Head(Source(job.corpus), pool)
-        if job.prepare is not None:
-            job.prepare()
-        documents, size, whole = head.sample()
-        require_documents(
-            sum(len(d.text) for d in documents), [file.path for file in job.corpus.inputs]
-        )
-        bands = choose(job.spec, documents, pool)
-        return guess(job, documents, size, whole, bands, pool.threads, True), bands
 
 
 def signed_run(storage: Storage) -> dict[str, Any]:

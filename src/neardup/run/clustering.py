@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import overload
 
@@ -11,9 +11,10 @@ import numpy as np
 from neardup.core.band import Buckets, buckets
 from neardup.core.cluster import Clustering, Counts
 from neardup.core.edges import EdgeLog
+from neardup.core.from_edges import cluster_edges, merge_clusters
 from neardup.core.join import join
 from neardup.core.space import Space
-from neardup.core.star import star_of_buckets, star_of_edges
+from neardup.core.star import star_of_buckets
 from neardup.core.threads import Pool
 from neardup.core.verify import ShingleSets
 from neardup.run.events import Stages
@@ -38,13 +39,14 @@ class BandBuckets(Sequence[Buckets]):
         self._folder = folder
         self._space = space
         self._held: list[Buckets | None] = []
-        self.candidates = 0
+        #: Pairs that share a bucket, in each band.
+        self.candidates_by_band: list[int] = []
         self.sizes: np.ndarray = np.zeros(0, dtype=np.int64)
 
     def append(self, found: Buckets) -> None:
         """Take the buckets of the next band."""
         sizes = np.diff(found.starts).astype(np.int64)
-        self.candidates += int((sizes * (sizes - 1)).sum()) // 2
+        self.candidates_by_band.append(int((sizes * (sizes - 1)).sum()) // 2)
         by_size = np.bincount(sizes)
         longer, shorter = sorted((by_size, self.sizes), key=len, reverse=True)
         longer = longer.copy()
@@ -150,6 +152,7 @@ def cluster(
     space: Space,
     pool: Pool,
     stages: Stages,
+    known: EdgeLog | None = None,
 ) -> tuple[np.ndarray, EdgeLog, Counts]:
     """Verify what met, and make clusters of it.
 
@@ -162,47 +165,94 @@ def cluster(
         folder: With it, what was done band by band is found again.
         space: Where arrays go.
         pool: Threads.
-        stages: Gets the stage ``verify and cluster``.
+        stages: Gets the stages ``verify and cluster`` and, if it is asked for, ``second round``.
+        known: All edges, if they are known already; then nothing is looked for.
 
     Returns:
         (int32[documents] label of each document's cluster, edges, counts).
+
+    Raises:
+        DependencyError: The clustering needs a package that is not installed.
     """
     with stages.stage("verify and cluster", max(1, len(bands)), "bands") as advance:
-        if spec.cluster == "star" and spec.pairs == "collapsed" and spec.method == "lsh":
+        if known is not None or spec.method == "allpairs":
+            edges, counts = _at_once(known, sets, docs, spec, folder, space, pool)
+            labels = cluster_edges(spec, edges, sets, priority, pool, counts, space)
+            advance(1)
+        elif spec.cluster == "star" and not spec.every_pair:
             counts = Counts()
             # In a thread, because the main one has to listen for Ctrl-C.
-            centre, edges = pool.submit(
+            labels, edges = pool.submit(
                 partial(star_of_buckets, bands, sets, priority, spec, counts, space)
             ).result()
+            edges.settle()  # here, since the thread of the folder is to read only
             if folder is not None:
                 folder.save(_CLUSTER, 0, partial(_edges_of, edges))
             advance(len(bands))
-            return centre, edges, counts
-        clustering = Clustering(sets, spec, pool, space=space)
-        done = 0 if folder is None else folder.count(_CLUSTER)
-        steps: Iterator[int] = iter(range(len(bands) if spec.method == "lsh" else 1))
-        for step in steps:
-            if folder is not None and step < done:
-                clustering.replay(folder.load(_CLUSTER, step))
-            elif spec.method == "lsh":
-                clustering.add_band(*bands[step])
+        else:
+            clustering = _by_band(bands, sets, spec, folder, space, pool, advance)
+            edges, counts = clustering.edges, clustering.counts
+            if spec.of_edges:
+                labels = cluster_edges(spec, edges, sets, priority, pool, counts, space)
             else:
-                pairs = join(sets, docs, spec.edge_threshold, pool)
-                clustering.counts.verified += pairs.comparisons
-                clustering.add_edges(pairs.a, pairs.b, pairs.similarity)
-            if step >= done:
-                log = clustering.take_log()
-                if folder is not None:
-                    folder.save(_CLUSTER, step, partial(dict, log))
-                    folder.settle()
-            advance(1)
-        if spec.cluster == "star":
-            return (
-                star_of_edges(clustering.edges.all(), priority),
-                clustering.edges,
-                clustering.counts,
-            )
-        return clustering.roots(), clustering.edges, clustering.counts
+                labels = clustering.roots()
+    if spec.second_round:
+        with stages.stage("second round", len(sets.size)):
+            labels = merge_clusters(spec, labels, edges, sets, pool, counts, space)
+    return labels, edges, counts
+
+
+def _by_band(
+    bands: Sequence[Buckets],
+    sets: ShingleSets,
+    spec: Spec,
+    folder: RunFolder | None,
+    space: Space,
+    pool: Pool,
+    advance: Callable[[int], None],
+) -> Clustering:
+    """Compare what met, band by band; what was done before a crash is not done again."""
+    clustering = Clustering(sets, spec, pool, space=space)
+    done = 0 if folder is None else folder.count(_CLUSTER)
+    for step in range(len(bands)):
+        if folder is not None and step < done:
+            clustering.replay(folder.load(_CLUSTER, step))
+        else:
+            clustering.add_band(*bands[step])
+            log = clustering.take_log()
+            if folder is not None:
+                folder.save(_CLUSTER, step, partial(dict, log))
+                folder.settle()
+        advance(1)
+    return clustering
+
+
+def _at_once(
+    known: EdgeLog | None,
+    sets: ShingleSets,
+    docs: np.ndarray,
+    spec: Spec,
+    folder: RunFolder | None,
+    space: Space,
+    pool: Pool,
+) -> tuple[EdgeLog, Counts]:
+    """Return all edges: those given, or those of an exact join, found again after a crash."""
+    documents = len(sets.size)
+    if folder is not None and folder.count(_CLUSTER):
+        comparisons = int(folder.load(_CLUSTER, 0)["comparisons"][0])
+        return found_edges(folder, documents, space), Counts(verified=comparisons)
+    edges, counts = known, Counts()
+    if edges is None:
+        pairs = join(sets, docs, spec.edge_threshold, pool)
+        edges = EdgeLog(documents, space)
+        edges.add(pairs.a, pairs.b, pairs.similarity)
+        edges.settle()
+        counts.verified += pairs.comparisons
+    if folder is not None:
+        compared = np.array([counts.verified], dtype=np.int64)
+        folder.save(_CLUSTER, 0, lambda: {**_edges_of(edges), "comparisons": compared})
+        folder.settle()
+    return edges, counts
 
 
 def found_edges(folder: RunFolder, documents: int, space: Space) -> EdgeLog:
@@ -216,5 +266,8 @@ def found_edges(folder: RunFolder, documents: int, space: Space) -> EdgeLog:
 
 
 def _edges_of(edges: EdgeLog) -> dict[str, np.ndarray]:
-    a, b, similarity = edges.settle()
-    return {"edges_a": a, "edges_b": b, "edges_similarity": similarity}
+    names = {"edges_a": np.int32, "edges_b": np.int32, "edges_similarity": np.float64}
+    return {
+        name: np.concatenate([np.zeros(0, dtype), *(part[i] for part in edges.parts())])
+        for i, (name, dtype) in enumerate(names.items())
+    }

@@ -77,6 +77,11 @@ class Stages:
             self.emit(Event(name, done, total, unit))
 
         self.emit(Event(name, 0, total, unit))
+        memory = self.memory
+        if memory is not None:
+            memory.begin(name)
         yield advance
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+        if memory is not None:
+            memory.end(name)
         self.emit(Event(name, done, total, unit, finished=True))

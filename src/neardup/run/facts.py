@@ -184,11 +184,11 @@ class Facts:
         documents: How many.
         sequence_hashes, byte_hashes, tokens, shingles, lengths, characters: As in `ChunkFacts`.
         ends: int64[chunks]: where the documents of each chunk end.
+        sizes: int64[chunks]: bytes of the source that each chunk stands for.
         schemas: Distinct schemas of the chunks, in order of appearance.
         origins: The file of each chunk.
         columns: By name; those of `ChunkFacts.columns`.
         replaced: Documents whose text was repaired.
-        size: Bytes of the source.
     """
 
     documents: int
@@ -199,11 +199,16 @@ class Facts:
     lengths: np.ndarray
     characters: np.ndarray
     ends: np.ndarray
+    sizes: np.ndarray
     schemas: list[Any]
     origins: list[str]
     columns: dict[str, Column]
     replaced: int
-    size: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the source."""
+        return int(self.sizes.sum())
 
     def forget_hashes(self) -> None:
         """Give up the hashes, once equal documents are known."""
@@ -248,10 +253,11 @@ def gather(
     # Only where the longest is kept there is anything in it.
     characters: np.ndarray | None = None
     ends: list[int] = []
+    sizes: list[int] = []
     origins: list[str] = []
     # Schemas and columns in order of appearance, each once.
     schemas: dict[bytes, Any] = {}
-    replaced = size = at = 0
+    replaced = at = 0
     spill = _Spill(space, folder)
     for data in parts:
         for chunk in unpack(data, where):
@@ -270,7 +276,7 @@ def gather(
             schemas.setdefault(chunk.schema.serialize().to_pybytes(), chunk.schema)
             spill.keep(chunk.columns)
             replaced += chunk.replaced
-            size += chunk.size
+            sizes.append(chunk.size)
     if at != documents:
         raise StoreError(f"{where}: has fewer documents than it says")
     return Facts(
@@ -278,11 +284,11 @@ def gather(
         **arrays,
         characters=np.empty(0, np.int32) if characters is None else characters,
         ends=np.array(ends, dtype=np.int64),
+        sizes=np.array(sizes, dtype=np.int64),
         schemas=list(schemas.values()),
         origins=origins,
         columns=_columns(spill.tables()),
         replaced=replaced,
-        size=size,
     )
 
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import queue
 import shutil
-import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,8 +21,10 @@ import numpy as np
 
 from neardup.corpus import write_hint
 from neardup.errors import OutputError, ResumeError
+from neardup.run.difference import difference
+from neardup.run.saver import Saver
 
-__all__ = ["FOLDER", "MANIFEST", "RunFolder", "difference", "disk_errors", "file_checksum"]
+__all__ = ["FOLDER", "MANIFEST", "RunFolder", "disk_errors", "file_checksum"]
 
 #: Name of the run folder in the output folder.
 FOLDER = ".run"
@@ -89,7 +89,7 @@ class RunFolder:
             raise ResumeError(
                 f"{path}: another run is at work in it", "wait for it, or name another output"
             ) from error
-        self._saver = _Saver(self._write)
+        self._saver = Saver(self._write)
         try:
             if resume:
                 self._read()
@@ -111,12 +111,43 @@ class RunFolder:
         """Whether any step is done."""
         return any(self._steps.values())
 
-    def begin(self, manifest: dict[str, Any]) -> None:
-        """Start a run: from now on there is something to resume."""
-        self.manifest = {"format": FORMAT, **manifest}
-        self._steps = {}
+    def begin(self, manifest: dict[str, Any], steps: dict[str, Any] | None = None) -> None:
+        """Start a run: from now on there is something to resume.
+
+        Args:
+            manifest: JSON values.
+            steps: What was taken over from another run, see `adopt`.
+        """
+        self.manifest = {**manifest, "format": FORMAT}
+        self._steps = {} if steps is None else steps
         with disk_errors(self.path):
             self._write()
+
+    def adopt(self, other: RunFolder, stages: Iterable[str]) -> dict[str, Any]:
+        """Take over the store of another run, and what it did, before this one is begun.
+
+        Args:
+            other: The folder of that run.
+            stages: Those to take over, as far as their files are still there.
+
+        Returns:
+            The steps of these stages, for `begin`.
+        """
+        steps = {}
+        with disk_errors(self.path):
+            if (other.path / "store").is_dir():
+                shutil.copytree(other.path / "store", self.path / "store", dirs_exist_ok=True)
+            for stage in stages:
+                done = other._steps.get(stage, {})
+                files = any("checksum" in about for about in done.values())
+                if not done or (files and not (other.path / stage).is_dir()):
+                    continue
+                if files:  # those of steps never change, so that the two runs can share them
+                    shutil.copytree(
+                        other.path / stage, self.path / stage, copy_function=_link_or_copy
+                    )
+                steps[stage] = dict(done)
+        return steps
 
     def compare(self, now: dict[str, Any]) -> None:
         """Make sure that the run to go on with is the one that is asked for.
@@ -269,6 +300,14 @@ class RunFolder:
         with disk_errors(self.path):
             self._saver.wait()
 
+    def size(self) -> int:
+        """Return how many bytes its files take on the disk."""
+        found = 0
+        for path in self.path.rglob("*"):
+            with suppress(OSError):  # it may be renamed meanwhile
+                found += path.lstat().st_blocks * 512
+        return found
+
     def _file(self, stage: str, item: int) -> Path:
         return self.path / stage / f"{item:06}.npz"
 
@@ -311,53 +350,11 @@ class RunFolder:
         self.close()
 
 
-class _Saver:
-    """Does things in order in a thread of its own, then has the manifest written.
-
-    Args:
-        commit: Writes the manifest.
-    """
-
-    def __init__(self, commit: Callable[[], None]) -> None:
-        self._commit = commit
-        self._queue: queue.Queue[Callable[[], None] | None] = queue.Queue()
-        self._error: BaseException | None = None
-        self._thread: threading.Thread | None = None
-
-    def put(self, work: Callable[[], None]) -> None:
-        """Have it done once what came before is done: so much, at most, is lost in a crash."""
-        self.wait()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="neardup-folder", daemon=True)
-            self._thread.start()
-        self._queue.put(work)
-
-    def wait(self) -> None:
-        self._queue.join()
-        self._check()
-
-    def stop(self) -> None:
-        if self._thread is not None:
-            self._queue.put(None)
-            self._thread.join()
-            self._thread = None
-
-    def _check(self) -> None:
-        # What follows a step that failed must never be noted, so the error stays.
-        if self._error is not None:
-            raise self._error
-
-    def _run(self) -> None:
-        while (work := self._queue.get()) is not None:
-            try:
-                if self._error is None:
-                    work()
-                    self._commit()
-            except BaseException as error:
-                self._error = error
-            finally:
-                self._queue.task_done()
-        self._queue.task_done()
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another disk, or one without links
+        shutil.copy2(source, target)
 
 
 def _seal(body: bytes) -> bytes:
@@ -381,34 +378,3 @@ def _sync_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def difference(now: Any, before: Any, name: str = "") -> str:
-    """Name the first thing in which two JSON values differ; empty where they don't."""
-    if isinstance(now, dict) and isinstance(before, dict):
-        for key, value in now.items():
-            inner = f"{name}.{key}" if name else key
-            if key not in before:
-                return f"{inner} was not there before"
-            found = difference(value, before[key], inner)
-            if found:
-                return found
-        return ""
-    if isinstance(now, list) and isinstance(before, list) and name == "inputs":
-        return _other_inputs(now, before)
-    return "" if now == before else f"{name} was {_shown(before)} and is {_shown(now)}"
-
-
-def _other_inputs(now: list[Any], before: list[Any]) -> str:
-    if len(now) != len(before):
-        return f"there were {len(before)} input files and are {len(now)}"
-    for new, old in zip(now, before, strict=True):
-        if new[0] != old[0]:
-            return f"an input was {old[0]} and is {new[0]}"
-        if new != old:
-            return f"{new[0]} has changed since"
-    return ""
-
-
-def _shown(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -15,7 +15,7 @@ from neardup.errors import ColumnError, DuplicateIdError
 from neardup.kernels.shingles import byte_hashes
 from neardup.run.facts import Column, Facts
 
-__all__ = ["check_ids", "ids_of"]
+__all__ = ["check_ids", "id_texts", "ids_of", "plain_id"]
 
 _HINT = "leave --id out to use positions as ids"
 _LONGEST = 100  # characters of an id that a message shows
@@ -73,13 +73,13 @@ def check_ids(
             row = first + int(np.flatnonzero(pc.is_null(block).to_numpy(zero_copy_only=False))[0])
             origin, place = facts.place(row)
             raise DuplicateIdError(f"{origin}{place} has no id in column {id_column!r}", _HINT)
-        byte_hashes(*text_buffers(_as_text(block, id_column)), hashes[first : first + len(block)])
+        byte_hashes(*text_buffers(id_texts(block, id_column)), hashes[first : first + len(block)])
     members, starts = buckets(hashes, passes=passes)
     # Equal hashes are nearly always equal ids, and there are few or none.
     pairs: list[tuple[int, int]] = []
     for low, high in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         seen: dict[Any, int] = {}
-        found = _as_text(ids.take(members[low:high]), id_column)
+        found = id_texts(ids.take(members[low:high]), id_column)
         values = found.view(pa.large_binary()).to_pylist()  # they may be any bytes
         for doc, value in zip(members[low:high].tolist(), values, strict=True):
             if value in seen:
@@ -110,7 +110,7 @@ def _plain(ids: Column) -> Column:
     return Column(type, [chunk.cast(type) for chunk in ids.chunks])
 
 
-def _as_text(ids: Any, name: str) -> Any:
+def id_texts(ids: Any, name: str) -> Any:
     """The ids as texts that are equal where the ids are."""
     values = ids.storage if isinstance(ids, pa.ExtensionArray) else ids
     if pa.types.is_fixed_size_binary(values.type):
@@ -123,6 +123,17 @@ def _as_text(ids: Any, name: str) -> Any:
         raise ColumnError(
             f"column {name!r} holds {ids.type}, which can't be an id", _HINT
         ) from error
+
+
+def plain_id(value: Any) -> Any:
+    """Return an id as a value that JSON has; bytes as the text that they are, as far as they are.
+
+    >>> plain_id(7), plain_id(b"A-7"), plain_id(b"7\\xff")
+    (7, 'A-7', '7\\\\xff')
+    """
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value if isinstance(value, int | float | str) else str(value)
 
 
 def _shown(value: Any) -> str:

@@ -6,10 +6,11 @@ import functools
 import hashlib
 import json
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from neardup.core.edges import Triple
 from neardup.core.tune import Bands
 from neardup.corpus import Corpus, Documents
 from neardup.run.events import Stages
@@ -20,7 +21,7 @@ from neardup.run.storage import Storage
 from neardup.spec import Spec
 from neardup.stores import BandStore, Header, open_store
 
-__all__ = ["Job", "exact_estimate", "guess", "header_of", "open_run_store"]
+__all__ = ["Job", "exact_estimate", "guess", "header_of", "open_run_store", "refined"]
 
 #: Parts that a corpus is cut into at most, so that the manifest stays small.
 _MOST_PARTS = 2048
@@ -44,6 +45,14 @@ class Job:
         secret_ids: Ids are texts, which no message may quote.
         prepare: Called while the first chunks are read.
         output: How the clean corpus is written; compared too.
+        given: The paths that the user gave; none for a frame.
+        borrowed: What lies in a store outside the run folder is another run's.
+        edges: Yields all edges (doc_a, doc_b int64[], similarity float64[]) where an earlier run
+            has verified every pair; None where they are to be found.
+        origin: Of the run that is clustered again, as ``run.json`` shows it.
+        foreseen: Whether it is to be foreseen what the run will find and take.
+        predicted: That, once it is, as ``run.json`` shows it.
+        disk: Most bytes of the run folder that were seen.
     """
 
     corpus: Corpus
@@ -56,6 +65,13 @@ class Job:
     secret_ids: bool = False
     prepare: Callable[[], None] | None = None
     output: dict[str, str] = field(default_factory=dict)
+    given: list[str] = field(default_factory=list)
+    borrowed: bool = False
+    edges: Callable[[], Iterator[Triple]] | None = None
+    origin: dict[str, Any] | None = None
+    foreseen: bool = False
+    predicted: dict[str, Any] | None = None
+    disk: int = 0
 
     def manifest(self) -> dict[str, Any]:
         """What the manifest of a run must say, for that run to be this one."""
@@ -158,6 +174,40 @@ def guess(
         mapped_sets=mapped_sets,
         **_settings(job, job.storage.public_store),
     )
+
+
+def refined(
+    job: Job,
+    plan: Estimate,
+    *,
+    documents: int,
+    exact: bool,
+    text: int,
+    ids: int,
+    columns: int,
+    threads: int,
+) -> Estimate:
+    """Work out what a run takes by a better sample than its first documents.
+
+    The store, and what is refused, are what these decide.
+
+    Args:
+        plan: By the first documents.
+        documents, exact, text, ids, columns: As `neardup.run.memory.estimate` takes them.
+    """
+    settings = {**_settings(job, job.storage.public_store), "memory": plan.memory}
+    found = estimate(
+        documents=documents,
+        documents_exact=exact,
+        text=text,
+        ids=ids,
+        columns=columns,
+        num_bands=plan.num_bands,
+        threads=threads,
+        mapped_sets=True,
+        **settings,
+    )
+    return replace(found, store=plan.store, least=max(plan.least, found.least))
 
 
 def exact_estimate(

@@ -9,7 +9,6 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from neardup.errors import SpecError
@@ -223,7 +222,7 @@ def show(size: int) -> str:
     """
     for unit, scale in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6)):
         if size >= scale:
-            return f"{size / scale:.1f} {unit}" if size < 100 * scale else f"{size // scale} {unit}"
+            return f"{size / scale:.1f} {unit}"
     return f"{size / 1000:.0f} kB"
 
 
@@ -238,13 +237,32 @@ class AnonymousPeak:
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="neardup-memory", daemon=True)
         self.peak = 0
+        #: The peak in each stage, in bytes; empty where it can't be told.
+        self.stages: dict[str, int] = {}
+        self._open: set[str] = set()
+        self._lock = threading.Lock()
 
     def _watch(self) -> None:
         while not self._end.wait(self._pause):
             self._look()
 
     def _look(self) -> None:
-        self.peak = max(self.peak, anonymous())
+        now = anonymous()
+        self.peak = max(self.peak, now)
+        with self._lock:
+            for name in self._open if now else ():
+                self.stages[name] = max(self.stages.get(name, 0), now)
+
+    def begin(self, stage: str) -> None:
+        """Watch a stage by itself, until its `end`."""
+        with self._lock:
+            self._open.add(stage)
+        self._look()
+
+    def end(self, stage: str) -> None:
+        self._look()
+        with self._lock:
+            self._open.discard(stage)
 
     def __enter__(self) -> Self:
         self._look()
@@ -252,12 +270,7 @@ class AnonymousPeak:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._end.set()
 
 

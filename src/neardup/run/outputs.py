@@ -17,7 +17,10 @@ from neardup.corpus import OUTPUT_FORMATS, TableWriter
 from neardup.errors import OutputError, ResumeError, SpecError
 from neardup.run.folder import FOLDER, RunFolder, disk_errors, file_checksum
 
-__all__ = ["WRITTEN", "Output", "check_output", "finish_outputs", "write_outputs"]
+__all__ = ["AUDIT", "WRITTEN", "Output", "check_output", "finish_outputs", "write_outputs"]
+
+#: What an audit left in the folder; it goes when another run takes the place of its own.
+AUDIT = "audit.json"
 
 #: The step after which only renaming is left, and where files lie until then.
 WRITTEN, _PLACE = "written", "outputs"
@@ -262,8 +265,10 @@ def _move(
         if not final.exists():
             moved.append(final)
         path.replace(final)
-    # A clean corpus in another format is from an earlier run.
-    for name in set(_names(OUTPUT_FORMATS)) - set(files if names is None else names):
+    # A clean corpus in another format is from an earlier run, and so is an audit, unless all had
+    # been renamed before.
+    stale = set(_names(OUTPUT_FORMATS)) - set(files if names is None else names)
+    for name in stale if files else stale - {AUDIT}:
         (out / name).unlink(missing_ok=True)
 
 
@@ -277,5 +282,6 @@ def _names(formats: Iterable[str]) -> list[str]:
         "clusters.parquet",
         "edges.parquet",
         "run.json",
+        AUDIT,
         *(f"clean.{format}" for format in formats),
     ]

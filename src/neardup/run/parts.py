@@ -28,7 +28,7 @@ from neardup.kernels.shingles import byte_hashes, sequence_hashes
 from neardup.run.facts import ChunkFacts
 from neardup.spec import ShingleSpec, Spec
 
-__all__ = ["Recipe", "choose", "require_documents", "sign_chunk"]
+__all__ = ["Recipe", "choose", "given_bands", "require_documents", "sign_chunk"]
 
 #: Documents at the head of the corpus whose similarities decide which bands are cheapest.
 SAMPLE = 512
@@ -133,11 +133,8 @@ def choose(spec: Spec, head: list[Documents], pool: Pool) -> Bands | None:
         head: Chunks that hold the first `SAMPLE` documents at least, if there are as many.
         pool: Threads.
     """
-    if spec.method == "allpairs":
-        return None
-    if spec.num_bands is not None and spec.rows is not None:
-        found = candidate_probability(spec.edge_threshold, spec.num_bands, spec.rows)
-        return Bands(spec.num_bands, spec.rows, found)
+    if spec.method == "allpairs" or spec.num_bands is not None:
+        return given_bands(spec)
     texts = [t for d in head for t in d.text.slice(0, SAMPLE).to_pylist()][:SAMPLE]
     texts = [t for t in texts if len(t) <= _SAMPLE_CHARACTERS]
     sets = ShingleSets.of(shingle_sets(as_text(texts), spec.shingle))
@@ -148,6 +145,17 @@ def choose(spec: Spec, head: list[Documents], pool: Pool) -> Bands | None:
     size = float(sets.size[docs].mean()) if len(docs) else 1.0
     pairs = expected_pairs(i, j, similarities) if len(docs) > 1 else None
     return choose_bands(spec.edge_threshold, spec.recall, pairs, size)
+
+
+def given_bands(spec: Spec) -> Bands | None:
+    """Return the bands that a spec names, with the recall that they give; None where it does not.
+
+    An exact join has none.
+    """
+    if spec.method == "allpairs" or spec.num_bands is None or spec.rows is None:
+        return None
+    found = candidate_probability(spec.edge_threshold, spec.num_bands, spec.rows)
+    return Bands(spec.num_bands, spec.rows, found)
 
 
 def require_documents(count: int, inputs: list[str]) -> None:

@@ -6,15 +6,17 @@ arrays; stages that left it on the disk are not repeated after a crash.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from neardup.core.cluster import Counts
-from neardup.core.edges import EdgeLog
+from neardup.core.edges import EdgeLog, Triple
 from neardup.core.exact import first_of_group, same_bytes
 from neardup.core.keep import keep
+from neardup.core.quality import quality
 from neardup.core.space import Space
 from neardup.core.threads import Pool
 from neardup.core.tune import Bands
@@ -26,7 +28,7 @@ from neardup.run.facts import ChunkFacts, Facts, gather
 from neardup.run.folder import RunFolder
 from neardup.run.ids import check_ids
 from neardup.run.job import Job, exact_estimate
-from neardup.run.parts import require_documents
+from neardup.run.parts import given_bands, require_documents
 from neardup.run.priority import priorities
 from neardup.run.sets import make_sets
 from neardup.run.signing import finished_parts, sign_parts
@@ -52,6 +54,8 @@ class Found:
         totals: Documents at each stage, by name. ``candidates`` are pairs in one bucket; a pair
             that meets in several bands counts in each.
         bucket_sizes: Number of buckets by size, all bands together: {"2": ..., "3-4": ...}.
+        candidates_by_band: Pairs in one bucket, in each band.
+        quality: Of the clusters of first documents, see `neardup.core.quality.Quality`.
     """
 
     first: np.ndarray
@@ -62,9 +66,11 @@ class Found:
     counts: Counts
     totals: dict[str, int]
     bucket_sizes: dict[str, int]
+    candidates_by_band: list[int]
+    quality: dict[str, Any]
 
-    def save(self, folder: RunFolder) -> None:
-        """Keep it in the run folder, and give up what it was made of."""
+    def save(self, folder: RunFolder, keep: bool) -> None:
+        """Keep it in the run folder; give up what it was made of, unless that is to be kept."""
         names = ("first", "cluster", "kept_by", "similarity")
         folder.save(
             _FOUND,
@@ -73,8 +79,10 @@ class Found:
             counts=asdict(self.counts),
             totals=self.totals,
             bucket_sizes=self.bucket_sizes,
+            candidates_by_band=self.candidates_by_band,
+            quality=self.quality,
         )
-        for stage in ("sets", "band"):
+        for stage in () if keep else ("sets", "band"):
             folder.discard(stage)
 
     @classmethod
@@ -91,6 +99,8 @@ class Found:
             counts=Counts(**about["counts"]),
             totals=about["totals"],
             bucket_sizes=about["bucket_sizes"],
+            candidates_by_band=about["candidates_by_band"],
+            quality=about["quality"],
         )
 
 
@@ -167,12 +177,13 @@ def run(job: Job) -> Outcome:
             else:
                 found = _find(job, start, source, facts, plan.passes, space, pool)
                 if folder is not None:
-                    found.save(folder)
+                    job.disk = folder.size()
+                    found.save(folder, job.storage.keep_run)
     return Outcome(
         **vars(found),
         source=source,
         facts=facts,
-        bands=recipe.bands,
+        bands=recipe.bands or given_bands(job.spec),
         store=stored,
         passes=plan.passes,
         space=space,
@@ -198,14 +209,20 @@ def _find(
         facts.forget_hashes()
         docs = filled[first[filled] == filled]
     priority, leader = priorities(facts, job.spec, first)
+    known = None if job.edges is None else _between_first(job.edges(), first, space)
+    # Sets that another run left lie in the order of all that met there.
+    ready = job.origin is not None and "shingle sets" in job.origin["taken"]
     bands = BandBuckets(folder, space)
-    if recipe.bands is not None:
+    if recipe.bands is not None and (known is None or ready):
         bands = find_buckets(
             start.store, count, docs, recipe.num_bands, passes, folder, space, pool, stages
         )
     job.corpus.check_unchanged()
     met = space.zeros(count, np.bool_)
-    if recipe.bands is None:
+    if known is not None and not ready:
+        for block in known.blocks():
+            met[block.a] = met[block.b] = True
+    elif recipe.bands is None:
         met[docs] = True
     for band in bands:
         met[band.members] = True
@@ -214,8 +231,10 @@ def _find(
             source, facts, recipe, met, start.part_chunks, folder, space, pool, advance
         )
     labels, edges, counts = cluster(
-        bands, sets, docs, priority, job.spec, folder, space, pool, stages
+        bands, sets, docs, priority, job.spec, folder, space, pool, stages, known
     )
+    with stages.stage("quality", count):
+        found = quality(labels, edges, sets, job.spec, pool, space=space)
     with stages.stage("keep", count):
         answer = keep(labels, priority, sets, job.spec.edge_threshold, pool)
     # From first documents to all: what holds for one of equal documents holds for each of them,
@@ -239,7 +258,7 @@ def _find(
         "exact_duplicates": len(filled) - len(docs),
         "equal_bytes": of_bytes,
         "encoding_replaced": facts.replaced,
-        "candidates": bands.candidates,
+        "candidates": sum(bands.candidates_by_band),
         "sets": int((sets.size > 0).sum()),
         "clusters": int((sizes > 0).sum()),
         "clusters_of_two_or_more": int((sizes > 1).sum()),
@@ -248,7 +267,22 @@ def _find(
         "removed": int((kept_by >= 0).sum()),
         "kept_unsure": answer.unsure,
     }
-    return Found(first, final, kept_by, similarity, edges, counts, totals, bands.classes())
+    sizes_of = bands.classes()
+    met_by_band = bands.candidates_by_band
+    return Found(
+        *(first, final, kept_by, similarity, edges, counts),
+        *(totals, sizes_of, met_by_band, asdict(found)),
+    )
+
+
+def _between_first(edges: Iterable[Triple], first: np.ndarray, space: Space) -> EdgeLog:
+    """Return those edges that lie between documents which stand for all that are equal to them."""
+    known = EdgeLog(len(first), space)
+    for a, b, similarity in edges:
+        rows = (first[a] == a) & (first[b] == b)
+        known.add(a[rows], b[rows], similarity[rows])
+        known.settle()
+    return known
 
 
 def _sign(job: Job, source: Source, start: Start, pool: Pool) -> None:

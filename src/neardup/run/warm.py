@@ -8,8 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from neardup.core.bounded import bounded, content_hashes
 from neardup.core.cluster import SMALL_BUCKET, Clustering, PairSet
+from neardup.core.descending import descending
+from neardup.core.edges import Edges
+from neardup.core.second import second_round
 from neardup.core.shingle import shingle_sets
+from neardup.core.space import Space
 from neardup.core.threads import Pool
 from neardup.core.verify import ShingleSets
 from neardup.corpus import open_corpus
@@ -21,6 +26,7 @@ from neardup.spec import ShingleSpec, Spec
 
 __all__ = ["warm"]
 
+_WORD = ShingleSpec(n=1)
 _TEXTS = [
     "one two three four",
     "One, two, three: four!",
@@ -52,9 +58,11 @@ def warm(spec: Spec, stages: Stages) -> None:
                 Spec(cluster="star", shingle=ShingleSpec(unit="char", n=3, bag=True)),
                 Spec(cluster="components", shingle=ShingleSpec(stem="english")),
                 Spec(method="allpairs", cluster="star"),
+                Spec(cluster="bounded-mst", second_round=True),
             ):
                 _try(other)
             _try_giant_buckets()
+            _try_giant_clusters()
     if compiled() > before:
         stages.emit(
             Event(
@@ -84,6 +92,22 @@ def _try_giant_buckets() -> None:
             clustering.replay(clustering.take_log())
         pairs = PairSet()
         pairs.reserve(len(pairs.table))
+
+
+def _try_giant_clusters() -> None:
+    """Send clusters through the second round that fit together, or don't, and are large or not."""
+    count = 2 * SMALL_BUCKET
+    sets = ShingleSets.of(shingle_sets([f"a b c d e f g h x{i}" for i in range(count)], _WORD))
+    a, b = np.zeros(count - 1, np.int32), np.arange(1, count, dtype=np.int32)
+    edges = Edges(a, b, np.full(count - 1, 0.8))
+    docs = np.arange(count, dtype=np.int32)
+    with Pool(1) as pool:
+        for tree_threshold in (0.7, 0.9):
+            for labels in (docs, docs % 2):
+                second_round(labels, edges, sets, tree_threshold, pool)
+        bounded(sets, a, b, 0.7, 0.5)
+        hashes = content_hashes(sets, docs, pool, Space())
+        list(descending(edges.parts(), hashes, np.not_equal, Space(), limit=count // 2))
 
 
 def compiled() -> int:

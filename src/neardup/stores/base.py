@@ -13,7 +13,6 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from types import TracebackType
 from typing import Any, Self, final
 
 import numpy as np
@@ -266,12 +265,7 @@ class BandStore(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _reach(self) -> None:

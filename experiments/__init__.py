@@ -1,0 +1,10 @@
+"""The experiments of "Deduplication in a massive clinical note dataset" (2017), repeated.
+
+    python -m experiments            # all of them, then the page docs/paper/index.md
+    python -m experiments time       # one of them, then the page
+
+Each experiment is a module with a function that returns what was counted or measured, as plain
+values; `plots` draws it and `page` writes it beside the paper's numbers.
+
+Source: S. Shenoy, T.-T. Kuo, R. Gabriel, J. McAuley, C.-N. Hsu, arXiv 1704.05617.
+"""

@@ -1,0 +1,161 @@
+"""Notes to experiment on: made ones, real ones where they are there, and near-duplicates of both.
+
+All is drawn with `random.Random`, whose numbers are the same on every version of Python, so that
+the counts of the experiments are the same at each run. No text leaves this module but as a list.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import os
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from neardup.synth.vocabulary import make_words
+
+__all__ = ["DATA", "FREE", "Source", "changed", "made_notes", "near_duplicates", "sources"]
+
+#: How many notes the paper took.
+NOTES = 521
+#: Where real notes are looked for.
+DATA = Path(os.environ.get("NEARDUP_DATA") or Path(__file__).parents[2] / "shared" / "data")
+
+#: Printouts of machines: size of each family. Members differ in a few words.
+_PRINTOUTS = (68, 36, 18, 10, 6, 4, 3, 3, 2, 2)
+#: Notes of a patient, each copied from that of the day before and edited: length of each chain.
+_CHAINS = (12, 9, 7, 6, 5, 4, 4, 3, 3, 2, 2)
+#: Forms that people fill in: size of each family. Members differ in many places.
+_FORMS = (9, 7, 6, 5, 4, 4, 3, 3, 2, 2)
+#: Share of the made notes that is free text.
+FREE = 1 - sum(map(sum, (_PRINTOUTS, _CHAINS, _FORMS))) / NOTES
+_VOCABULARY = 20_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """Notes with a name.
+
+    Attributes:
+        name: As it stands in names of files.
+        title: As it stands in figures.
+        notes: The texts.
+    """
+
+    name: str
+    title: str
+    notes: list[str]
+
+
+class _Words:
+    """Words of a vocabulary in which the frequency of a word falls as 1/rank."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._words = make_words(_VOCABULARY)
+        self._sums = list(itertools.accumulate(1 / rank for rank in range(1, _VOCABULARY + 1)))
+
+    def draw(self, count: int) -> list[str]:
+        draws = (self._rng.random() * self._sums[-1] for _ in range(count))
+        return [self._words[bisect.bisect_left(self._sums, draw)] for draw in draws]
+
+
+def made_notes(seed: int = 1) -> list[str]:
+    """Make 521 notes that overlap as those of a hospital do.
+
+    About half are free text of 50 to 800 words, some of them with a paragraph that their
+    department puts into every note. The others come in families: printouts of machines, of which
+    two differ in a few words, forms, of which two differ in many places, and chains, in which each
+    note is the one before with a few words changed. Sizes and looseness of the families are set so
+    that, with 500 near-duplicates, about as many pairs become candidates as in the paper, 6,388.
+
+    Args:
+        seed: Another seed, other notes.
+    """
+    rng = random.Random(seed)
+    words = _Words(rng)
+    notes = []
+    for size in _PRINTOUTS:
+        blank = words.draw(rng.randint(200, 320))
+        for _ in range(size):
+            notes.append(_filled(blank, min(6, int(rng.expovariate(1.1))), words, rng))
+    for size in _FORMS:
+        blank = words.draw(rng.randint(150, 300))
+        for _ in range(size):
+            notes.append(_filled(blank, rng.randint(2, 14), words, rng))
+    for length in _CHAINS:
+        note = " ".join(words.draw(rng.randint(200, 400)))
+        for _ in range(length):
+            notes.append(note)
+            note = _filled(note.split(), rng.randint(1, 6), words, rng)
+    paragraphs = [words.draw(rng.randint(30, 60)) for _ in range(8)]
+    while len(notes) < NOTES:
+        length = int(rng.triangular(50, 800, 200))
+        text = words.draw(length)
+        if rng.random() < 0.3:
+            at = rng.randrange(length)
+            text[at:at] = rng.choice(paragraphs)
+        notes.append(" ".join(text))
+    rng.shuffle(notes)
+    return notes
+
+
+def _filled(blank: list[str], slots: int, words: _Words, rng: random.Random) -> str:
+    """Put other words into some places of a form."""
+    text = list(blank)
+    for at in rng.sample(range(len(text)), slots):
+        text[at : at + 1] = words.draw(1)
+    return " ".join(text)
+
+
+def changed(text: str, share: float, fresh: Callable[[], str], rng: random.Random) -> str:
+    """Change a share of the words of a text: a third replaced, deleted, and preceded by another.
+
+    Args:
+        text: Words between white space.
+        share: Of the words, rounded to whole ones.
+        fresh: Gives a word to put in.
+        rng: Decides on places and kinds.
+    """
+    words = text.split()
+    for at in sorted(rng.sample(range(len(words)), round(share * len(words))), reverse=True):
+        kind = rng.randrange(3)
+        words[at : at + (kind != 2)] = [] if kind == 1 else [fresh()]
+    return " ".join(words)
+
+
+def near_duplicates(
+    notes: list[str], count: int, shares: tuple[float, float], seed: int
+) -> list[str]:
+    """Make near-duplicates, each of a note drawn at random.
+
+    Args:
+        notes: What they are made of; words that are put in come from there too.
+        count: How many.
+        shares: Least and greatest share of the words that is changed, uniform between them.
+        seed: Another seed, other duplicates.
+    """
+    rng = random.Random(seed)
+    pool = [word for note in notes for word in note.split()]
+    made = []
+    for _ in range(count):
+        note = notes[rng.randrange(len(notes))]
+        made.append(changed(note, rng.uniform(*shares), lambda: rng.choice(pool), rng))
+    return made
+
+
+def sources() -> list[Source]:
+    """Return the made notes, and real ones where they are there."""
+    found = [Source("made", "made notes", made_notes())]
+    for name, title in (("mtsamples", "MTSamples"), ("aci_bench", "ACI-BENCH")):
+        path = DATA / name / "docs.parquet"
+        if path.exists():
+            texts = pq.read_table(path, columns=["text"])["text"].to_pylist()
+            texts = [text for text in texts if len(text.split()) >= 20]
+            chosen = random.Random(1).sample(texts, min(NOTES, len(texts)))
+            found.append(Source(name, title, chosen))
+    return found

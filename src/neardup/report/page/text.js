@@ -1,0 +1,72 @@
+// Texts and elements. Whatever comes from a document becomes a text node, never markup.
+
+// What can't be seen, or changes the order of what can: shown as a sign. Blanks, tabs and line ends
+// stay as they are.
+const HIDDEN =
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
+
+/** What stands for a character that can't be seen. */
+function signOf(character) {
+  const point = character.codePointAt(0);
+  if (point < 0x20) return String.fromCharCode(0x2400 + point);
+  if (point === 0x7f) return "\u2421";
+  return "U+" + point.toString(16).toUpperCase().padStart(4, "0");
+}
+
+/** Put a text at the end of an element, with signs for what can't be seen. */
+function putText(parent, text) {
+  let at = 0;
+  for (const found of text.matchAll(HIDDEN)) {
+    if (found.index > at) parent.append(text.slice(at, found.index));
+    const sign = document.createElement("span");
+    sign.className = "sign";
+    sign.title = "a character that can't be seen";
+    sign.textContent = signOf(found[0]);
+    parent.append(sign);
+    at = found.index + found[0].length;
+  }
+  if (at < text.length) parent.append(text.slice(at));
+}
+
+/** Make an element; children that are strings become text. */
+function make(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name === "on") {
+      for (const [event, listener] of Object.entries(value)) made.addEventListener(event, listener);
+    } else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null) made.setAttribute(name, value);
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined) continue;
+    if (typeof child === "string") putText(made, child);
+    else made.append(child);
+  }
+  return made;
+}
+
+/** A text of a document or an id, kept from changing the direction of what is around it. */
+function quoted(text, attributes) {
+  return make("bdi", attributes, text);
+}
+
+function count(value) {
+  return value.toLocaleString("en");
+}
+
+function counted(value, one, many) {
+  return count(value) + " " + (value === 1 ? one : many || one + "s");
+}
+
+/** A similarity in three digits, never up: what is shown as 1 is 1. */
+function similarityText(value) {
+  if (value === null) return "–";
+  return value === 1 ? "1" : (Math.floor(value * 1000 + 1e-6) / 1000).toFixed(3);
+}
+
+/** A similarity as a bar and a number. */
+function similarityBar(value) {
+  const bar = make("span", { class: "bar", "aria-hidden": "true" }, make("span", {}));
+  bar.firstChild.style.width = 100 * (value || 0) + "%";
+  return make("span", { class: "similarity" }, bar, make("span", {}, similarityText(value)));
+}

@@ -1,0 +1,68 @@
+"""A run, a page of it, and a browser to look at it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from page_corpus import write_run
+from page_visit import Visit
+
+import neardup
+
+TOOL = Path(__file__).parents[2] / "tools" / "browser.py"
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Path:
+    return write_run(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="session")
+def page_file(run_folder: Path) -> Path:
+    path = run_folder.parent / "report.html"
+    neardup.write_report(run_folder, path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser_path() -> str:
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = subprocess.run([sys.executable, TOOL, "find"], capture_output=True, text=True)
+    if found.returncode:
+        pytest.skip(found.stderr.strip())
+    return found.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def chromium(browser_path: str) -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    # As root there is no sandbox to be had.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=browser_path, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium: Any) -> Iterator[Callable[..., Visit]]:
+    """Opens pages; each must have been quiet in the end, and is closed then."""
+    with ExitStack() as closing:
+        visits: list[Visit] = []
+
+        def go(path: Path, anchor: str = "", **settings: Any) -> Visit:
+            visits.append(Visit(chromium, path, anchor, **settings))
+            closing.callback(visits[-1].context.close)
+            return visits[-1]
+
+        yield go
+        for one in visits:
+            one.check()
