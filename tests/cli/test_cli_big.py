@@ -28,9 +28,9 @@ def equal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.parquet", "a.txt"])
-def test_one_document_of_100_mb(name: str, tmp_path: Path, command: Command) -> None:
-    text = " ".join(f"word{i % 99_991} of" for i in range(9_000_000))[: 100 << 20]
-    assert len(text) > 90 << 20
+def test_a_document_larger_than_chunks(name: str, tmp_path: Path, command: Command) -> None:
+    text = " ".join(f"word{i % 99_991} of" for i in range(2_500_000))[: 30 << 20]
+    assert len(text) > 25 << 20  # a chunk is of 8 MB
     path = tmp_path / name
     if name == "a.txt":
         (tmp_path / "texts").mkdir()

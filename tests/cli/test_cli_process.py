@@ -306,7 +306,7 @@ def test_progress_on_a_terminal(tmp_path: Path) -> None:
     assert re.search(r"read and sign +[━╸╺ ]+ +\d+ % +[\d,]+ MB/s +\d+:\d\d:\d\d", plain), plain
     assert got.count("\x1b[?25l") == got.count("\x1b[?25h") > 0  # the cursor is back
     left = [line for line in screen_of(got) if line]
-    summary = {"documents", "kept", "removed", "clusters", "pairs", "edges", "not", "compared"}
+    summary = {"documents", "kept", "removed", "clusters", "pairs", "edges", "not", "recall"}
     for line in left:
         word = line.split()[0].rstrip(":")
         assert word in summary | {"took", "written", "kernels"} or "compared" in word, left

@@ -15,6 +15,9 @@ from neardup.run.warm import warm
 from neardup.spec import Spec
 events = []
 warm(Spec(), Stages(events.append))
+assert any("once" in e.note for e in events), events
+events.clear()
+warm(Spec(second_round=True), Stages(events.append))
 # Those of a format are compiled when an input of that format comes.
 of_formats = "neardup.kernels.csvcut"
 for name, module in list(sys.modules.items()):

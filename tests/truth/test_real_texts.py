@@ -169,7 +169,7 @@ def test_banding_finds_the_share_that_was_asked_for(scheme: str, recall: float) 
     hits = total = 0
     for name in SETS:
         for unit in UNITS:
-            for threshold in THRESHOLDS:
+            for threshold in THRESHOLDS[::2]:
                 edges, _ = found(name, unit, threshold, recall=recall, scheme=scheme, pairs="all")
                 true = {p: j for p, j in truth(name, unit).items() if j >= threshold}
                 got, wanted = comparable(name, unit, edges), comparable(name, unit, true)
