@@ -131,7 +131,7 @@ def test_plan(command: Command, notes: Path, tmp_path: Path) -> None:
     assert first_told == second_told and not first.err and not second.err
     for word in ("documents", "memory", "store", "disk", "passes", "bands", "outputs"):
         assert word in first.out
-    assert "4.00 GB may be used" in first.out
+    assert "4 GB may be used" in first.out
     assert list(tmp_path.iterdir()) == []
 
 

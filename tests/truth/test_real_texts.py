@@ -159,7 +159,7 @@ def test_documents_that_the_truth_cuts_otherwise(n: int) -> None:
     "scheme, recall", [("affine32", 0.9), ("affine32", 0.999), ("oph32", 0.99)]
 )
 def test_banding_finds_the_share_that_was_asked_for(scheme: str, recall: float) -> None:
-    """Pooled over sets, shingles and thresholds (85,122 pairs), seed 0.
+    """Pooled over sets, shingles and thresholds (54,326 pairs), seed 0.
 
     A pair is found with probability ``recall`` if it lies at the threshold, and more often above.
     If all pairs lay at it and those of one connected component were found or lost together, the
@@ -176,7 +176,7 @@ def test_banding_finds_the_share_that_was_asked_for(scheme: str, recall: float) 
                 check_edges(got, wanted)
                 hits += len(got)
                 total += len(wanted)
-    assert total > 80_000
+    assert total > 50_000
     assert hits / total >= recall, (hits, total)
 
 
