@@ -146,7 +146,10 @@ def _taken(plan: dict[str, Any]) -> Iterator[str]:
         f"pass{'es' * (plan['passes'] > 1)}"
     )
     if plan["memory"] < plan["least"]:
-        yield "refused     give more --memory, or fewer --threads"
+        yield (
+            f"refused     --memory is below the least, {size(plan['least'])}: give more --memory, "
+            "or fewer --threads"
+        )
 
 
 def _warnings(plan: dict[str, Any]) -> Iterator[str]:
