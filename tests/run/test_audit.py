@@ -6,7 +6,6 @@ import json
 import math
 import random
 import shutil
-import subprocess
 import sys
 from itertools import combinations
 from pathlib import Path
@@ -28,7 +27,6 @@ from neardup.run.auditing import stored_audit
 from neardup.run.events import Event
 from neardup.run.finished import FinishedRun
 from neardup.spec import ShingleSpec, Spec
-from neardup.synth import SynthSpec, write
 
 Pairs = dict[tuple[int, int], float]
 NEARDUP = [sys.executable, "-c", "from neardup.cli import main; main()"]
@@ -407,20 +405,6 @@ def test_a_file_that_is_gone_is_named(
     assert f"{tmp_path / 'notes/one.jsonl'}, an input of {tmp_path / 'out'}" in str(raised.value)
 
 
-def test_a_sample_of_long_texts_that_does_not_fit(
-    tmp_path: Path, kernels: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines = write_lines(tmp_path / "a.jsonl", [{"text": " ".join(map(str, range(5000)))}] * 3)
-    neardup.dedup_files(lines, tmp_path / "out", storage=neardup.Storage(part_bytes=4_000))
-    monkeypatch.setattr(auditing, "_room", lambda *_: 500_000)
-    with pytest.raises(SpecError, match=r"14,988 shingles and more, which take 1\.1 MB"):
-        neardup.audit(tmp_path / "out")
-    # Nothing more is read once it is known: two of the three are not.
-    monkeypatch.setattr(auditing, "_room", lambda *_: 50_000)
-    with pytest.raises(SpecError, match=r"4,996 shingles and more, which take 80 kB"):
-        neardup.audit(tmp_path / "out")
-
-
 def test_ids_of_other_types(tmp_path: Path, kernels: None) -> None:
     """What a file holds as an id and JSON has no word for."""
     words = [" ".join(f"w{i}" for i in range(k, k + 30)) for k in (0, 0, 1, 500)]
@@ -443,21 +427,3 @@ def test_ids_of_other_types(tmp_path: Path, kernels: None) -> None:
         pq.write_table(wrong, out / "clusters.parquet")
         told = neardup.audit(out).as_dict()["removed"]["wrong"]
         assert len(told) == 2 and json.dumps(told)
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_it_stays_within_memory(tmp_path: Path, kernels: None) -> None:
-    write(SynthSpec(documents=20_000, words=(20, 200)), tmp_path / "notes.jsonl")
-    neardup.dedup_files(tmp_path / "notes.jsonl", tmp_path / "out", id="id")
-    command = [*NEARDUP, "audit", str(tmp_path / "out"), "--threads", "2", "--json"]
-    refused = subprocess.run(
-        [*command, "--memory", "200MB"], capture_output=True, text=True, check=False
-    )
-    assert refused.returncode == 2 and "need at least " in refused.stderr
-    least = math.ceil(float(refused.stderr.partition("need at least ")[2].split()[0])) + 1
-    done = subprocess.run(
-        [*command, "--memory", f"{least}MB"], capture_output=True, text=True, check=True
-    )
-    audit = json.loads(done.stdout)
-    assert audit["sampled"] == 1000
-    assert 0 < audit["peak_anonymous"] < least * 1_000_000
