@@ -6,7 +6,6 @@ import json
 import math
 import random
 import shutil
-import sys
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ from neardup.run.finished import FinishedRun
 from neardup.spec import ShingleSpec, Spec
 
 Pairs = dict[tuple[int, int], float]
-NEARDUP = [sys.executable, "-c", "from neardup.cli import main; main()"]
 
 
 def texts() -> list[str]:
