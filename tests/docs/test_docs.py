@@ -107,9 +107,10 @@ def test_blocks_run(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]
             for line in block.code.splitlines():
                 if line.startswith("neardup "):
                     command, *arguments = shlex.split(line, comments=True)[1:]
-                    found = cli.get_command(click.Context(cli), command)
+                    group = click.Context(cli, **cli.context_settings)
+                    found = cli.get_command(group, command)
                     assert found is not None, where
-                    found.make_context(command, arguments)
+                    found.make_context(command, arguments, parent=group)
     capsys.readouterr()
 
 
@@ -234,6 +235,52 @@ def test_audit_fields_are_on_the_formats_page(folder: Path) -> None:
     section = page.partition("### audit.json\n")[2].partition("\n## ")[0]
     for field in (*held, *held["curve"][0], *held["removed"], *held["clusters"]):
         assert f"`{field}`" in section, field
+
+
+def fields(value: object) -> Iterator[str]:
+    """All names in plain values."""
+    if isinstance(value, dict):
+        for name, held in value.items():
+            yield name
+            yield from fields(held)
+    elif isinstance(value, list):
+        for held in value:
+            yield from fields(held)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plan", "notes.jsonl"),
+        ("tune", "--at", "0.9:0.99", "--num-hashes", "64"),
+        ("tune", "--at", "0.9:0.9999", "--at", "0.8:0.001", "--num-hashes", "16"),
+        ("explain", "run", "{removed}"),
+        ("explain", "run", "{kept}"),
+        ("compare", "a.txt", "b.txt"),
+    ],
+    ids=" ".join,
+)
+def test_json_of_commands_is_on_the_formats_page(folder: Path, command: tuple[str, ...]) -> None:
+    if "run" in command:
+        import pyarrow.parquet as pq
+
+        called("dedup", "notes.jsonl", "-o", "run", "--quiet")
+        rows = pq.read_table("run/clusters.parquet").to_pylist()
+        removed = next(row for row in rows if not row["kept"])
+        asked = {"removed": str(removed["doc_id"]), "kept": str(removed["kept_by"])}
+        command = tuple(argument.format(**asked) for argument in command)
+    for name, text in (("a.txt", "one two three four five six"), ("b.txt", "one two three four")):
+        Path(name).write_text(text, encoding="utf-8")
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    # What a run foresees, and what two texts share, is told in one place only.
+    also = {"plan": "run.json", "explain": "JSON of compare"}.get(command[0], "")
+    told = "".join(
+        page.partition(f"### {title}\n")[2].partition("\n#")[0]
+        for title in (f"JSON of {command[0]}", also)
+        if title
+    )
+    for field in fields(json.loads(called(*command, "--json"))):
+        assert re.fullmatch(r"[\d.]+", field) or f"`{field}`" in told, field
 
 
 def test_manifest_and_run_folder_are_on_the_formats_page(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Cassandra servers for the tests that need one: the one that runs, or one of their own."""
+"""Cassandra servers for the tests that need one."""
 
 from __future__ import annotations
 
@@ -9,25 +9,22 @@ from collections.abc import Iterator
 import pytest
 from cassandra_server import PASSWORD, USER, Secure, login, server, start
 
-# Several may test at once.
-KEYSPACE = f"neardup_tests_{os.getpid()}"
-
 
 @pytest.fixture(scope="session")
-def cassandra() -> Iterator[str]:
-    """URL of a keyspace for tests; skips, with the reason, where no server can be had."""
+def cassandra(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a keyspace for tests; skips, with the reason, where no server can be had.
+
+    The server is of these tests alone: one that somebody else started, somebody else may stop.
+    """
     if importlib.util.find_spec("cassandra") is None:
         pytest.skip("cassandra-driver is not installed; make cassandra installs it")
-    ran = server("status").returncode == 0
-    url = start().rpartition("/")[0] + f"/{KEYSPACE}"
+    folder = str(tmp_path_factory.mktemp("cassandra"))
+    url = start("--folder", folder).rpartition("/")[0] + "/neardup_tests"
     os.environ["NEARDUP_TEST_CASSANDRA"] = url  # for the processes that tests start
     try:
         yield url
     finally:
-        if ran:
-            change(url, "DROP KEYSPACE IF EXISTS <>")
-        else:
-            server("stop", "--now")
+        server("stop", "--folder", folder, "--now")
 
 
 @pytest.fixture(scope="session")

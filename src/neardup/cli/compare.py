@@ -42,7 +42,7 @@ def compare(
     overwrite: bool,
     **options: Any,
 ) -> None:
-    """Say what two texts share, and show where they differ, word by word.
+    """Say what two texts share, and show where they differ.
 
     Each file is one text, of 64 MiB at most; one of them may be - for standard input. Whether they
     are duplicates is decided as neardup dedup would, with the same options.

@@ -45,7 +45,7 @@ def dedup(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Write what repeats what in the INPUTs, and a clean corpus, to OUT.
+    """Say what repeats what in the INPUTs; write a clean corpus.
 
     INPUT is a file, a folder, a pattern or - for standard input: JSON lines, Parquet, CSV, TSV,
     Arrow IPC or plain text; the textual ones also as .gz and .zst. A folder of plain text files is

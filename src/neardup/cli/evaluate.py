@@ -58,7 +58,7 @@ def evaluate(
     json_: bool,
     plot: Path | None,
 ) -> None:
-    """Compare a run with the truth: precision, recall and F1 of its pairs and of its clusters.
+    """Compare a run with the truth: precision, recall, F1.
 
     RUN is the folder that neardup dedup made. Pairs are the edges, by edge threshold too; clusters
     are compared by the pairs within them, by B-cubed and by the adjusted Rand index. Pairs

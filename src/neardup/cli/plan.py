@@ -28,17 +28,20 @@ __all__ = ["plan", "show"]
 @input_options
 @spec_options
 @store_options
+@click.option(
+    "-o", "--output", "out", metavar="OUT", help="Where dedup would write: its disk is timed."
+)
 @click.option("--json", "json_", is_flag=True, help="Print all of it as JSON.")
 @debug_option
-def plan(json_: bool, **options: Any) -> None:
-    """Say what neardup dedup with the same options would find, take and cost.
+def plan(out: str | None, json_: bool, **options: Any) -> None:
+    """Say what dedup would find, take and cost.
 
     Some 20,000 documents from all over the INPUTs are looked at, for a few seconds: how many
     documents there are, how long and how similar to each other; the bands that dedup will choose,
     and which pairs these find; memory, disk, and the time of each stage on this machine; and
     warnings, where texts and options do not go together.
     """
-    show(paths_of(options), source_of(options), json_=json_)
+    show(paths_of(options), source_of(options), out, json_)
 
 
 def show(

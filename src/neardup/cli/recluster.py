@@ -29,7 +29,7 @@ __all__ = ["recluster"]
     default="auto",
     help="Where the band matrix lies, if it needs a user and a password. [default: as in RUN]",
 )
-@click.option("--memory", metavar="SIZE", help="Memory that may be used, such as 4GB.")
+@click.option("--memory", metavar="SIZE", help="Such as 4GB. [default: half of what is free]")
 @click.option(
     "--threads", metavar="N", type=click.IntRange(1), help="[default: the cores there are]"
 )
@@ -51,7 +51,7 @@ def recluster(
     quiet: bool,
     **changes: Any,
 ) -> None:
-    """Cluster a finished RUN otherwise, into OUT, without doing again what it left.
+    """Cluster a finished RUN otherwise, without signing again.
 
     RUN is the OUT folder of neardup dedup. Thresholds may be raised, not lowered. The files are
     those of a full run with these settings and the bands of RUN. If RUN was done with --keep-run,

@@ -30,7 +30,7 @@ __all__ = ["sign"]
 @quiet_option
 @debug_option
 def sign(shard: str, quiet: bool, **options: Any) -> None:
-    """Sign the INPUTs into a store, so that several machines can share the work.
+    """Sign the INPUTs into a store, by several machines if need be.
 
     Each of them calls this with the same options and another --shard, such as 3/8; once all are
     done, neardup dedup --run NAME --store URL -o OUT goes on from there. INPUTs must have the same

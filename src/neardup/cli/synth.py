@@ -106,7 +106,7 @@ def synth(
     family: tuple[int, ...],
     **fields: Any,
 ) -> None:
-    """Make clinical-note-like texts, and the truth about which were made from which.
+    """Make texts like clinical notes, and the truth about them.
 
     Near-duplicates and exact copies are made from notes before them, at random places; families
     are spread at random. Equal options give equal notes.

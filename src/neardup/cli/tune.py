@@ -52,7 +52,7 @@ def tune(
     json_: bool,
     plot: Path | None,
 ) -> None:
-    """Find bands and rows for points of the S-curve, or say what given ones find.
+    """Find bands and rows for points of the S-curve.
 
     Pairs of similarity s become candidates with probability 1 - (1 - s^rows)^bands. All bands and
     rows that satisfy the points are shown, the cheapest first; if there are none, the whole
