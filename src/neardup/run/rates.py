@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ SOME = 0.16
 ENOUGH = 1 << 16
 #: Keys that are grouped to see how long it takes, at most, and at least.
 _KEYS, _LEAST_KEYS = 1 << 20, 1 << 14
+#: Seconds of a key on the machine of the benchmarks, among the fewest, and how they grow with them.
+_GROUP, _GROUP_POWER = 2.6e-8, 0.13
 #: Bytes that are written to see how long it takes, at most.
 _WRITTEN = 16 << 20
 
@@ -49,6 +51,8 @@ class Rates:
         group: To put a key into its bucket.
         write: To write a byte of a table.
         disk: Until a byte that was written is safely on the disk.
+        slow: How much slower this machine is taken to be in what is not measured, which depends on
+            texts and options less than on the memory: as much as in grouping keys.
         measured: Whether they were measured here and now.
     """
 
@@ -60,15 +64,8 @@ class Rates:
     group: float = 2e-8
     write: float = 8e-10
     disk: float = 8e-10
+    slow: float = 1.0
     measured: bool = False
-
-    @property
-    def slowness(self) -> float:
-        """How much slower this machine is taken to be where nothing was measured.
-
-        By what it takes to group keys: all else that is timed depends on texts and options too.
-        """
-        return self.group / Rates().group
 
 
 @dataclass(frozen=True)
@@ -123,20 +120,21 @@ def measure(
     Raises:
         InputError: A chunk can't be read.
     """
-    rates = Rates(group=_time_grouping(documents))
-    timed = [
-        t
-        for t in pool.ordered(lambda chunk: _time_chunk(chunk, recipe, trial.signed), iter(chunks))
-        if t is not None
-    ]
+    rates = _time_grouping(documents)
+    # Memory that a thread touches for the first time takes longer than all else: not counted.
+    cold = list(islice(cycle(chunks), pool.threads)) if chunks else []
+    found = pool.ordered(
+        lambda chunk: _time_chunk(chunk, recipe, trial.signed), iter([*cold, *chunks])
+    )
+    timed = [t for t in islice(found, len(cold), None) if t is not None]
     if not timed:
         return rates
 
     def rate(name: str, of: str) -> float:
         # The median: a moment in which others were at work makes one chunk take several times as
         # long, and hardly ever most of them.
-        found = [t.seconds[name] / t.sizes[of] for t in timed if t.sizes[of] >= ENOUGH]
-        return statistics.median(found) if found else float(getattr(rates, name))
+        each = [t.seconds[name] / t.sizes[of] for t in timed if t.sizes[of] >= ENOUGH]
+        return statistics.median(each) if each else float(getattr(rates, name))
 
     rates = replace(
         rates,
@@ -182,13 +180,14 @@ def _time_chunk(chunk: Chunk, recipe: Recipe, most: int) -> _Timed | None:
     )
 
 
-def _time_grouping(documents: float) -> float:
-    """Return seconds to group a key, among so many."""
+def _time_grouping(documents: float) -> Rates:
+    """Group keys, as many as there are documents."""
     keys = int(min(max(documents, _LEAST_KEYS), _KEYS))
     random = np.random.default_rng(0).integers(0, 1 << 63, keys, dtype=np.uint64) << np.uint64(1)
     begin = time.perf_counter()
     buckets(random)
-    return (time.perf_counter() - begin) / keys
+    group = (time.perf_counter() - begin) / keys
+    return Rates(group=group, slow=group / (_GROUP * (keys / _LEAST_KEYS) ** _GROUP_POWER))
 
 
 def _time_writing(rates: Rates, table: Any, place: Path) -> Rates:

@@ -98,7 +98,7 @@ def stage_seconds(expected: Expected, rates: Rates, work: Work) -> dict[str, flo
         rates: How fast the machine is.
         work: What it works with.
     """
-    e, slow = expected, rates.slowness
+    e, slow = expected, rates.slow
     documents = e.documents.value
     chunks = max(1, math.ceil(e.size / work.chunk_bytes))
     # Few chunks keep some threads waiting for the last one.
