@@ -28,7 +28,7 @@ from neardup.run.memory import AnonymousPeak, default_memory, show
 from neardup.run.outputs import AUDIT
 from neardup.run.partners import Sample, Search
 from neardup.run.results import Results
-from neardup.run.warm import compiled
+from neardup.run.warm import saying
 
 __all__ = ["Audit", "audit", "stored_audit"]
 
@@ -174,15 +174,12 @@ def _check(needed: int, memory: int, run: FinishedRun, sample: int) -> None:
 
 def _warm(stages: Stages) -> None:
     """Have the kernels compiled or loaded, and say so if it takes its time."""
-    before = compiled()
-    sets = shingle_sets(["one two three four five six", "two three four five six seven"])
-    index = Index(ShingleSets.of(sets))
-    for partners in index.search(sets, 0.1):
-        same = np.empty(len(partners.doc), dtype=np.bool_)
-        keys = np.zeros((2, 1), dtype=np.uint64)
-        share_a_band(keys, keys, partners.query, partners.doc, same)
-    if compiled() > before:
-        stages.emit(Event("kernels", note="compiled kernels, which happens once"))
+    with saying(stages):
+        sets = shingle_sets(["one two three four five six", "two three four five six seven"])
+        for partners in Index(ShingleSets.of(sets)).search(sets, 0.1):
+            same = np.empty(len(partners.doc), dtype=np.bool_)
+            keys = np.zeros((2, 1), dtype=np.uint64)
+            share_a_band(keys, keys, partners.query, partners.doc, same)
 
 
 def _draw(

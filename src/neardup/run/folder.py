@@ -81,7 +81,10 @@ class RunFolder:
                 raise OutputError(
                     f"{path} is not a run folder of neardup", "move it away, or name another output"
                 )
-            self._lock = (path / "lock").open("wb")
+            lock = path / "lock"
+            # What a run left may lie where nothing can be written.
+            readable = resume and lock.exists() and not os.access(lock, os.W_OK)
+            self._lock = lock.open("rb" if readable else "wb")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -216,6 +216,7 @@ def documents_met(met: Met, degree: np.ndarray, docs: np.ndarray, sample: Sample
     )
     # Two that meet each other and nobody else are a document and its copy, or met by chance.
     alone = met.small & (partners[met.a] == 1) & (partners[met.b] == 1)
+    alone &= (degree[met.a] == 1) & (degree[met.b] == 1)
     partners[met.a[alone]] = partners[met.b[alone]] = 0
     partners = np.where(degree >= _SMALL, np.maximum(degree, partners), partners)
     return partners_met(partners[docs], float(met.weight[alone].sum()), drawn)

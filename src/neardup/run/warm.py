@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
+from numba.core.event import Listener, install_listener
 
 from neardup.core.bounded import bounded, content_hashes
 from neardup.core.cluster import SMALL_BUCKET, Clustering, PairSet
@@ -24,7 +27,7 @@ from neardup.run.pipeline import run
 from neardup.run.storage import Storage
 from neardup.spec import ShingleSpec, Spec
 
-__all__ = ["warm"]
+__all__ = ["saying", "warm"]
 
 _WORD = ShingleSpec(n=1)
 _TEXTS = [
@@ -40,42 +43,57 @@ _TEXTS = [
 def warm(spec: Spec, stages: Stages) -> None:
     """Run a few words through everything that the spec needs.
 
-    Numba compiles a kernel when it is first called and keeps it on disk. So that this happens once
-    and not in the middle of somebody's second run, all kernels are compiled if any had to be; but
-    those of the second round, which few ask for and which take half as long as all others, wait.
+    Numba compiles a kernel when it is first called and keeps it on disk. So that this happens
+    before the work begins, and not in the middle of it, those are called too that only large
+    buckets or clusters need. Those of other specs wait until somebody asks for them.
 
     Args:
         spec: The run to come.
         stages: Gets the stage ``kernels``.
     """
-    before = compiled()
-    with stages.stage("kernels"):
+    with stages.stage("kernels"), saying(stages) as compiled:
         _try(spec)
-        second = spec.second_round or spec.cluster == "bounded-mst"
-        if second:
+        if spec.second_round or spec.cluster == "bounded-mst":
             _try_giant_clusters()
-        if compiled() > before:
-            stages.emit(Event("kernels", note="compiling kernels, which happens once"))
-            for other in (
-                Spec(scheme="affine32"),
-                Spec(scheme="oph32", pairs="all"),
-                Spec(cluster="star", shingle=ShingleSpec(unit="char", n=3, bag=True)),
-                Spec(cluster="components", shingle=ShingleSpec(stem="english")),
-                Spec(method="allpairs", cluster="star"),
-            ):
-                _try(other)
+        if compiled:
             _try_giant_buckets()
-            if second:
-                _try(Spec(cluster="bounded-mst", second_round=True))
-    if compiled() > before:
-        stages.emit(
-            Event(
-                "kernels",
-                finished=True,
-                note=f"compiled {compiled() - before} kernels in "
-                f"{stages.seconds['kernels']:.1f} s, once",
-            )
-        )
+
+
+@contextmanager
+def saying(stages: Stages) -> Iterator[list[str]]:
+    """Say when the first kernel has to be compiled, rather than loaded, and how many were at last.
+
+    Args:
+        stages: Get the events.
+
+    Yields:
+        The names of the kernels compiled so far.
+    """
+    compiling = _Compiling(stages)
+    begin = time.perf_counter()
+    with install_listener("numba:compile", compiling):
+        yield compiling.names
+    if compiling.names:
+        took, count = time.perf_counter() - begin, len(compiling.names)
+        note = f"compiled {count} kernel{'s' if count > 1 else ''} in {took:.1f} s, once"
+        stages.emit(Event("kernels", finished=True, note=note))
+
+
+class _Compiling(Listener):
+    def __init__(self, stages: Stages) -> None:
+        self.names: list[str] = []
+        self._stages = stages
+
+    def on_start(self, event: Any) -> None:
+        kernel = event.data["dispatcher"].py_func
+        if not kernel.__module__.startswith("neardup.kernels."):
+            return
+        if not self.names:
+            self._stages.emit(Event("kernels", note="compiling kernels, which happens once"))
+        self.names.append(kernel.__qualname__)
+
+    def on_end(self, event: Any) -> None:
+        pass
 
 
 def _try_giant_buckets() -> None:
@@ -112,17 +130,6 @@ def _try_giant_clusters() -> None:
         bounded(sets, a, b, 0.7, 0.5)
         hashes = content_hashes(sets, docs, pool, Space())
         list(descending(edges.parts(), hashes, np.not_equal, Space(), limit=count // 2))
-
-
-def compiled() -> int:
-    """Return how many kernels this process had to compile, rather than load."""
-    return sum(
-        sum(kernel.stats.cache_misses.values())
-        for name, module in list(sys.modules.items())
-        if name.startswith("neardup.kernels.")
-        for kernel in vars(module).values()
-        if isinstance(kernel, Dispatcher) and kernel.__module__ == name
-    )
 
 
 def _try(spec: Spec) -> None:
