@@ -62,7 +62,7 @@ class ShortFormatter(Formatter):
 
 def new_axes(heading: str, x: str, y: str, legend: bool = False) -> tuple[Chart, Any]:
     """Return a figure with one pair of axes, and room for a legend below."""
-    figure = Chart(figsize=(7.4, 5.0 if legend else 4.4), layout="constrained", heading=heading)
+    figure = Chart(figsize=(6.2, 4.8 if legend else 4.2), layout="constrained", heading=heading)
     axes = figure.subplots()
     axes.set(title=heading, xlabel=x, ylabel=y)
     return figure, axes

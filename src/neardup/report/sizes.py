@@ -146,7 +146,7 @@ def stages(
         predicted: Seconds by stage, drawn as marks.
     """
     names = list(seconds)
-    figure = Chart(figsize=(7.4, 1.5 + 0.42 * max(4, len(names))), layout="constrained")
+    figure = Chart(figsize=(6.2, 1.5 + 0.42 * max(4, len(names))), layout="constrained")
     figure.heading = "Time of each stage" if not memory else "Time and memory of each stage"
     figure.suptitle(figure.heading, color=INK, fontsize=13)
     left, *right = figure.subplots(1, 1 + bool(memory), sharey=True, squeeze=False)[0]
