@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import neardup
+from common import write_lines
 from neardup.core.shingle import shingle_sets
 from neardup.errors import FormatError
 from neardup.report.plan import render
@@ -238,6 +239,32 @@ def test_time_that_does_not_suffice(large: Both, monkeypatch: pytest.MonkeyPatch
     plan = neardup.plan(large.source)
     assert plan["sample"]["documents"] < large.plan["sample"]["documents"] / 2
     assert not plan["documents_exact"] and within(plan["documents"], 90_000)
+
+
+def test_families_of_which_a_sample_holds_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That two of them meet there does not mean that everything meets something."""
+    random = np.random.default_rng(SEED)
+
+    def words(count: int) -> str:
+        return " ".join(f"{word:x}" for word in random.integers(0, 1 << 40, count))
+
+    texts = [words(90) for _ in range(18_000)]
+    for _ in range(100):
+        template = words(30)
+        texts += [f"{template} {words(60)}" for _ in range(60)]
+    rows = [{"id": i, "text": texts[i]} for i in random.permutation(len(texts)).tolist()]
+    source = write_lines(tmp_path / "notes.jsonl", rows)
+    spec = Spec(num_bands=10, rows=3)
+    monkeypatch.setattr(
+        "neardup.run.survey.THOROUGH", replace(THOROUGH, documents=1500, text=2 << 20)
+    )
+    plan = neardup.plan(source, id="id", spec=spec)
+    record = neardup.dedup_files(source, tmp_path / "out", id="id", spec=spec)
+    assert plan["sample"]["documents"] < 3000
+    actual = record["counts"]["sets"]
+    assert actual / 3 <= plan["predicted"]["sets"] <= 3 * actual
 
 
 @pytest.mark.parametrize("error", [IndexError("list index"), FormatError("a block is damaged")])

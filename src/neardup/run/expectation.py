@@ -129,7 +129,7 @@ def expect(
         exact_duplicates=equal,
         candidates=About(*(value * scale for value in found)),
         by_band=by_band,
-        met=different if chosen is None else documents_met(met, degree, docs, sample),
+        met=different if chosen is None else documents_met(met, degree, docs, sample, recipe, pool),
         compared=float(met.weight[met.small & met.passed].sum()),
         pruned=float(met.weight[met.small & ~met.passed].sum()),
         giants=giant_buckets(bands, met, ratio, sample.count, threshold),

@@ -11,7 +11,9 @@ from neardup.core.cluster import SMALL_BUCKET
 from neardup.core.expect import FAMILY, joined, partners_met
 from neardup.core.join import join
 from neardup.core.threads import Pool
+from neardup.core.tune import candidate_probability
 from neardup.core.verify import ShingleSets, verify
+from neardup.run.neighbours import partners as search
 from neardup.run.parts import Recipe
 from neardup.run.sampling import Sample
 
@@ -33,6 +35,9 @@ _PAIRS, _OF_LARGE = 1 << 14, 64
 _SURE = 5
 #: Documents of few partners that are at least so similar are taken as copies of each other.
 _COPY = 0.3
+#: Pairs less similar than that are looked into if this share of the documents hangs on them, and
+#: so many of them. Members of a family are alike to this share of what two of them are.
+_MATTERS, _ASKED, _AS_LIKE = 0.1, 256, 0.75
 _SEED = 20170117
 
 
@@ -199,14 +204,18 @@ def giant_buckets(
     return giants
 
 
-def documents_met(met: Met, degree: np.ndarray, docs: np.ndarray, sample: Sample) -> float:
+def documents_met(
+    met: Met, degree: np.ndarray, docs: np.ndarray, sample: Sample, recipe: Recipe, pool: Pool
+) -> float:
     """Return how many documents of the corpus share a bucket with another one.
 
     Args:
         met: Pairs of the sample that do.
         degree: int64[sample]: with how many others each shares its largest bucket.
-        docs: int32[]: documents that take part.
+        docs: int32[], ascending: documents that take part.
         sample: The sample.
+        recipe: What documents become.
+        pool: Threads.
     """
     drawn = sample.drawn
     if drawn.whole:
@@ -219,7 +228,38 @@ def documents_met(met: Met, degree: np.ndarray, docs: np.ndarray, sample: Sample
     alone &= (degree[met.a] == 1) & (degree[met.b] == 1)
     partners[met.a[alone]] = partners[met.b[alone]] = 0
     partners = np.where(degree >= _SMALL, np.maximum(degree, partners), partners)
-    return partners_met(partners[docs], float(met.weight[alone].sum()), drawn)
+    weight = met.weight.copy()
+    # Two of low similarity may be of a family of which few are in the sample, most of which do not
+    # happen to meet here. A member of it meets ``chance * (members - 1)`` others in the sample, so
+    # that a pair stands for that many fewer documents than two that have met by chance.
+    unlike = np.flatnonzero(alone & (met.similarity < _COPY))
+    if recipe.bands is not None and (2 * weight[unlike].sum() > _MATTERS * len(docs) * drawn.ratio):
+        unlike = unlike[:_ASKED]
+        others = _members(met, unlike, docs, sample, recipe, pool) - 1
+        bands = recipe.bands
+        chance = np.array(
+            [
+                candidate_probability(float(s), bands.num_bands, bands.rows)
+                for s in met.similarity[unlike]
+            ]
+        )
+        of_family = drawn.ratio / (chance * others)
+        weight[unlike] = np.minimum(weight[unlike], of_family)
+    return partners_met(partners[docs], float(weight[alone].sum()), drawn)
+
+
+def _members(
+    met: Met, pairs: np.ndarray, docs: np.ndarray, sample: Sample, recipe: Recipe, pool: Pool
+) -> np.ndarray:
+    """Return int64[pairs]: documents that are about as like the first of a pair as the second is.
+
+    Counted with these two, in the sample, whether they share a bucket or not.
+    """
+    queries = met.a[pairs].astype(np.int32)
+    similarity = _AS_LIKE * met.similarity[pairs]
+    found, _ = search(sample, queries, docs, recipe, float(similarity.min()), pool)
+    near = found.similarity >= similarity[found.query]
+    return 1 + np.bincount(found.query[near], minlength=len(pairs))
 
 
 def documents_removed(met: Met, threshold: float, docs: np.ndarray, sample: Sample) -> float:

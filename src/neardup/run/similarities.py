@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from neardup.core.exact import first_of_group
-from neardup.core.search import Index
-from neardup.core.shingle import shingle_sets
 from neardup.core.threads import Pool
 from neardup.core.tune import candidate_probability
 from neardup.run.meeting import Met
+from neardup.run.neighbours import Partners, partners
 from neardup.run.parts import Recipe
 from neardup.run.sampling import Sample
 
@@ -27,8 +25,6 @@ _LIMITS = np.arange(CLASSES + 1) / CLASSES
 _QUERIES = 512
 #: Pairs that share less are counted as sharing nothing.
 _LEAST = 1e-9
-#: Seconds after which no more documents are searched.
-_SECONDS = 2.0
 #: Documents so similar share a template; a family is so large a share of the documents, and so
 #: many of those whose partners were searched for.
 _TEMPLATE, _FAMILY_SHARE, _FAMILY_LEAST = 0.2, 0.01, 5
@@ -94,8 +90,7 @@ def similarities(
     docs = filled[first[filled] == filled]
     random = np.random.default_rng(_SEED)
     queries = np.sort(random.choice(docs, min(_QUERIES, len(docs)), replace=False))
-    index = Index(sample.sets_of(queries, recipe, pool))
-    found, against = _search(sample, index, docs, queries, recipe, pool)
+    found, against = partners(sample, queries, docs, recipe, _LEAST, pool)
     # Each pair of two queries is found from both of its ends, others from one: every query stands
     # for len(docs) / queries documents, each of which counts half of its pairs.
     scale = len(docs) / max(1, len(queries)) * len(docs) / max(1, against) / 2
@@ -109,51 +104,6 @@ def similarities(
     if not sample.drawn.whole or min(len(queries), against) < len(docs):
         _from_buckets(pairs, met, recipe, threshold)
     return Similarities(len(queries), against, pairs, _families(found, queries))
-
-
-@dataclass(frozen=True)
-class _Found:
-    doc: np.ndarray
-    query: np.ndarray
-    similarity: np.ndarray
-
-
-def _search(
-    sample: Sample,
-    index: Index,
-    docs: np.ndarray,
-    queries: np.ndarray,
-    recipe: Recipe,
-    pool: Pool,
-) -> tuple[_Found, int]:
-    """Return pairs of different documents, and how many documents were searched."""
-    ends = np.cumsum([0, *map(len, sample.texts)])
-    bounds = np.searchsorted(docs, ends)
-    parts: list[_Found] = []
-    against = 0
-    stop = time.perf_counter() + _SECONDS
-
-    def work(block: int) -> tuple[int, list[_Found]]:
-        mine = docs[bounds[block] : bounds[block + 1]]
-        text = sample.texts[block].take((mine - ends[block]).astype(np.int64))
-        sets = shingle_sets(text, recipe.shingle, recipe.stemmer)
-        out = []
-        for part in index.search(sets, _LEAST):
-            doc = mine[part.doc]
-            other = doc != queries[part.query]
-            out.append(_Found(doc[other], part.query[other], part.similarity[other]))
-        return len(mine), out
-
-    for count, found in pool.ordered(work, range(len(sample.texts))):
-        against += count
-        parts += found
-        if time.perf_counter() > stop:
-            break
-    return _Found(
-        np.concatenate([np.zeros(0, np.int32), *(p.doc for p in parts)]),
-        np.concatenate([np.zeros(0, np.int32), *(p.query for p in parts)]),
-        np.concatenate([np.zeros(0), *(p.similarity for p in parts)]),
-    ), against
 
 
 def _from_buckets(pairs: np.ndarray, met: Met, recipe: Recipe, threshold: float) -> None:
@@ -175,7 +125,7 @@ def _from_buckets(pairs: np.ndarray, met: Met, recipe: Recipe, threshold: float)
             pairs[k] = better[k]
 
 
-def _families(found: _Found, queries: np.ndarray) -> list[Family]:
+def _families(found: Partners, queries: np.ndarray) -> list[Family]:
     """Take, again and again, the document that shares a template with most others, and these."""
     like = found.similarity >= _TEMPLATE
     at = np.minimum(np.searchsorted(queries, found.doc), len(queries) - 1)
