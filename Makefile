@@ -49,7 +49,7 @@ docs: $(VENV)/.test
 
 # The documentation as pages, in site/; nothing is fetched.
 site: $(VENV)/.test
-	$(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/.base
 	$(BIN)/python bench/setup_peers.py

@@ -127,7 +127,7 @@ def dedup(source: Any, **settings: Unpack[Settings]) -> Result:
         SpecError: A setting is out of range.
         StoreError: The store can't be used.
 
-    Example:
+    Examples:
         >>> result = dedup(["one two three four five six", "One, two; three four five six!", "x"])
         >>> result.clusters["cluster"].to_pylist()
         [0, 0, 2]
@@ -280,7 +280,7 @@ def plan(
         InputError: The input can't be used; its leaves say why.
         SpecError: A setting is out of range.
 
-    Example:
+    Examples:
         >>> found = plan(["one two three four five six", "One, two; three four five six!", "x"])
         >>> found["documents"], found["exact_duplicates"]["expected"]
         (3, 1)

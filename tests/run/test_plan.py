@@ -162,6 +162,7 @@ def family(count: int, slots: int) -> list[str]:
 WARNED: dict[str, tuple[list[str], Spec, list[str], float | None]] = {
     "empty": ([*repeated(notes(60, 50), 2), *[" ... "] * 40], Spec(), ["25 %", "empty"], 0.25),
     "short": ([*repeated(notes(60, 50), 2), *notes(40, 2)], Spec(), ["25 %", "5 words"], 0.25),
+    "equal": (3 * repeated(notes(40, 50), 2), Spec(), ["67 %", "exactly"], 2 / 3),
     "template": ([*notes(270, 60), *family(30, 60)], Spec(), ["10 %", "share a template"], 0.1),
     "long shingle": (
         repeated(notes(60, 16), 2),

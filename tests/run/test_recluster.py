@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import random
+import shutil
 import threading
 import time
 from collections import defaultdict
@@ -193,6 +194,8 @@ def test_errors(corpus: Path, tmp_path: Path) -> None:
             neardup.recluster(run, out, **changes)
     with pytest.raises(SpecError, match="is the run"):
         neardup.recluster(run, run, overwrite=True)
+    with pytest.raises(SpecError, match="lies in it"):
+        neardup.recluster(run, run / "sub")
     with pytest.raises(NeardupError, match="no finished run"):
         neardup.recluster(tmp_path / "nothing", out)
     out.mkdir()
@@ -209,6 +212,26 @@ def test_errors(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can't be read again"):
         neardup.recluster(tmp_path / "frame", out, overwrite=True)
     assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize("file", ["sets/values", "band/000002.npz", "manifest.json"])
+def test_a_damaged_run_folder_is_named_and_can_be_removed(
+    corpus: Path, tmp_path: Path, file: str
+) -> None:
+    run, out = tmp_path / "run", tmp_path / "out"
+    storage = neardup.Storage(keep_run=True)
+    neardup.dedup_files(corpus, run, id="id", spec=spec(), storage=storage)
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*") if path.is_file()}
+    neardup.recluster(run, out, edge_threshold=0.6)
+    assert {path: path.stat().st_mtime_ns for path in before} == before  # RUN is only read
+    held = bytearray((run / ".run" / file).read_bytes())
+    held[200] ^= 1
+    (run / ".run" / file).write_bytes(held)
+    with pytest.raises(ResumeError, match=f"{run / '.run'}") as error:
+        neardup.recluster(run, out, edge_threshold=0.6, overwrite=True)
+    assert f"remove {run / '.run'}" in error.value.hint
+    shutil.rmtree(run / ".run")
+    neardup.recluster(run, out, edge_threshold=0.6, overwrite=True)
 
 
 def test_a_run_that_was_signed_beforehand(corpus: Path, tmp_path: Path) -> None:

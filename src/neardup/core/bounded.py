@@ -92,7 +92,7 @@ def bounded(
         tree_threshold: Least similarity that any two documents of a cluster are to have.
         space: Where arrays lie.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from neardup import ShingleSpec, shingle_sets
         >>> texts = ["a b c d e f", "a b c d e g", "a b c d h g", "x y z"]

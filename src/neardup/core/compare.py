@@ -112,7 +112,7 @@ def compare(text_a: str, text_b: str, spec: Spec | None = None) -> Comparison:
     Raises:
         SpecError: One of them is no text.
 
-    Example:
+    Examples:
         >>> from neardup.spec import preset
         >>> found = compare("a b c d", "a b c e", preset("web").replace(n=2))
         >>> found.similarity, found.containment_a, found.duplicates

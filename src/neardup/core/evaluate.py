@@ -62,7 +62,7 @@ def agreement(given: np.ndarray, true: np.ndarray) -> Agreement:
     Args:
         given, true: int64[documents]: a label for each document; only equality matters.
 
-    Example:
+    Examples:
         >>> agreement(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 2])).pairwise
         Scores(precision=0.5, recall=1.0, f1=0.6666666666666666)
     """

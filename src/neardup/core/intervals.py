@@ -23,7 +23,7 @@ def wilson(share: float, number: float) -> tuple[float, float]:
     Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference,
     Journal of the American Statistical Association 22, 1927.
 
-    Example:
+    Examples:
         >>> low, high = wilson(0.9, 50)
         >>> round(low, 4), round(high, 4)
         (0.7864, 0.9565)

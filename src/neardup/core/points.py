@@ -210,7 +210,7 @@ def tune(
         SpecError: A number out of range, points that contradict each other, or neither points nor
             choices.
 
-    Example:
+    Examples:
         >>> best = tune(["0.5:0.99", "0.05:0.001"]).choices[0]
         >>> best.num_bands, best.rows, [round(p, 3) for p in best.probabilities]
         (42, 3, [0.996, 0.005])

@@ -220,7 +220,7 @@ def shingle_sets(
         spec: What a document becomes; word:5 by default.
         stemmer: As for `tokenise`.
 
-    Example:
+    Examples:
         >>> sets = shingle_sets(["to be or not to be", "", "To be, or not"], ShingleSpec(n=2))
         >>> sets.offsets.tolist()
         [0, 4, 4, 7]

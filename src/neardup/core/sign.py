@@ -70,7 +70,7 @@ def sign(texts: Any, signer: Signer, spec: ShingleSpec | None = None) -> np.ndar
         signer: Scheme, seed and length.
         spec: What a document becomes; word:5 by default.
 
-    Example:
+    Examples:
         >>> signatures = sign(["one and the same", "one and the same"], Signer(16))
         >>> bool((signatures[0] == signatures[1]).all())
         True

@@ -177,7 +177,7 @@ def choose_bands(
     Raises:
         SpecError: No signature of up to 1,024 hashes reaches the recall.
 
-    Example:
+    Examples:
         >>> choose_bands(0.7, 0.99)
         Bands(num_bands=17, rows=4, recall=0.9906058053057489)
     """

@@ -80,7 +80,7 @@ def similarity(first: str, second: str, spec: ShingleSpec | None = None) -> floa
         first, second: The texts.
         spec: What a document becomes; word:5 by default.
 
-    Example:
+    Examples:
         >>> similarity("a b c d", "a b c e", ShingleSpec(n=2))
         0.5
     """

@@ -52,7 +52,7 @@ def differences(a: str, b: str) -> list[Difference]:
     Args:
         a, b: The texts. Those of 100,000 words each take a second or two at worst.
 
-    Example:
+    Examples:
         >>> for part in differences("seen on Monday, well", "seen today, well"):
         ...     print(part.op, repr(part.text_a), repr(part.text_b))
         equal 'seen ' 'seen '
@@ -83,7 +83,7 @@ def template(texts: Sequence[str]) -> list[str | tuple[str, ...]]:
         there (perhaps nothing), in the order of the texts. There is no empty string, and no slot
         in which all are equal.
 
-    Example:
+    Examples:
         >>> template(["Mrs A was seen.", "Mr B was seen.", "Dr Ng was not seen."])
         [('Mrs A', 'Mr B', 'Dr Ng'), ' was ', ('', '', 'not '), 'seen.']
     """

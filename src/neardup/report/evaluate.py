@@ -27,6 +27,10 @@ def render(result: dict[str, Any]) -> str:
         f"{counted(result['documents'], 'document')}"
         + (", the others are left out" if truth["only_named"] else "")
     ]
+    if not truth["pairs"]:
+        says.append(
+            "warning     no two documents are alike by it: all that the run found counts as wrong"
+        )
     if truth["skipped"]:
         says.append(f"skipped     {counted(truth['skipped'], 'row')} with ids that the run has not")
     pairwise = clusters["pairwise"]
@@ -40,7 +44,7 @@ def render(result: dict[str, Any]) -> str:
         "",
         aligned(["", "pairs", "of them true", "precision", "recall", "F1"], rows, left=1),
         "",
-        "adjusted Rand index  " + ("none" if rand is None else f"{rand:.4f}"),
+        "adjusted Rand index  " + ("none" if rand is None else f"{rand:z.4f}"),
         f"pairs completeness   {_share(blocking['pairs_completeness'])}: "
         f"{counted(blocking['found'], 'true pair')} joined by an edge or within one cluster",
         f"pairs quality        {_share(blocking['pairs_quality'])}: true edges among "

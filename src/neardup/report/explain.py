@@ -134,7 +134,7 @@ def _told(document: Document) -> str:
             if document.members_kept == document.members
             else (f"{document.members_kept:,} kept")
         )
-        cluster = f"cluster {document.cluster} of {document.members:,} documents, {kept}"
+        cluster = f"cluster {document.cluster} with {document.members:,} documents, {kept}"
     size = f", {document.tokens:,} tokens" if document.tokens is not None else ""
     form = f" ({document.form})" if document.form in ("empty", "short") else ""
     return f"{name(document.doc_id)}: position {document.doc}{size}{form}; {state}; {cluster}"

@@ -46,7 +46,7 @@ def _found(plan: dict[str, Any]) -> Iterator[str]:
         + {
             "all": "which is all",
             "everywhere": f"from {sample['blocks']} places all over the input",
-            "begin": "from the begin of the input",
+            "begin": "from the beginning of the input",
         }[sample["of"]]
     )
     lengths = plan["lengths"]
@@ -137,8 +137,8 @@ def _taken(plan: dict[str, Any]) -> Iterator[str]:
         + f": {size(plan['state'])}"
     )
     yield (
-        f"disk        about {size(predicted['disk'])} at the most, with the outputs; up to "
-        f"{size(plan['disk'])} without them if every document meets another one"
+        f"disk        about {size(predicted['disk'])} at its peak, with the outputs; the run "
+        f"folder alone up to {size(plan['disk'])} if every document meets another one"
     )
     yield f"outputs     up to {size(plan['outputs'])}, if every document is kept"
     yield (

@@ -81,7 +81,7 @@ def candidates_per_band(
     if not len(values):
         return nothing(figure, axes, "no bands")
     axes.bar(
-        *(np.arange(len(values)), values),
+        *(1 + np.arange(len(values)), values),  # as `explain` counts them
         width=0.8,
         color=COLOURS[0],
         linewidth=0,

@@ -29,7 +29,7 @@ def render(record: dict[str, Any], out: str, format: str = "parquet") -> str:
         f"{counts['largest_cluster']:,}",
         f"pairs       {quality['pairs_within']:>12,}   within clusters, "
         f"{'' if quality['exact'] else 'about '}{quality['same_low']:,} of them below "
-        f"{spec['tree_threshold']}; {quality['different_high']:,} edges lie between clusters",
+        f"{spec['tree_threshold']}; {quality['different_high']:,} edges found between clusters",
         f"edges       {counts['edges']:>12,}   {counts['verified']:,} pairs were compared exactly",
     ]
     if counts["encoding_replaced"]:

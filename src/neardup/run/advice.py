@@ -19,6 +19,8 @@ __all__ = ["advice", "one_word_changed", "share_without_blanks"]
 _SHORT, _EMPTY = 0.05, 0.01
 #: From this share of the documents on a template is told of.
 _TEMPLATE = 0.02
+#: From this share of documents equal to an earlier one on it is told.
+_EQUAL = 0.5
 #: A pair for so many documents counts as nearly all being alike, or as nearly none.
 _NEARLY_ALL, _NEARLY_NONE = 0.5, 0.001
 #: From this share of the tokens on a language counts as written without blanks.
@@ -47,6 +49,7 @@ class Seen:
 def advice(seen: Seen, spec: Spec) -> list[dict[str, Any]]:
     """Return warnings: ``kind`` and ``text`` of each, and the numbers that it is about."""
     found = [
+        *_equal(seen.expected),
         *_lengths(seen.sample, spec),
         *_templates(seen.similarities),
         *_threshold(seen, spec),
@@ -76,6 +79,16 @@ def one_word_changed(tokens: float, n: int) -> float:
         return 0.0
     changed = min(n, shingles)
     return float((shingles - changed) / (shingles + changed))
+
+
+def _equal(expected: Expected) -> list[Warning_]:
+    share = expected.exact_duplicates.value / max(1.0, expected.filled)
+    if share < _EQUAL:
+        return []
+    text = (
+        f"{_percent(share)} of the texts repeat an earlier one exactly; what follows is of others"
+    )
+    return [("equal", text, {"share": share})]
 
 
 def _lengths(sample: Sample, spec: Spec) -> list[Warning_]:

@@ -63,7 +63,7 @@ class FinishedRun:
                 )
             self.spec = Spec.from_dict(self.record["spec"])
             self.documents = int(self.record["counts"]["documents"])
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise InputNotFoundError(
                 f"{self.out}: no finished run of neardup dedup is there",
                 "name the folder that was given to it with -o",

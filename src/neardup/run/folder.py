@@ -84,7 +84,7 @@ class RunFolder:
             lock = path / "lock"
             # What a run left may lie where nothing can be written.
             readable = resume and lock.exists() and not os.access(lock, os.W_OK)
-            self._lock = lock.open("rb" if readable else "wb")
+            self._lock = lock.open("rb" if readable else "ab")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -139,16 +139,14 @@ class RunFolder:
         steps = {}
         with disk_errors(self.path):
             if (other.path / "store").is_dir():
-                shutil.copytree(other.path / "store", self.path / "store", dirs_exist_ok=True)
+                _take(other.path / "store", self.path / "store", shutil.copyfile)
             for stage in stages:
                 done = other._steps.get(stage, {})
                 files = any("checksum" in about for about in done.values())
                 if not done or (files and not (other.path / stage).is_dir()):
                     continue
                 if files:  # those of steps never change, so that the two runs can share them
-                    shutil.copytree(
-                        other.path / stage, self.path / stage, copy_function=_link_or_copy
-                    )
+                    _take(other.path / stage, self.path / stage, _link_or_copy)
                 steps[stage] = dict(done)
         return steps
 
@@ -353,11 +351,24 @@ class RunFolder:
         self.close()
 
 
-def _link_or_copy(source: str, target: str) -> None:
+def _take(source: Path, target: Path, copy: Callable[[Path, Path], Any]) -> None:
+    """Copy the files of a folder into another one, without its rights."""
+    target.mkdir(exist_ok=True)
+    for path in source.iterdir():
+        if path.is_dir():
+            _take(path, target / path.name, copy)
+        else:
+            copy(path, target / path.name)
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
     try:
-        os.link(source, target)
-    except OSError:  # another disk, or one without links
-        shutil.copy2(source, target)
+        if os.access(source, os.W_OK):
+            os.link(source, target)
+            return
+    except OSError:
+        pass  # another disk, or one without links
+    shutil.copyfile(source, target)
 
 
 def _seal(body: bytes) -> bytes:

@@ -50,7 +50,7 @@ def parse_size(text: str) -> int:
     Raises:
         SpecError: It is no size.
 
-    Example:
+    Examples:
         >>> parse_size("1.5GB")
         1500000000
     """

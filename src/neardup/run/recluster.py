@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from neardup import __version__
 from neardup.core.edges import Triple
-from neardup.errors import InputError, NeardupError, SpecError
+from neardup.errors import InputError, NeardupError, ResumeError, SpecError, StoreError
 from neardup.run.events import Event, Listener
 from neardup.run.files import run_files
 from neardup.run.finished import FinishedRun
@@ -69,9 +69,10 @@ class Recluster:
         overwrite: bool,
     ) -> dict[str, Any]:
         """Cluster, and write everything to another folder; as `neardup.dedup_files`."""
-        if out.resolve() == self.run.out.resolve():
+        if self.run.out.resolve() in (out.resolve(), *out.resolve().parents):
             raise SpecError(
-                f"{out} is the run that is to be clustered", "name another folder with -o"
+                f"{out} is the run that is to be clustered, or lies in it",
+                "name another folder with -o",
             )
         source = self.run.record["source"]
         held = self._manifest()
@@ -95,7 +96,17 @@ class Recluster:
             on_event,
         )
         seed = partial(self._seed, held)
-        return run_files(request, out, format, compression, overwrite, seed, self._prepare)
+        try:
+            return run_files(request, out, format, compression, overwrite, seed, self._prepare)
+        except (ResumeError, StoreError) as error:
+            if held is None or storage.resume or str(out / FOLDER) not in error.message:
+                raise
+            before = self.run.out / FOLDER
+            raise type(error)(
+                f"{error.message}; it was taken from {before}",
+                f"if it is damaged there, remove {before}: it is made again from the input then; "
+                "and start again with --overwrite",
+            ) from error
 
     def _given(self) -> list[Path]:
         """The paths of the input; texts whose path is their id must be named as they were."""
@@ -114,8 +125,13 @@ class Recluster:
         folder = self.run.out / FOLDER
         if not (folder / MANIFEST).exists():
             return None
-        with RunFolder(folder, resume=True) as before:
-            manifest = before.manifest
+        try:
+            with RunFolder(folder, resume=True) as before:
+                manifest = before.manifest
+        except ResumeError as error:
+            raise ResumeError(
+                error.message, f"wait for a run at work there; if it is damaged, remove {folder}"
+            ) from error
         return manifest if manifest["neardup"] == __version__ else None
 
     def _prepare(self, job: Job) -> None:

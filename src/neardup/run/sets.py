@@ -152,12 +152,15 @@ class _SetFile:
     def __init__(self, folder: Path, total: int) -> None:
         folder.mkdir(exist_ok=True)
         self.path = folder / "values"
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             length = max(8 * total, mmap.PAGESIZE)
             if os.fstat(descriptor).st_size > length:
                 os.ftruncate(descriptor, length)
-            reserve(descriptor, 0, length)
+            held = os.fstat(descriptor)
+            # One that is whole is not touched: another run may share it.
+            if held.st_size < length or 512 * held.st_blocks < length:
+                reserve(descriptor, 0, length)
             self._map = mmap.mmap(descriptor, length)
         finally:
             os.close(descriptor)

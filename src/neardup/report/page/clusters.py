@@ -97,12 +97,12 @@ def _entry(
                 ids[i],
                 int(found.kept[doc]),
                 repeated and place_of_id.get(repeated, repeated),
-                _floor(found.similarity[doc]),
+                _rounded(found.similarity[doc]),
                 None if found.lengths is None else int(found.lengths.characters[doc]),
                 int(steps[doc]),
                 place.get(before, -1),
                 up if before >= 0 else 0,
-                _floor(near[doc]),
+                _rounded(near[doc]),
             ]
         )
     size = int(found.sizes[k])
@@ -111,7 +111,7 @@ def _entry(
         "documents": size,
         "kept": int(found.kept[found.documents(k)].sum()),
         "steps": int(found.steps[k]),
-        "least": _floor(found.seen[k]),
+        "least": _rounded(found.seen[k]),
         "every": size == 2,
         "longest": int(found.longest[k]),
         "shortest": int(found.shortest[k]),
@@ -136,10 +136,10 @@ def _compare(found: Survey, chosen: Sequence[Listed], read: Excerpts, out: Entri
     ):
         place = {doc: i for i, doc in enumerate(one.docs.tolist())}
         entry["compared"] = [place[doc] for doc in one.compared.tolist()]
-        entry["pairs"] = [math.floor(max(0.0, value) * 10_000) for value in values.tolist()]
+        entry["pairs"] = [_ten_thousandths(value) for value in values.tolist()]
         if len(values):
             lowest = float(max(0.0, values.min()))
-            entry["least"] = _floor(float(np.fmin(lowest, found.seen[one.cluster])))
+            entry["least"] = _rounded(float(np.fmin(lowest, found.seen[one.cluster])))
         entry["every"] = len(one.compared) == int(found.sizes[one.cluster])
 
 
@@ -226,6 +226,12 @@ def _read_docs(chosen: Sequence[Listed]) -> np.ndarray:
     return np.unique(np.concatenate([one.compared for one in chosen]))
 
 
-def _floor(value: float) -> float | None:
-    """Four decimals, never up: what is shown as 1 is 1."""
-    return None if math.isnan(value) else math.floor(value * 10_000) / 10_000
+def _rounded(value: float) -> float | None:
+    """Four decimals; what is shown as 1 is 1."""
+    if math.isnan(value):
+        return None
+    return 1.0 if value == 1 else min(0.9999, round(value, 4))
+
+
+def _ten_thousandths(value: float) -> int:
+    return round(10_000 * (_rounded(max(0.0, value)) or 0.0))

@@ -58,10 +58,10 @@ function counted(value, one, many) {
   return count(value) + " " + (value === 1 ? one : many || one + "s");
 }
 
-/** A similarity in three digits, never up: what is shown as 1 is 1. */
+/** A similarity in three digits; what is shown as 1 is 1. */
 function similarityText(value) {
   if (value === null) return "–";
-  return value === 1 ? "1" : (Math.floor(value * 1000 + 1e-6) / 1000).toFixed(3);
+  return value === 1 ? "1" : Math.min(value, 0.999).toFixed(3);
 }
 
 /** A similarity as a bar and a number. */
