@@ -99,7 +99,6 @@ CASES = {
         "many.jsonl",
         ["--id", "id", "--cluster", "bounded-mst", "--second-round"],
     ),
-    "one thread": ("many.jsonl", ["--id", "id", "--threads", "1"]),
     "char": ("few.jsonl", ["--id", "id", "--shingle", "char:5"]),
 }
 

@@ -81,7 +81,7 @@ def calls(process: Process) -> list[tuple[str, str]]:
     return [(name, path) for _, name, path in by_kind(process, "call")]
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite2"])
+@pytest.mark.parametrize("kind", ["sqlite2"])
 def test_killed_at_each_call_of_the_end(kind: str, few: Work, tmp_path: Path) -> None:
     """Renaming the outputs and clearing up are a few calls to the system: before each of them."""
     args = settings(kind, tmp_path)

@@ -29,14 +29,16 @@ assert said[:5] == [True] * 5, said
 events = []
 warm(Spec(), Stages(events.append))
 assert not any(e.note for e in events), events  # not again
-# Those of a format are compiled when an input of that format comes.
-of_formats = "neardup.kernels.csvcut"
+# Those of a format are compiled when an input of that format comes, those of audits by them.
+later = ("neardup.kernels.csvcut",)
+of_audits = ("share_a_band", "unite")
 for name, module in list(sys.modules.items()):
     if name.startswith("neardup.kernels.") and not name.endswith(".synth"):
         for kernel in vars(module).values():
             if isinstance(kernel, Dispatcher) and kernel.__module__ == name:
                 inlined = kernel.targetoptions.get("inline") == "always"
-                if not kernel.signatures and not inlined and name != of_formats:
+                later_on = name in later or kernel.__name__ in of_audits
+                if not kernel.signatures and not inlined and not later_on:
                     print(name, kernel.__name__)
 """
 

@@ -15,6 +15,7 @@ from neardup.core.bounded import bounded, content_hashes
 from neardup.core.cluster import SMALL_BUCKET, Clustering, PairSet
 from neardup.core.descending import descending
 from neardup.core.edges import Edges
+from neardup.core.search import Index
 from neardup.core.second import second_round
 from neardup.core.shingle import shingle_sets
 from neardup.core.space import Space
@@ -112,6 +113,8 @@ def _try_giant_buckets() -> None:
                     np.arange(count, dtype=np.int32), np.array([0, count], dtype=np.int32)
                 )
             clustering.replay(clustering.take_log())
+        for _ in Index(sets).search(shingle_sets(strangers), 0.5):
+            pass  # a look ahead at a large corpus does that
         pairs = PairSet()
         pairs.reserve(len(pairs.table))
 
