@@ -17,6 +17,8 @@ from page_visit import Visit
 import neardup
 
 TOOL = Path(__file__).parents[2] / "tools" / "browser.py"
+#: What the tool returns where no browser can be had.
+MISSING = 3
 
 
 @pytest.fixture(scope="session")
@@ -35,8 +37,9 @@ def page_file(run_folder: Path) -> Path:
 def browser_path() -> str:
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     found = subprocess.run([sys.executable, TOOL, "find"], capture_output=True, text=True)
-    if found.returncode:
+    if found.returncode == MISSING:
         pytest.skip(found.stderr.strip())
+    assert found.returncode == 0, found.stderr
     return found.stdout.strip()
 
 

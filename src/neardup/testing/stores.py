@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,7 @@ def some_facts(part: int, size: int = 100) -> bytes:
     return np.random.default_rng([part, size, 7]).bytes(size)
 
 
-class StoreContract:
+class StoreContract(ABC):
     """Tests that a store passes; a class that inherits them says how one is made.
 
     pytest finds them if the name of the class begins with ``Test``:
@@ -54,9 +55,9 @@ class StoreContract:
     durable = True
     kill_documents = 20_000
 
+    @abstractmethod
     def make_store(self, folder: Path, run: str = "one") -> BandStore:
         """Return a new object; that of the same folder and run finds what an earlier one kept."""
-        raise NotImplementedError
 
     def begin(self, folder: Path, run: str = "one", bands: int = _BANDS) -> BandStore:
         """Return a store with a run just begun."""
