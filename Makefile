@@ -3,28 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs site bench experiments browser cassandra cassandra-stop clean
+.PHONY: demo test test-quick lint docs site bench profile experiments browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again.
-$(VENV)/.base: pyproject.toml
+EXTRAS_test := [test,hf,cassandra,docs]
+EXTRAS_experiments := [experiments]
+$(VENV)/.%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "neardup needs Python 3.11 or later; try make PYTHON=python3.11"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
-	@touch $@
-
-$(VENV)/.test: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "neardup needs Python 3.11 or later; try make PYTHON=python3.11"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,hf,cassandra,docs]'
-	@touch $@
-
-$(VENV)/.experiments: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "neardup needs Python 3.11 or later; try make PYTHON=python3.11"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[experiments]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.$(EXTRAS_$*)'
 	@touch $@
 
 demo: $(VENV)/.base
@@ -35,7 +23,11 @@ demo: $(VENV)/.base
 
 test: $(VENV)/.test lint
 	@test -z "$$CI" || $(BIN)/python tools/browser.py install || true
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+# Without lint, and without the tests that take long: those of real texts, servers, kills, pages.
+test-quick: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -43,6 +35,8 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# What the documentation takes from the code: options, layers, modules, figures. The picture of the
+# report needs a browser, see `make browser`; without one it stays as it is.
 docs: $(VENV)/.test
 	$(BIN)/python tools/make_cli_docs.py
 	$(BIN)/python tools/make_figures.py
@@ -54,7 +48,12 @@ site: $(VENV)/.test
 bench: $(VENV)/.base
 	$(BIN)/python bench/setup_peers.py
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/shapes.py
 	$(BIN)/python bench/targets.py
+
+# Where the CPU time goes, by libraries and functions; needs perf of Linux.
+profile: $(VENV)/.base
+	$(BIN)/python bench/profiling.py
 
 # A browser for the tests of pages, if none is here: Chromium of Debian or Ubuntu, as root. Where it
 # can't be had, it says why and ends with 3; the tests are then skipped.

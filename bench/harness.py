@@ -1,10 +1,12 @@
-"""The corpora, the tools and the machine: what run.py and targets.py share."""
+"""The corpora, the tools and the machine: what all programs here share."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -15,51 +17,75 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-BENCH = Path(__file__).parent
+BENCH = Path(__file__).resolve().parent
 DATA = BENCH / "data"
 RESULTS = BENCH / "results"
+TEXTS = Path(os.environ.get("NEARDUP_DATA", BENCH.parents[1] / "shared/data"))
 NEARDUP = str(Path(sys.executable).with_name("neardup"))
-PEERS = ("daft", "gaoya", "rensa", "datasketch", "text_dedup")
+SHAPES = ("few", "mixed", "above", "astride", "below")
+OURS = {"neardup": "parquet", "neardup-jsonl": "jsonl"}
+PEERS = ("daft", "gaoya", "rensa", "datasketch", "duplodocus")
 THREADS = 2
+THRESHOLD = 0.7
+SEED = 1
+
+Run = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Made notes, the same as JSON lines and as Parquet."""
+    """Documents with a column ``text``, in one or both formats."""
 
+    name: str
     documents: int
-    family: int
-    family_values: int
-    seed: int = 1
-
-    @property
-    def name(self) -> str:
-        return f"notes-{self.documents}-family{self.family}x{self.family_values}-seed{self.seed}"
-
-    @property
-    def jsonl(self) -> Path:
-        return DATA / f"{self.name}.jsonl"
-
-    @property
-    def parquet(self) -> Path:
-        return DATA / f"{self.name}.parquet"
+    parquet: Path | None = None
+    jsonl: Path | None = None
 
     @property
     def bytes(self) -> int:
-        """Size as JSON lines; all speeds refer to it, whichever format a tool reads."""
-        return self.jsonl.stat().st_size
+        """Size of the JSON lines, or of the texts; all speeds refer to it, whatever is read."""
+        if self.jsonl is not None:
+            return self.jsonl.stat().st_size
+        return text_bytes(self.parquet)
 
-    def make(self) -> Corpus:
-        DATA.mkdir(exist_ok=True)
-        options = f"--seed {self.seed} --near 0.2 --exact 0.1 --quiet --overwrite".split()
-        options += ["--family", str(self.family), "--family-values", str(self.family_values)]
-        for path in (self.jsonl, self.parquet):
-            if not path.exists():
-                truth = path.with_suffix(".truth.parquet")
-                made = ["-o", str(path), "--truth", str(truth)]
-                command = [NEARDUP, "synth", "-n", str(self.documents), *made, *options]
-                subprocess.run(command, check=True)
-        return self
+
+def text_bytes(path: Path | None) -> int:
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    batches = pq.ParquetFile(path).iter_batches(columns=["text"])
+    return sum(pc.sum(pc.binary_length(batch["text"])).as_py() or 0 for batch in batches)
+
+
+def synthetic(
+    shape: str, documents: int, forms: Sequence[str] = ("parquet", "jsonl"), **changes: Any
+) -> Corpus:
+    """Notes of a shape, with changes to it, written unless they are there."""
+    from neardup.synth import SynthSpec, write
+
+    spec = SynthSpec.shaped(shape, documents, SEED, **changes)
+    digest = hashlib.sha256(json.dumps(spec.as_dict()).encode()).hexdigest()[:8]
+    name = f"{shape}-{documents}"
+    DATA.mkdir(exist_ok=True)
+    paths = {form: DATA / f"{name}-{digest}.{form}" for form in forms}
+    for path in paths.values():
+        if not path.exists():
+            truth = path.with_name(path.name + ".truth.parquet")
+            write(spec, path, truth, overwrite=True)
+            truth.unlink()
+    return Corpus(name, documents, paths.get("parquet"), paths.get("jsonl"))
+
+
+def real_texts(smallest: int = 1_000_000) -> list[Corpus]:
+    """The sets of texts in ``NEARDUP_DATA`` with so many bytes of text or more."""
+    import pyarrow.parquet as pq
+
+    found = []
+    for path in sorted(TEXTS.glob("*/docs.parquet")):
+        if text_bytes(path) >= smallest:
+            rows = pq.read_metadata(path).num_rows
+            found.append(Corpus(f"real-{path.parent.name}", rows, path))
+    return found
 
 
 def measure(
@@ -68,7 +94,7 @@ def measure(
     memory: int = sys.maxsize,
     environment: dict[str, str] | None = None,
     disk: Sequence[Path] = (),
-) -> dict[str, Any]:
+) -> Run:
     """Run a command in a fresh process; see measure.py for what is measured.
 
     Of `disk`, folders whose size is watched, the first holds the others.
@@ -79,27 +105,35 @@ def measure(
         limits += [f"--disk={path}" for path in disk]
         wrapper = [sys.executable, "-S", str(BENCH / "measure.py"), str(report), *limits, "--"]
         subprocess.run([*wrapper, *command], check=True, env={**os.environ, **(environment or {})})
-        return json.loads(report.read_text())
+        result: Run = json.loads(report.read_text())
+        return result
 
 
-def median(runs: list[dict[str, Any]]) -> dict[str, float]:
-    """Medians of the runs that finished; empty if one did not."""
-    if any(run["failed"] for run in runs):
+def median(runs: list[Run]) -> Run:
+    """Medians of the runs; empty if one of them failed."""
+    if not runs or any(run["failed"] for run in runs):
         return {}
-    keys = ("seconds", "cpu_seconds", "peak_bytes")
+    keys = ("seconds", "cpu_seconds", "peak_bytes", "anonymous_bytes")
     return {key: statistics.median(run[key] for run in runs) for key in keys}
 
 
-def neardup(source: Path, output: Path, *options: str) -> list[str]:
-    """The command that is measured, with its defaults for web text."""
-    common = ["--preset", "web", "--threads", str(THREADS), "--quiet", "--overwrite"]
+def neardup(source: Path, output: Path, *options: str, preset: str = "web") -> list[str]:
+    """The command that is measured."""
+    common = ["--preset", preset, "--threads", str(THREADS), "--quiet", "--overwrite"]
     return [NEARDUP, "dedup", str(source), "-o", str(output), *common, *options]
 
 
-def peer(name: str, source: Path, output: Path) -> list[str]:
-    script = BENCH / "peers" / f"with_{name}.py"
-    options = f"--threads {THREADS} --threshold 0.7 --num-hashes 128 --shingle 5".split()
-    return [str(peer_python(name)), str(script), str(source), str(output), *options]
+def command(tool: str, corpus: Corpus, output: Path) -> list[str] | None:
+    """The command of a tool, with the format that it reads; None where it is not there."""
+    if tool in OURS:
+        source = corpus.parquet if OURS[tool] == "parquet" else corpus.jsonl
+        return None if source is None else neardup(source, output)
+    source = corpus.jsonl if tool == "duplodocus" else corpus.parquet
+    if source is None:
+        return None
+    script = BENCH / "peers" / f"with_{tool}.py"
+    options = f"--threads {THREADS} --threshold {THRESHOLD} --num-hashes 128 --shingle 5".split()
+    return [str(peer_python(tool)), str(script), str(source), str(output), *options]
 
 
 def peer_python(name: str) -> Path:
@@ -117,10 +151,9 @@ def missing_peer(name: str) -> str | None:
 
 
 def peer_version(name: str) -> str:
-    """The pinned version, from the peer's requirements."""
+    """The pinned version, from the peer's requirements; a revision, where no registry has it."""
     lines = (BENCH / "peers" / f"requirements-{name}.txt").read_text().splitlines()
-    pins = dict(line.split("==") for line in lines if "==" in line)
-    return pins[name.replace("_", "-")]
+    return dict(line.removeprefix("# ").split("==") for line in lines)[name]
 
 
 def machine() -> dict[str, Any]:
@@ -139,11 +172,29 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write_result(name: str, content: dict[str, Any]) -> Path:
+def clear(path: Path) -> None:
+    """Remove an output of any tool."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    path.with_suffix(".pairs").unlink(missing_ok=True)
+
+
+def load(name: str) -> dict[str, Any] | None:
+    """What an earlier program wrote, if it did."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def save(name: str, content: dict[str, Any]) -> Path:
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps(content, indent=1) + "\n")
+    path.write_text(json.dumps({"machine": machine(), **content}, indent=1) + "\n")
     return path
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:

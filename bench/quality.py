@@ -5,36 +5,50 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-SAMPLE = 1_000_000
+
+class Found(NamedTuple):
+    """What a tool found.
+
+    Attributes:
+        cluster: int64[documents].
+        kept: bool[documents].
+        a: int64[pairs], first document of each pair that the tool itself named.
+        b: int64[pairs], second document.
+    """
+
+    cluster: np.ndarray
+    kept: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
 
 
 def columns(path: Path, *names: str) -> list[np.ndarray]:
     found = pq.read_table(path, columns=list(names))
-    return [found[name].to_numpy().astype(np.int64, copy=False) for name in names]
+    return [found[name].to_numpy() for name in names]
 
 
-def read_neardup(output: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(cluster of each document, pairs a, pairs b) of a finished `neardup dedup`."""
-    doc, cluster = columns(output / "clusters.parquet", "doc", "cluster")
-    clusters = np.empty(len(doc), np.int64)
-    clusters[doc] = cluster
-    return clusters, *columns(output / "edges.parquet", "doc_a", "doc_b")
+def read_neardup(output: Path) -> Found:
+    """Of a finished `neardup dedup` of documents without ids; pairs are those with duplicate_of."""
+    path = output / "clusters.parquet"
+    doc, cluster, kept, duplicate_of = columns(path, "doc", "cluster", "kept", "duplicate_of")
+    order = np.argsort(doc)
+    kept = kept[order].astype(bool)
+    removed = doc[order][~kept].astype(np.int64)
+    return Found(cluster[order], kept, removed, duplicate_of[order][~kept].astype(np.int64))
 
 
-def read_peer(output: Path) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+def read_peer(output: Path) -> Found:
+    """Of a peer's script; the first document of each cluster is kept."""
     row, cluster = columns(output, "row", "cluster")
-    clusters = np.empty(len(row), np.int64)
-    clusters[row] = cluster
-    pairs = output.with_suffix(".pairs")
-    if not pairs.exists():
-        return clusters, None, None
-    return clusters, *columns(pairs, "a", "b")
+    cluster = cluster[np.argsort(row)]
+    kept = np.zeros(len(cluster), bool)
+    kept[np.unique(cluster, return_index=True)[1]] = True
+    return Found(cluster, kept, *columns(output.with_suffix(".pairs"), "a", "b"))
 
 
 def exact_groups(corpus: Path) -> np.ndarray:
@@ -42,7 +56,7 @@ def exact_groups(corpus: Path) -> np.ndarray:
     word, first = re.compile(r"\w+"), {}
     texts = (t for b in pq.ParquetFile(corpus).iter_batches(columns=["text"]) for t in b["text"])
     groups = (
-        first.setdefault(hash(tuple(word.findall(text.as_py().lower()))), i)
+        first.setdefault(hash(tuple(word.findall((text.as_py() or "").lower()))), i)
         for i, text in enumerate(texts)
     )
     return np.fromiter(groups, np.int64)
@@ -60,94 +74,70 @@ def pairs_within(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return order[a], order[b]
 
 
-def sample_within(
-    labels: np.ndarray, size: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of different positions with equal labels: all of them, or a uniform sample."""
-    order = np.argsort(labels, kind="stable")
-    _, starts, counts = np.unique(labels[order], return_index=True, return_counts=True)
-    weights = counts * (counts - 1) // 2
-    total = int(weights.sum())
-    if total <= size:
-        return pairs_within(labels)
-    group = np.searchsorted(np.cumsum(weights), rng.integers(0, total, size), side="right")
-    i = rng.integers(0, counts[group])
-    j = (i + 1 + rng.integers(0, counts[group] - 1)) % counts[group]
-    return order[starts[group] + i], order[starts[group] + j]
-
-
 @dataclass(frozen=True)
 class Truth:
     """The pairs of documents whose exact similarity reaches the threshold.
 
     Attributes:
-        a, b: int64[pairs], the positions of each pair, the lower first.
-        family: bool[documents], whether a document is of the template family.
-        keys: int64[pairs], ascending: `pair_keys` of a and b.
+        documents: Number of documents.
+        keys: int64[pairs], ascending: lower position * documents + higher one.
     """
 
-    a: np.ndarray
-    b: np.ndarray
-    family: np.ndarray
+    documents: int
     keys: np.ndarray
 
     @classmethod
     def read(cls, edges: Path, corpus: Path) -> Truth:
-        """From the edges of `neardup dedup --method allpairs --pairs all`, and synth's own truth.
+        """From the edges of `neardup dedup --method allpairs --pairs all`.
 
-        neardup joins one document of each group of exact copies; here each of its pairs becomes
+        neardup compares one document of each group of exact copies; here each of its pairs becomes
         one for every two copies, and copies of each other become pairs too.
         """
         group = exact_groups(corpus)
-        x, y = columns(edges, "doc_a", "doc_b")
-        x, y = group[x], group[y]
+        n = len(group)
+        x, y = (group[side] for side in columns(edges, "doc_a", "doc_b"))
         order = np.argsort(group, kind="stable")
-        count = np.bincount(group, minlength=len(group))
+        count = np.bincount(group, minlength=n)
         start = np.cumsum(count) - count
         total = count[x] * count[y]
         index = np.arange(total.sum()) - np.repeat(np.cumsum(total) - total, total)
         x, y = np.repeat(x, total), np.repeat(y, total)
         a, b = order[start[x] + index // count[y]], order[start[y] + index % count[y]]
         inside = pairs_within(group)
-        a, b = np.concatenate([a, inside[0]]), np.concatenate([b, inside[1]])
-        keys = np.unique(pair_keys(a, b, len(group)))
-        keys = keys[keys // len(group) != keys % len(group)]
-        kind = pq.read_table(corpus.with_suffix(".truth.parquet"), columns=["kind"])["kind"]
-        family = pc.equal(kind, "family").to_numpy()
-        return cls(keys // len(group), keys % len(group), family, keys)
-
-    @property
-    def documents(self) -> int:
-        return len(self.family)
+        keys = np.unique(
+            pair_keys(np.concatenate([a, inside[0]]), np.concatenate([b, inside[1]]), n)
+        )
+        return cls(n, keys[keys // n != keys % n])
 
     def holds(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return member(pair_keys(a, b, self.documents), self.keys)
 
-    def score(
-        self, clusters: np.ndarray, a: np.ndarray | None, b: np.ndarray | None
-    ) -> dict[str, Any]:
-        """Recall; precision of the pairs given; precision of the pairs that clusters imply.
+    def score(self, found: Found) -> dict[str, Any]:
+        """Return what the result is worth.
 
-        Most true pairs are pairs of the family, so recall is given without them too.
+        recall: true pairs of which at most one document is kept. precision: removed documents that
+        have a true pair with a kept one. pair_recall: true pairs in one cluster, or named as pairs.
+        pair_precision: named pairs that are true.
         """
-        found = clusters[self.a] == clusters[self.b]
-        if a is not None and not found.all():
-            given = np.unique(pair_keys(a, b, self.documents))
-            found |= member(self.keys, given)
-        inside = sample_within(clusters, SAMPLE, np.random.default_rng(0))
+        a, b = self.keys // self.documents, self.keys % self.documents
+        together = found.cluster[a] == found.cluster[b]
+        together |= member(self.keys, np.unique(pair_keys(found.a, found.b, self.documents)))
+        covered = np.zeros(self.documents, bool)
+        covered[a[found.kept[b]]] = True
+        covered[b[found.kept[a]]] = True
         return {
             "true_pairs": len(self.keys),
-            "recall": share(found),
-            "recall_outside_family": share(found[~(self.family[self.a] & self.family[self.b])]),
-            "pairs": None if a is None else len(a),
-            "precision": None if a is None else share(self.holds(a, b)),
-            "precision_in_clusters": share(self.holds(*inside)),
-            "clusters": len(np.unique(clusters)),
+            "removed": int((~found.kept).sum()),
+            "recall": share(~(found.kept[a] & found.kept[b])),
+            "precision": share(covered[~found.kept]),
+            "pair_recall": share(together),
+            "pairs": len(found.a),
+            "pair_precision": share(self.holds(found.a, found.b)),
         }
 
 
 def pair_keys(a: np.ndarray, b: np.ndarray, documents: int) -> np.ndarray:
-    return np.minimum(a, b) * documents + np.maximum(a, b)
+    return np.minimum(a, b).astype(np.int64) * documents + np.maximum(a, b)
 
 
 def member(keys: np.ndarray, ordered: np.ndarray) -> np.ndarray:

@@ -1,69 +1,47 @@
-"""neardup and its peers side by side, raw files to clusters.
+"""neardup and its peers next to each other, files to clusters.
 
-    python bench/run.py [--sizes 10000,100000,1000000] [--runs 3] [--tools daft,neardup] [--quick]
+    python bench/run.py [--shapes few,mixed,above,astride,below,real] [--sizes 100000,1000000]
+                        [--tools neardup,daft] [--runs 3] [--quick]
 
 Every run is a fresh process with two threads; the runs of the tools take turns. Prints a table for
-each size and writes bench/results/compare-SIZE.json.
+each corpus and writes bench/results/SHAPE-SIZE.json. ``real`` is each set of texts above 1 MB in
+the folder NEARDUP_DATA.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 from harness import (
     DATA,
+    OURS,
     PEERS,
+    SHAPES,
     Corpus,
-    machine,
+    Run,
+    clear,
+    command,
     measure,
     median,
     missing_peer,
     neardup,
-    peer,
+    real_texts,
+    save,
+    say,
+    synthetic,
     table,
-    write_result,
 )
 from quality import Truth, read_neardup, read_peer
 
-OURS = {
-    "neardup": ("parquet", []),
-    "neardup-jsonl": ("jsonl", []),
-    "neardup-all": ("parquet", ["--pairs", "all"]),
-}
-LABELS = {
-    "neardup-jsonl": "neardup, JSON lines",
-    "neardup-all": "neardup --pairs all",
-    "text_dedup": "text-dedup",
-}
-#: Above this, the exact join gives more pairs (of the family) than memory holds.
+#: Above this the pairs of a family are more than memory holds.
 LARGEST_TRUTH = 200_000
-
-
-def command(tool: str, corpus: Corpus, output: Path) -> list[str]:
-    if tool in OURS:
-        form, options = OURS[tool]
-        return neardup(getattr(corpus, form), output, *options)
-    return peer(tool, corpus.parquet, output)  # for each of them the faster format to read
-
-
-def read_output(tool: str, output: Path) -> tuple[Any, Any, Any]:
-    return read_neardup(output) if tool in OURS else read_peer(output)
-
-
-def clear(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    path.unlink(missing_ok=True)
-    path.with_suffix(".pairs").unlink(missing_ok=True)
+SCORES = ("recall", "precision", "pair_recall", "pair_precision")
 
 
 def find_truth(corpus: Corpus) -> Truth:
-    output = DATA / f"{corpus.name}.allpairs"
+    output = DATA / f"{corpus.name}-{corpus.parquet.stem}.allpairs"
     edges = output / "edges.parquet"
     if not edges.exists():
         options = ["--method", "allpairs", "--pairs", "all"]
@@ -73,108 +51,93 @@ def find_truth(corpus: Corpus) -> Truth:
 
 def warm(corpus: Corpus) -> None:
     """Read the files once, so that no tool has to wait for the disk."""
-    for path in (corpus.jsonl, corpus.parquet):
+    for path in filter(None, (corpus.jsonl, corpus.parquet)):
         with path.open("rb") as file:
             while file.read(1 << 24):
                 pass
 
 
+def once(tool: str, corpus: Corpus, args: argparse.Namespace) -> Run:
+    """One run of a tool; its output stays."""
+    output = DATA / f"out-{tool}"
+    clear(output)
+    reason = missing_peer(tool) if tool in PEERS else None
+    words = command(tool, corpus, output)
+    if reason or words is None:
+        return {"failed": reason}
+    return measure(words, args.limit, int(args.memory * 1e9))
+
+
 def compare(corpus: Corpus, tools: list[str], args: argparse.Namespace) -> dict[str, Any]:
-    runs: dict[str, list[dict[str, Any]]] = {tool: [] for tool in tools}
+    tools = [tool for tool in tools if command(tool, corpus, DATA) is not None]
+    runs: dict[str, list[Run]] = {tool: [] for tool in tools}
     scores: dict[str, dict[str, Any]] = {}
-    truth = find_truth(corpus) if corpus.documents <= LARGEST_TRUTH else None
+    known = corpus.documents <= LARGEST_TRUTH and not args.no_quality
+    truth = find_truth(corpus) if known else None
     warm(corpus)
     for turn in range(args.runs):
         for tool in tools:
             if any(run["failed"] for run in runs[tool]):
                 continue
-            reason = missing_peer(tool) if tool in PEERS else None
-            output = DATA / f"out-{tool}"
-            clear(output)
-            if reason is None:
-                limits = (args.limit, int(args.memory * 1e9))
-                run = measure(command(tool, corpus, output), *limits)
-            else:
-                run = {"failed": reason}
-            print(f"{corpus.documents:,} {tool} {turn + 1}: {run}", file=sys.stderr, flush=True)
+            run = once(tool, corpus, args)
+            say(f"{corpus.name} {tool} {turn + 1}: {run}")
             runs[tool].append(run)
-            if truth is not None and tool not in scores and not run["failed"]:
-                scores[tool] = truth.score(*read_output(tool, output))
+            output = DATA / f"out-{tool}"
+            if truth is not None and output.exists() and not run["failed"] and tool not in scores:
+                read = read_neardup if tool in OURS else read_peer
+                scores[tool] = truth.score(read(output))
             clear(output)
     return {
-        tool: {"median": median(runs[tool]), "quality": scores.get(tool), "runs": runs[tool]}
+        tool: {"median": median(runs[tool]), "quality": scores.get(tool, {}), "runs": runs[tool]}
         for tool in tools
     }
 
 
-def number(value: float | None, form: str) -> str:
-    return "" if value is None else format(value, form)
-
-
 def report(corpus: Corpus, results: dict[str, Any]) -> str:
-    header = ["tool", "s", "documents/s", "MB/s", "CPU s", "peak MB"]
-    header += ["recall", "family aside", "precision", "in clusters"]
-    rows = []
+    header = ["tool", "s", "documents/s", "MB/s", "CPU s", "peak MB", "private MB", *SCORES]
+    rows, notes = [], []
     for tool, result in results.items():
-        label, middle, score = LABELS.get(tool, tool), result["median"], result["quality"] or {}
+        middle = result["median"]
         if not middle:
             reason = next(run["failed"] for run in result["runs"] if run["failed"])
-            rows.append([f"{label}: {reason}", *[""] * (len(header) - 1)])
+            notes.append(f"\n\n{tool}: {reason}")
             continue
-        rows.append(
-            [
-                label,
-                f"{middle['seconds']:.2f}",
-                f"{corpus.documents / middle['seconds']:,.0f}",
-                f"{corpus.bytes / 1e6 / middle['seconds']:.0f}",
-                f"{middle['cpu_seconds']:.1f}",
-                f"{middle['peak_bytes'] / 1e6:,.0f}",
-                number(score.get("recall"), ".4f"),
-                number(score.get("recall_outside_family"), ".4f"),
-                number(score.get("precision"), ".4f"),
-                number(score.get("precision_in_clusters"), ".4f"),
-            ]
-        )
-    return table(header, rows)
+        seconds = middle["seconds"]
+        row = [tool, f"{seconds:.2f}", f"{corpus.documents / seconds:,.0f}"]
+        row += [f"{corpus.bytes / 1e6 / seconds:.0f}", f"{middle['cpu_seconds']:.1f}"]
+        row += [f"{middle[key] / 1e6:,.0f}" for key in ("peak_bytes", "anonymous_bytes")]
+        values = (result["quality"].get(name) for name in SCORES)
+        rows.append([*row, *("" if value is None else f"{value:.4f}" for value in values)])
+    return table(header, rows) + "".join(notes)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", default="10000,100000,1000000", help="documents, by comma")
+    parser.add_argument("--shapes", default=",".join([*SHAPES, "real"]), help="by comma")
+    parser.add_argument("--sizes", default="100000,1000000", help="documents, by comma")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--tools", default=",".join([*OURS, *PEERS]), help="by comma")
-    parser.add_argument("--limit", type=float, default=300, help="seconds for one run")
+    parser.add_argument("--limit", type=float, default=600, help="seconds for one run")
     parser.add_argument("--memory", type=float, default=16, help="GB for one run")
-    parser.add_argument("--family", type=float, default=0.05, help="share of the template family")
-    parser.add_argument(
-        "--family-values",
-        type=int,
-        default=1000,
-        help="values of each of its slots: 1000 puts the family below 0.7, 2 astride it",
-    )
+    parser.add_argument("--no-quality", action="store_true", help="no recall, no precision")
     parser.add_argument("--quick", action="store_true", help="10,000 documents, one run")
     args = parser.parse_args()
     if args.quick:
         args.sizes, args.runs = "10000", 1
-    tools = args.tools.split(",")
-    if unknown := set(tools) - {*OURS, *PEERS}:
-        parser.error(
-            f"no tool {', '.join(sorted(unknown))}; known are {', '.join([*OURS, *PEERS])}"
-        )
-    for size in map(int, args.sizes.split(",")):
-        corpus = Corpus(size, round(size * args.family), args.family_values).make()
+    shapes, tools = args.shapes.split(","), args.tools.split(",")
+    unknown = set(tools) - {*OURS, *PEERS} | set(shapes) - {*SHAPES, "real"}
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    sizes = [int(size) for size in args.sizes.split(",")]
+    jobs = [(shape, size) for size in sizes for shape in shapes if shape != "real"]
+    corpora = [lambda job=job: synthetic(*job) for job in jobs]
+    corpora += [lambda corpus=corpus: corpus for corpus in real_texts() if "real" in shapes]
+    for make in corpora:
+        corpus = make()
         results = compare(corpus, tools, args)
-        megabytes = corpus.bytes / 1e6
-        print(f"\n{size:,} notes, {megabytes:,.0f} MB, {corpus.family:,} of them one family\n")
-        print(report(corpus, results), flush=True)
-        content = {
-            "machine": machine(),
-            "corpus": {**vars(corpus), "bytes": corpus.bytes},
-            "runs": args.runs,
-            "tools": results,
-        }
-        suffix = "" if args.family_values == 1000 else f"-values{args.family_values}"
-        write_result(f"compare-{size}{suffix}", content)
+        print(f"\n{corpus.name}, {corpus.bytes / 1e6:,.0f} MB\n\n{report(corpus, results)}")
+        about = {"name": corpus.name, "documents": corpus.documents, "bytes": corpus.bytes}
+        save(corpus.name, {"corpus": about, "runs": args.runs, "tools": results})
 
 
 if __name__ == "__main__":

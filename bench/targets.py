@@ -1,220 +1,157 @@
-"""Measure neardup against the targets it was given; print target, measured, met.
+"""neardup against its targets: what, target, measured, met.
 
-    python bench/targets.py [--runs 3] [--only memory,family]
+    python bench/targets.py [--runs 3]
 
-The comparisons with peers are read from what run.py wrote. Writes bench/results/targets.json.
+Reads what run.py, shapes.py and ten_million.py wrote, measures starts, and writes
+bench/results/targets.json. What was not measured says so.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 from typing import Any
 
 from harness import (
     DATA,
-    PEERS,
-    RESULTS,
-    Corpus,
-    machine,
+    SHAPES,
+    clear,
+    load,
     measure,
     median,
+    missing_peer,
     neardup,
+    real_texts,
+    save,
+    synthetic,
     table,
-    write_result,
 )
-from run import LARGEST_TRUTH, OURS, clear
 
+SIZES = (100_000, 1_000_000)
 Line = tuple[str, str, str, bool | None]  # what, target, measured, met
-SIGN = """
-import statistics, sys, time
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from neardup.core.shingle import as_text
-from neardup.core.sign import Signer, sign
-texts = as_text(pq.read_table(sys.argv[1], columns=["text"])["text"])
-batches = [texts.slice(i, 4096) for i in range(0, len(texts), 4096)]
-signer = Signer(128)
-sign(batches[0], signer)
-times = []
-for _ in range(int(sys.argv[2])):
-    begin = time.perf_counter()
-    for batch in batches:
-        sign(batch, signer)
-    times.append(time.perf_counter() - begin)
-print(pc.sum(pc.binary_length(texts)).as_py() / statistics.median(times))
-"""
 
 
-def standard(documents: int, share: float = 0.05, values: int = 1000) -> Corpus:
-    """The corpus that run.py compares on."""
-    return Corpus(documents, round(documents * share), values)
+def value(name: str, tool: str, key: str = "seconds") -> float | None:
+    """A median of run.py."""
+    found = (load(name) or {}).get("tools", {}).get(tool, {}).get("median", {})
+    return found.get(key)
 
 
-def time_neardup(corpus: Corpus, runs: int, *options: str, **environment: str) -> dict[str, Any]:
-    output = DATA / "out-targets"
-    measured = []
-    for _ in range(runs):
+def line(what: str, measured: float | None, at_most: float, unit: str, why: str = "") -> Line:
+    target = f"<= {at_most:g} {unit}"
+    if measured is None:
+        return what, target, f"not measured{': ' * bool(why)}{why}", None
+    return what, target, f"{measured:.2f} {unit}", measured <= at_most
+
+
+def times_as_fast(what: str, name: str, peer: str, wanted: float) -> Line:
+    """Whole process against a peer, Parquet each."""
+    ours, theirs = value(name, "neardup"), value(name, peer)
+    target = f">= {wanted:g} x"
+    if ours is None or theirs is None:
+        runs = (load(name) or {}).get("tools", {}).get(peer, {}).get("runs", [])
+        reasons = [run["failed"] for run in runs if run["failed"]] or [missing_peer(peer)]
+        return what, target, f"not measured: {reasons[0] or 'run bench/run.py'}", None
+    return what, target, f"{theirs / ours:.2f} x", theirs / ours >= wanted
+
+
+def against_peers() -> Iterator[Line]:
+    for size, wanted in zip(SIZES, (1.5, 2.0), strict=True):
+        for shape in SHAPES:
+            yield times_as_fast(
+                f"{shape}, {size:,}, against daft", f"{shape}-{size}", "daft", wanted
+            )
+    for peer, wanted in {"gaoya": 4, "rensa": 5, "datasketch": 8}.items():
+        yield times_as_fast(f"astride, 100,000, against {peer}", "astride-100000", peer, wanted)
+    for size, wanted in zip(SIZES, (5, 8), strict=True):
+        what = f"mixed, {size:,}, against duplodocus"
+        yield times_as_fast(what, f"mixed-{size}", "duplodocus", wanted)
+    for corpus in real_texts():
+        yield times_as_fast(f"{corpus.name}, against daft", corpus.name, "daft", 1.0)
+
+
+def by_shape() -> Iterator[Line]:
+    for size, limit in zip(SIZES, (700, 1500), strict=True):
+        times = {shape: value(f"{shape}-{size}", "neardup") for shape in SHAPES}
+        known = {shape: time for shape, time in times.items() if time is not None}
+        ratio = max(known.values()) / known["few"] if len(known) == len(SHAPES) else None
+        yield line(f"slowest shape against few, {size:,}", ratio, 1.5, "x")
+        for shape in SHAPES:
+            name = f"{shape}-{size}"
+            one, other = value(name, "neardup"), value(name, "neardup-jsonl")
+            ratio = None if one is None or other is None else one / other
+            yield line(f"{shape}, {size:,}, Parquet against JSON lines", ratio, 1.0, "x")
+            for tool in ("neardup", "neardup-jsonl"):
+                peak = value(name, tool, "peak_bytes")
+                peak = None if peak is None else peak / 1e6
+                yield line(f"{shape}, {size:,}, peak memory, {tool}", peak, limit, "MB")
+
+
+def quality() -> Iterator[Line]:
+    for shape in SHAPES:
+        tools = (load(f"{shape}-100000") or {}).get("tools", {})
+        scores = tools.get("neardup", {}).get("quality", {})
+        for name, wanted in (("recall", 0.99), ("precision", 1.0), ("pair_precision", 1.0)):
+            found = scores.get(name)
+            measured = "not measured" if found is None else f"{found:.5f}"
+            met = None if found is None else found >= wanted
+            yield f"{shape}, 100,000, {name}", f">= {wanted:g}", measured, met
+
+
+def ten_million() -> Iterator[Line]:
+    presets = (load("ten_million-10000000") or {}).get("presets", {})
+    for preset in ("clinical", "web"):
+        seconds = presets.get(preset, {}).get("median", {}).get("seconds")
+        yield line(f"10,000,000 notes, 4 GB of memory, {preset}", seconds, 180, "s")
+
+
+def growth() -> Iterator[Line]:
+    cases: dict[str, Any] = (load("shapes") or {}).get("cases", {})
+    for name, case in cases.items():
+        what, failed = f"growth of time, {name}", case["failed"]
+        if failed:
+            yield what, "<= 1.3 (exponent)", failed, False
+        else:
+            yield line(what, case["exponent"], 1.3, "(exponent)")
+    if not cases:
+        yield line("growth of time", None, 1.3, "(exponent)", "run bench/shapes.py")
+
+
+def starts(runs: int) -> Iterator[Line]:
+    path, output = synthetic("mixed", 100, ("jsonl",)).jsonl, DATA / "out-targets"
+    assert path is not None
+
+    def one(**environment: str) -> dict[str, Any]:
         clear(output)
-        command = neardup(corpus.parquet, output, *options)
-        measured.append(measure(command, environment=environment))
-    clear(output)
-    middle = median(measured)
-    if not middle:
-        raise RuntimeError(next(run["failed"] for run in measured if run["failed"]))
-    return middle
+        return measure(neardup(path, output), environment=environment)
 
-
-def compared(documents: int) -> dict[str, Any]:
-    path = RESULTS / f"compare-{documents}.json"
-    if not path.exists():
-        raise RuntimeError(f"run bench/run.py --sizes {documents} first")
-    return json.loads(path.read_text())
-
-
-def fastest_of_ours(found: dict[str, Any]) -> float:
-    """Each tool reads the format that suits it best, neardup too."""
-    return min(
-        float(found[tool]["median"]["seconds"])
-        for tool in ("neardup", "neardup-jsonl")
-        if found.get(tool, {}).get("median")
-    )
-
-
-def peers_at(documents: int, fastest: float, others: dict[str, float]) -> Iterable[Line]:
-    found = compared(documents)["tools"]
-    ours = fastest_of_ours(found)
-    times = {p: found[p]["median"]["seconds"] for p in PEERS if found.get(p, {}).get("median")}
-    best = min(times, key=times.__getitem__)
-    wanted = {best: fastest, **{p: w for p, w in others.items() if p in times}}
-    for name, ratio in wanted.items():
-        what = f"whole job, {documents:,} notes, against {name}"
-        what += " (the fastest peer)" if name == best else ""
-        measured = times[name] / ours
-        yield what, f">= {ratio:g} x", f"{measured:.2f} x", measured >= ratio
-
-
-def whole_job(_: int) -> Iterable[Line]:
-    yield from peers_at(100_000, 1.5, {"gaoya": 5, "datasketch": 10})
-
-
-def million(_: int) -> Iterable[Line]:
-    yield from peers_at(1_000_000, 2, {})
-    result = compared(1_000_000)
-    seconds = fastest_of_ours(result["tools"])
-    speed = result["corpus"]["bytes"] / 1e6 / seconds
-    yield "whole job, 1,000,000 notes", ">= 200 MB/s", f"{speed:.0f} MB/s", speed >= 200
-
-
-def quality(_: int) -> Iterable[Line]:
-    for path in sorted(RESULTS.glob("compare-*.json")):
-        result = json.loads(path.read_text())
-        if result["corpus"]["documents"] > LARGEST_TRUTH:
-            continue
-        for tool in OURS:
-            score = result["tools"].get(tool, {}).get("quality")
-            if not score:
-                continue
-            where = f"{tool}, {result['corpus']['documents']:,} notes"
-            recall = min(score["recall"], score["recall_outside_family"])
-            yield f"recall, {where}", ">= 0.99", f"{recall:.5f}", recall >= 0.99
-            precision = score["precision"]
-            yield f"precision, {where}", "1", f"{precision:.5f}", precision == 1
-
-
-def allpairs(runs: int) -> Iterable[Line]:
-    corpus = standard(100_000).make()
-    lsh = time_neardup(corpus, runs)["seconds"]
-    ratio = time_neardup(corpus, runs, "--method", "allpairs")["seconds"] / lsh
-    yield "allpairs against lsh, 100,000 notes", "<= 10 x", f"{ratio:.2f} x", ratio <= 10
-
-
-def memory(_: int) -> Iterable[Line]:
-    for documents in (100_000, 1_000_000):
-        result = compared(documents)
-        limit = 2 * result["corpus"]["bytes"] / 1e6 + 300
-        for tool in OURS:
-            middle = result["tools"].get(tool, {}).get("median")
-            if middle and tool != "neardup-all":  # which is asked for more than clusters
-                peak = middle["peak_bytes"] / 1e6
-                what = f"peak memory, {tool}, {documents:,} notes"
-                yield what, f"<= {limit:,.0f} MB", f"{peak:,.0f} MB", peak <= limit
-
-
-def family(runs: int) -> Iterable[Line]:
-    none = time_neardup(standard(100_000, 0).make(), runs)["seconds"]
-    for values, where in ((1000, "below 0.7"), (2, "astride 0.7")):
-        fifth = time_neardup(standard(100_000, 0.2, values).make(), runs)["seconds"]
-        what = f"a fifth of 100,000 notes one family {where}, against none"
-        yield what, "<= 2 x", f"{fifth / none:.2f} x", fifth / none <= 2
-
-
-def scaling(runs: int) -> Iterable[Line]:
-    begin = time_neardup(standard(100).make(), runs)["seconds"]
-    each = {
-        n: (time_neardup(standard(n).make(), runs)["seconds"] - begin) / n
-        for n in (10_000, 1_000_000)
-    }
-    ratio = each[1_000_000] / each[10_000]
-    what = "time per note, 1,000,000 against 10,000, start-up taken off"
-    yield what, "<= 1.2 x", f"{ratio:.2f} x", ratio <= 1.2
-
-
-def signing(runs: int) -> Iterable[Line]:
-    core = min(os.sched_getaffinity(0))
-    source = str(standard(100_000).make().parquet)
-    command = ["taskset", "-c", str(core), sys.executable, "-c", SIGN, source, str(runs)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    speed = float(done.stdout) / 1e6
-    what = "Arrow text to signatures (word:5, 128 x 32 bit), one core"
-    yield what, ">= 250 MB/s", f"{speed:.0f} MB/s", speed >= 250
-
-
-def starting(runs: int) -> Iterable[Line]:
-    corpus = standard(100).make()
     with tempfile.TemporaryDirectory() as cache:
-        first = time_neardup(corpus, 1, NUMBA_CACHE_DIR=cache)["seconds"]
-    later = time_neardup(corpus, runs)["seconds"]
-    yield "first use (100 notes, kernels compiled)", "<= 20 s", f"{first:.1f} s", first <= 20
-    yield "later starts (100 notes)", "< 1 s", f"{later:.2f} s", later < 1
-
-
-TARGETS: dict[str, Callable[[int], Iterable[Line]]] = {
-    "whole-job": whole_job,
-    "million": million,
-    "quality": quality,
-    "allpairs": allpairs,
-    "memory": memory,
-    "family": family,
-    "scaling": scaling,
-    "signing": signing,
-    "starting": starting,
-}
+        first = one(NUMBA_CACHE_DIR=cache)
+    later = median([one() for _ in range(max(runs, 3))])
+    clear(output)
+    yield line("100 lines, later start, CPU", later.get("cpu_seconds"), 0.6, "s")
+    seconds = None if first["failed"] else first["seconds"]
+    yield line("first use ever, compiling included", seconds, 8, "s", first["failed"] or "")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", default=",".join(TARGETS), help="by comma")
     args = parser.parse_args()
-    lines: list[Line] = []
-    for name in args.only.split(","):
-        try:
-            lines += TARGETS[name](args.runs)
-        except (RuntimeError, subprocess.CalledProcessError, KeyError) as error:
-            lines.append((name, "", f"not measured: {error}", None))
-        print(f"{name}: {lines[-1][2]}", file=sys.stderr, flush=True)
-    verdict = {True: "yes", False: "NO", None: ""}
-    rows = [[what, target, measured, verdict[met]] for what, target, measured, met in lines]
-    print("\n" + table(["what", "target", "measured", "met"], rows))
-    keys = ("what", "target", "measured", "met")
-    content = [dict(zip(keys, line, strict=True)) for line in lines]
-    write_result("targets", {"machine": machine(), "runs": args.runs, "lines": content})
+    lines = [*against_peers(), *by_shape(), *quality(), *ten_million(), *growth()]
+    lines += starts(args.runs)
+    verdict = {True: "met", False: "NOT MET", None: ""}
+    short = [
+        [what, target, found.split(":")[0], verdict[met]] for what, target, found, met in lines
+    ]
+    print(table(["what", "target", "measured", ""], short))
+    for reason in sorted({row[2] for row in lines if ": " in row[2]}):
+        print(f"\n{reason}")
+    counts = [sum(row[3] is met for row in lines) for met in (True, False, None)]
+    print("\n{} met, {} not met, {} not measured".format(*counts))
+    names = ("what", "target", "measured", "met")
+    save("targets", {"lines": [dict(zip(names, row, strict=True)) for row in lines]})
 
 
 if __name__ == "__main__":

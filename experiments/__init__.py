@@ -4,7 +4,8 @@
     python -m experiments time       # one of them, then the page
 
 Each experiment is a module with a function that returns what was counted or measured, as plain
-values; `plots` draws it and `page` writes it beside the paper's numbers.
+values. `plots` draws it, and `page` writes it next to the numbers of the paper, which are in
+`paper`. How much is tried is in `sizes`.
 
 Source: S. Shenoy, T.-T. Kuo, R. Gabriel, J. McAuley, C.-N. Hsu, arXiv 1704.05617.
 """

@@ -1,4 +1,4 @@
-"""Run experiments, draw the figures, write the page; see the package."""
+"""Run experiments, draw the charts, write the page; see the package."""
 
 from __future__ import annotations
 
@@ -6,74 +6,78 @@ import argparse
 import os
 import platform
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from experiments import figures, page, results
+from experiments import page, plots, results
 from experiments.accuracy import accuracy
-from experiments.clustering import clustering, other_notes
-from experiments.corpus import corpus
-from experiments.limits import limits
-from experiments.measured import ROOT
-from experiments.notes import sources
+from experiments.clustering import clustering, other_draws
+from experiments.notes import REAL, sources
+from experiments.scale import corpus, limits
+from experiments.sizes import FULL, Sizes
+from experiments.stores import ROOT
 from experiments.timing import timing
 
 OUT = ROOT / "docs/paper"
-PARTS = ("accuracy", "time", "clustering", "limits", "corpus", "page")
+EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
     """Run what is asked for; the page is written in any case."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; or all")
+    known = ", ".join((*EXPERIMENTS, "page"))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {known}; all by default")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the page")
-    parser.add_argument("--cassandra", metavar="URL", help="that of make cassandra if not given")
-    given = parser.parse_args()
-    unknown = set(given.parts) - set(PARTS)
+    given = parser.parse_args(arguments)
+    unknown = set(given.names) - {*EXPERIMENTS, "page"}
     if unknown:
-        parser.error(f"there is no part {', '.join(sorted(unknown))}; known are {', '.join(PARTS)}")
+        parser.error(f"no experiment {', '.join(sorted(unknown))}; known are {known}")
     given.out.mkdir(parents=True, exist_ok=True)
-    for part in PARTS[:-1]:
-        if not given.parts or part in given.parts:
+    for name in EXPERIMENTS:
+        if not given.names or name in given.names:
             begin = time.perf_counter()
-            _run(part, given.out, given.cassandra)
-            print(f"{part:12} {time.perf_counter() - begin:6.1f} s", flush=True)
+            _run(name, given.out, sizes)
+            print(f"{name:12} {time.perf_counter() - begin:6.1f} s", flush=True)
     begin = time.perf_counter()
-    figures.draw(given.out)
+    plots.draw(given.out)
     page.write(given.out)
     print(f"{'page':12} {time.perf_counter() - begin:6.1f} s: {given.out / 'index.md'}", flush=True)
 
 
-def _run(part: str, out: Path, cassandra: str | None) -> None:
-    if part in ("accuracy", "clustering"):
-        experiment = {"accuracy": accuracy, "clustering": clustering}[part]
-        found = results.load(out, part) or {}
-        # Counts of real notes stay where the notes are not: they would be the same.
-        for source in sources():
-            found[source.name] = {"title": source.title, **experiment(source)}
-        if part == "clustering":
-            found["made"]["others"] = other_notes()
-        results.store(out, part, found)
-        lines = [{"source": name, **row} for name in found for row in found[name]["rows"]]
-        results.write_csv(out, part, lines)
-    elif part == "time":
-        measured = {"machine": _machine(), **timing(cassandra)}
-        results.store(out, part, measured)
+def _run(name: str, out: Path, sizes: Sizes) -> None:
+    if name == "time":
+        machine = {
+            "cores": len(os.sched_getaffinity(0)),
+            "processor": platform.machine(),
+            "python": platform.python_version(),
+            "load": round(os.getloadavg()[0], 1),
+        }
+        measured = {"machine": machine, **timing(sizes)}
+        results.store(out, name, measured)
         lines = [{"against": w, **row} for w in ("bands", "notes", "words") for row in measured[w]]
         results.write_csv(out, "time", lines)
-        lines = [{"of": w, **row} for w in ("memory", "matrix") for row in measured[w]]
+        lines = [{"of": w, **row} for w in ("memory", "stored") for row in measured[w]]
         results.write_csv(out, "memory", lines)
+    elif name == "limits":
+        results.store(out, name, limits())
+    elif name == "corpus":
+        results.store(out, name, corpus())
     else:
-        results.store(out, part, {"limits": limits, "corpus": corpus}[part]())
-
-
-def _machine() -> dict[str, Any]:
-    return {
-        "cores": len(os.sched_getaffinity(0)),
-        "processor": platform.machine(),
-        "python": platform.python_version(),
-        "load": round(os.getloadavg()[0], 1),
-    }
+        experiment = {"accuracy": accuracy, "clustering": clustering}[name]
+        found = {
+            source.name: (source, experiment(source, sizes)) for source in sources(sizes.notes)
+        }
+        # Counts of real notes stay where the notes are not: they would be the same.
+        before = results.load(out, name) or {}
+        kept = {real: before[real] for real in REAL if real in before}
+        new = {key: {"title": s.title, **counts} for key, (s, counts) in found.items()}
+        if name == "clustering":
+            new["synthetic"]["others"] = other_draws(sizes)
+        order = ["synthetic", *REAL]
+        every = {key: (kept | new)[key] for key in order if key in kept | new}
+        results.store(out, name, every)
+        rows = [{"source": key, **row} for key in every for row in every[key]["rows"]]
+        results.write_csv(out, name, rows)
 
 
 if __name__ == "__main__":

@@ -1,186 +1,183 @@
-"""Section 10: what bounded clusters save, what they hold together, and what they tear apart.
+"""Section 10: what disjoint sets exclude from comparison, hold together, and separate.
 
 The notes and 500 near-duplicates with up to a fifth of their words changed. The tree threshold is
-0.4, the edge threshold goes from 0.6 to 0.95. Whether two documents reach a threshold is known of
-all pairs, by the exact join, so that what the clusters tear apart is counted and not only what
-banding saw of it.
+0.4, the (edge) threshold goes from 0.6 to 0.95. The similarities of all pairs of documents are
+known, so that what the clusters separate is counted, and not only what banding found of it.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.notes import Source, made_notes, near_duplicates
-from experiments.pairs import NEVER, SHINGLE, Pairs, first_bands
-from neardup.core.bounded import bounded_in_order
-from neardup.core.cluster import bounded, bounded_mst
-from neardup.core.edges import Edges
-from neardup.core.join import join
-from neardup.core.louvain import louvain
-from neardup.core.quality import Effort, quality
-from neardup.core.second import second_round
-from neardup.core.threads import Pool
-from neardup.spec import Spec
+from experiments.notes import Source, near_duplicates, synthetic_notes
+from experiments.pairs import NEVER, Pairs, first_bands
+from experiments.paper import THRESHOLDS
+from experiments.sizes import FULL, Sizes
+from neardup.cluster.bounded import bounded_in_given_order
+from neardup.cluster.edges import Edges
+from neardup.cluster.louvain import louvain
+from neardup.cluster.quality import modularity
+from neardup.stages.cluster_stage import clusters_of
+from neardup.threads import Pool
 
-__all__ = ["CANDIDATES", "EDGE", "EDGES", "METHODS", "TREE", "clustering", "other_notes"]
+__all__ = ["BANDS", "MAIN", "METHODS", "TREE", "WIDE_BANDS", "clustering", "other_draws"]
 
 TREE = 0.4
-EDGES = (0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-#: The edge threshold of the tables.
-EDGE = 0.75
-#: Bands and rows: what `neardup.choose_bands` takes for the least edge threshold and a recall of
-#: 0.99; and those of section 9.1, which find far more distant pairs.
-CANDIDATES = ((34, 4), (50, 2))
-DUPLICATES = 500
+#: The threshold of table 7.
+MAIN = 0.75
+#: Bands and rows: the fewest of 4 rows that find a pair at the lowest threshold with a probability
+#: of 0.99; and those of section 9.1, which find far more distant pairs.
+BANDS, WIDE_BANDS = (34, 4), (50, 2)
 CHANGED = (0.0, 0.2)
-METHODS = (
-    "bounded",
-    "bounded, second round",
-    "bounded-mst",
-    "bounded-mst, second round",
-    "louvain, edges",
-    "louvain, candidates",
-    "components",
-)
+PUBLISHED, LOUVAIN = "disjoint sets, published order", "Louvain of candidates"
+METHODS = (PUBLISHED, "bounded", "star", "components", "louvain", LOUVAIN)
 
 
-class _Found(NamedTuple):
+class Candidates(NamedTuple):
+    """The candidate pairs of some documents, in the order of bands.
+
+    Attributes:
+        rows: int64[candidates]: where they are in `Pairs`.
+        graph: Those with a similarity above 0, as edges.
+    """
+
+    rows: np.ndarray
+    graph: Edges
+
+    @classmethod
+    def of(cls, pairs: Pairs, num_bands: int, rows: int) -> Candidates:
+        """Find them."""
+        first = first_bands(pairs, num_bands, rows)
+        found = np.flatnonzero(first != NEVER)
+        found = found[np.argsort(first[found], kind="stable")]
+        some = found[pairs.similarity[found] > 0]
+        graph = Edges.gather([(pairs.a[some], pairs.b[some], pairs.similarity[some])])
+        return cls(found, graph)
+
+
+class Clusters(NamedTuple):
     """Clusters, and what they took.
 
     Attributes:
-        method: Name of the clustering.
         labels: int32[documents].
         compared: Pairs of documents whose similarity was computed.
-        saved: Candidate pairs that were not compared.
+        excluded: Candidate pairs that were not compared.
     """
 
-    method: str
     labels: np.ndarray
     compared: int
-    saved: int
+    excluded: int
 
 
-def clustering(source: Source) -> dict[str, Any]:
+def clustering(source: Source, sizes: Sizes = FULL) -> dict[str, Any]:
     """Count for one source.
 
     Returns:
-        ``documents``, ``candidates`` by bands, and ``rows``: a line for each setting of the bands,
-        edge threshold and clustering, with what `neardup.core.quality.quality` counts.
+        ``documents``, ``notes``, ``duplicates``, ``candidates``; ``rows``: a line for each
+        threshold and clustering; ``wide``: candidates and pairs excluded with `WIDE_BANDS`.
     """
-    texts = source.notes + near_duplicates(source.notes, DUPLICATES, CHANGED, seed=3)
-    pairs = Pairs(texts)
-    lines = []
-    candidates = {}
-    with Pool() as pool:
-        for num_bands, rows in CANDIDATES:
-            met = _in_order(first_bands(pairs, num_bands, rows))
-            candidates[f"{num_bands} x {rows}"] = len(met)
-            at = EDGES if (num_bands, rows) == CANDIDATES[0] else (EDGE,)
-            for edge_threshold in at:
-                spec = Spec(shingle=SHINGLE, edge_threshold=edge_threshold, tree_threshold=TREE)
-                true = _true_edges(pairs, edge_threshold, pool)
-                mid = int((pairs.similarity >= TREE).sum()) - len(true)
-                for found in _clusters(pairs, met, spec, pool):
-                    measured = quality(
-                        found.labels, true, pairs.sets, spec, pool, Effort(len(pairs.a))
-                    )
-                    line = {
-                        "bands": f"{num_bands} x {rows}",
-                        "edge_threshold": edge_threshold,
-                        "method": found.method,
-                        "candidates": len(met),
-                        "compared": found.compared,
-                        "saved": found.saved,
-                        **asdict(measured),
-                        "different_mid": mid - measured.same_mid,
-                    }
-                    line["modularity"] = round(line["modularity"] or 0.0, 6)
-                    lines.append(line)
+    pairs = Pairs(source.notes + near_duplicates(source.notes, sizes.many, CHANGED, seed=3))
+    candidates = Candidates.of(pairs, *BANDS)
+    wide = Candidates.of(pairs, *WIDE_BANDS)
+    lines = [
+        {"threshold": threshold, "method": method, **_line(pairs, candidates, found, threshold)}
+        for threshold in THRESHOLDS
+        for method, found in _clusters(pairs, candidates, threshold)
+    ]
     return {
-        "documents": len(texts),
+        "documents": len(pairs.texts),
         "notes": len(source.notes),
-        "duplicates": DUPLICATES,
-        "candidates": candidates,
+        "duplicates": sizes.many,
+        "candidates": len(candidates.rows),
+        "wide": {
+            "candidates": len(wide.rows),
+            "excluded": _published(pairs, wide, MAIN).excluded,
+        },
         "rows": lines,
     }
 
 
-def other_notes(seeds: range = range(2, 7)) -> list[dict[str, Any]]:
-    """Return what bounded sets do to other made notes, so that one draw is not taken for all.
-
-    Args:
-        seeds: Of the notes.
+def other_draws(sizes: Sizes = FULL) -> list[dict[str, Any]]:
+    """Return what disjoint sets do to other synthetic notes, so that one draw is not all.
 
     Returns:
-        For each seed and edge threshold up to that of the tables: ``seed``, ``edge_threshold``,
-        ``candidates``, ``saved`` by `bounded`, and ``different_high`` by name of the bounded ones.
+        For each seed and threshold up to `MAIN`: ``seed``, ``threshold``, ``candidates``,
+        ``excluded`` in the published order, and ``separated``: high pairs in different sets, in
+        the published order and from the most similar edge down.
     """
     lines = []
-    for seed in seeds:
-        notes = made_notes(seed)
-        pairs = Pairs(notes + near_duplicates(notes, DUPLICATES, CHANGED, seed=seed + 2))
-        met = _in_order(first_bands(pairs, *CANDIDATES[0]))
-        for edge_threshold in EDGES[: EDGES.index(EDGE) + 1]:
-            spec = Spec(shingle=SHINGLE, edge_threshold=edge_threshold, tree_threshold=TREE)
+    for seed in range(2, 2 + sizes.draws):
+        notes = synthetic_notes(seed)[: sizes.notes]
+        pairs = Pairs(notes + near_duplicates(notes, sizes.many, CHANGED, seed=seed + 2))
+        candidates = Candidates.of(pairs, *BANDS)
+        for threshold in THRESHOLDS[: THRESHOLDS.index(MAIN) + 1]:
+            published = _published(pairs, candidates, threshold)
             with Pool() as pool:
-                true = _true_edges(pairs, edge_threshold, pool)
-                every = list(itertools.islice(_clusters(pairs, met, spec, pool), 4))
-            apart = {
-                found.method: int((found.labels[true.a] != found.labels[true.b]).sum())
-                for found in every
-            }
+                edges = candidates.graph.at_least(threshold)
+                ordered = clusters_of("bounded", edges, pairs.sets, TREE, pool)
+            high = pairs.similarity >= threshold
             lines.append(
                 {
                     "seed": seed,
-                    "edge_threshold": edge_threshold,
-                    "candidates": len(met),
-                    "saved": every[0].saved,
-                    "different_high": apart,
+                    "threshold": threshold,
+                    "candidates": len(candidates.rows),
+                    "excluded": published.excluded,
+                    "separated": [
+                        int((high & ~_same(pairs, labels)).sum())
+                        for labels in (published.labels, ordered)
+                    ],
                 }
             )
     return lines
 
 
-def _in_order(first: np.ndarray) -> np.ndarray:
-    """Return the candidates as bands are gone through: int64[candidates], where they lie."""
-    met = np.flatnonzero(first != NEVER)
-    return met[np.argsort(first[met], kind="stable")]
-
-
-def _clusters(pairs: Pairs, met: np.ndarray, spec: Spec, pool: Pool) -> Iterator[_Found]:
+def _clusters(
+    pairs: Pairs, candidates: Candidates, threshold: float
+) -> Iterator[tuple[str, Clusters]]:
     """Yield the clusters of each method."""
-    a, b, sets = pairs.a[met], pairs.b[met], pairs.sets
-    edge_threshold, tree_threshold = spec.edge_threshold, spec.tree_threshold
-    published = bounded(sets, a, b, edge_threshold, tree_threshold)
-    compared = published.compared + published.root_comparisons
-    yield _Found("bounded", published.labels, compared, published.saved)
-    labels, done = second_round(published.labels, published.edges, sets, tree_threshold, pool)
-    yield _Found("bounded, second round", labels, compared + done.comparisons, published.saved)
-
-    similarity = pairs.similarity[met]
-    reach = similarity >= edge_threshold
-    edges = Edges.gather([(a[reach], b[reach], similarity[reach])])
-    spanning = bounded_mst(sets, edges, tree_threshold, pool)
-    compared = len(met) + spanning.root_comparisons
-    yield _Found("bounded-mst", spanning.labels, compared, 0)
-    labels, done = second_round(spanning.labels, edges, sets, tree_threshold, pool)
-    yield _Found("bounded-mst, second round", labels, compared + done.comparisons, 0)
-
-    documents = len(pairs.texts)
-    yield _Found("louvain, edges", louvain(edges, documents), len(met), 0)
-    some = similarity > 0
-    graph = Edges.gather([(a[some], b[some], similarity[some])])
-    yield _Found("louvain, candidates", louvain(graph, documents), len(met), 0)
-    yield _Found("components", bounded_in_order(sets, edges, None, pool).labels, len(met), 0)
+    yield PUBLISHED, _published(pairs, candidates, threshold)
+    edges = candidates.graph.at_least(threshold)
+    compared = len(candidates.rows)  # all others need to know all similarities of candidates
+    with Pool() as pool:
+        for method in METHODS[1:-1]:
+            labels = clusters_of(method, edges, pairs.sets, TREE, pool)
+            yield method, Clusters(labels, compared, 0)
+    yield LOUVAIN, Clusters(louvain(candidates.graph, len(pairs.texts)), compared, 0)
 
 
-def _true_edges(pairs: Pairs, edge_threshold: float, pool: Pool) -> Edges:
-    """Return all pairs that reach the edge threshold, whether banding finds them or not."""
-    docs = np.flatnonzero(pairs.sets.size).astype(np.int32)
-    found = join(pairs.sets, docs, edge_threshold, pool)
-    return Edges(found.a, found.b, found.similarity)
+def _published(pairs: Pairs, candidates: Candidates, threshold: float) -> Clusters:
+    a, b = pairs.a[candidates.rows], pairs.b[candidates.rows]
+    found = bounded_in_given_order(pairs.sets, a, b, threshold, TREE)
+    return Clusters(found.labels, found.compared + found.root_comparisons, found.saved)
+
+
+def _same(pairs: Pairs, labels: np.ndarray) -> np.ndarray:
+    return np.asarray(labels[pairs.a] == labels[pairs.b])
+
+
+def _line(
+    pairs: Pairs, candidates: Candidates, found: Clusters, threshold: float
+) -> dict[str, Any]:
+    """Count pairs by category: of the candidates, and of all documents."""
+    same = _same(pairs, found.labels)
+    kinds = {
+        "high": pairs.similarity >= threshold,
+        "mid": (pairs.similarity >= TREE) & (pairs.similarity < threshold),
+        "low": pairs.similarity < TREE,
+    }
+    rows = candidates.rows
+    sizes = np.bincount(found.labels)
+    return {
+        "compared": found.compared,
+        "excluded": found.excluded,
+        **{f"same_{name}": int((same & kind)[rows].sum()) for name, kind in kinds.items()},
+        "different_high": int((~same & kinds["high"])[rows].sum()),
+        **{f"all_same_{name}": int((same & kind).sum()) for name, kind in kinds.items()},
+        "all_different_high": int((~same & kinds["high"]).sum()),
+        "modularity": round(modularity(found.labels, candidates.graph) or 0.0, 6),
+        "clusters": int((sizes > 1).sum()),
+        "largest": int(sizes.max()),
+    }

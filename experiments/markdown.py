@@ -1,11 +1,11 @@
-"""Tables, figures and paragraphs as Markdown."""
+"""Tables, charts and paragraphs as Markdown."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
 
-__all__ = ["count", "figure", "per_cent", "seconds", "table", "wrapped"]
+__all__ = ["chart", "count", "per_cent", "table", "wrapped"]
 
 _WIDTH = 100
 
@@ -16,7 +16,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, rule, *rows))
 
 
-def figure(name: str, alt: str) -> str:
+def chart(name: str, alt: str) -> str:
     """Return an image, with a link to it as PNG."""
     return f"![{alt}]({name}.svg)\n\n[as PNG]({name}.png)"
 
@@ -27,16 +27,16 @@ def wrapped(text: str) -> str:
     >>> wrapped("one\\ntwo\\n\\n| a |\\n| --- |")
     'one two\\n\\n| a |\\n| --- |'
     """
-    blocks = []
-    for block in text.split("\n\n"):
-        if block.startswith("* "):
-            items = ("* " + item for item in block.removeprefix("* ").split("\n* "))
-            blocks.append("\n".join(_filled(item, "  ") for item in items))
-        elif block.startswith(("|", "!", "#")):
-            blocks.append(block)
+    found = []
+    for section in text.split("\n\n"):
+        if section.startswith("* "):
+            items = ("* " + item for item in section.removeprefix("* ").split("\n* "))
+            found.append("\n".join(_filled(item, "  ") for item in items))
+        elif section.startswith(("|", "!", "#")):
+            found.append(section)
         else:
-            blocks.append(_filled(block, ""))
-    return "\n\n".join(blocks)
+            found.append(_filled(section, ""))
+    return "\n\n".join(found)
 
 
 def _filled(text: str, indent: str) -> str:
@@ -65,12 +65,3 @@ def per_cent(share: float) -> str:
     '53.2 %'
     """
     return f"{100 * share:.1f} %"
-
-
-def seconds(value: float) -> str:
-    """Return a time of seconds.
-
-    >>> seconds(0.4567), seconds(12.345)
-    ('0.46', '12.3')
-    """
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}"

@@ -1,4 +1,4 @@
-"""Notes to experiment on: made ones, real ones where they are there, and near-duplicates of both.
+"""Notes to experiment on: synthetic ones, real ones where they are there, and near-duplicates.
 
 All is drawn with `random.Random`, whose numbers are the same on every version of Python, so that
 the counts of the experiments are the same at each run. No text leaves this module but as a list.
@@ -14,16 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
+from experiments import paper
 from neardup.synth.vocabulary import make_words
 
-__all__ = ["DATA", "FREE", "Source", "changed", "made_notes", "near_duplicates", "sources"]
+__all__ = ["DATA", "FREE", "Source", "changed", "near_duplicates", "sources", "synthetic_notes"]
 
-#: How many notes the paper took.
-NOTES = 521
 #: Where real notes are looked for.
 DATA = Path(os.environ.get("NEARDUP_DATA") or Path(__file__).parents[2] / "shared" / "data")
+#: Names and titles of the real ones.
+REAL = {"mtsamples": "MTSamples", "aci_bench": "ACI-BENCH"}
 
 #: Printouts of machines: size of each family. Members differ in a few words.
 _PRINTOUTS = (68, 36, 18, 10, 6, 4, 3, 3, 2, 2)
@@ -31,8 +30,8 @@ _PRINTOUTS = (68, 36, 18, 10, 6, 4, 3, 3, 2, 2)
 _CHAINS = (12, 9, 7, 6, 5, 4, 4, 3, 3, 2, 2)
 #: Forms that people fill in: size of each family. Members differ in many places.
 _FORMS = (9, 7, 6, 5, 4, 4, 3, 3, 2, 2)
-#: Share of the made notes that is free text.
-FREE = 1 - sum(map(sum, (_PRINTOUTS, _CHAINS, _FORMS))) / NOTES
+#: Share of the synthetic notes that is free text.
+FREE = 1 - sum(map(sum, (_PRINTOUTS, _CHAINS, _FORMS))) / paper.NOTES
 _VOCABULARY = 20_000
 
 
@@ -41,8 +40,8 @@ class Source:
     """Notes with a name.
 
     Attributes:
-        name: As it stands in names of files.
-        title: As it stands in figures.
+        name: In names of files.
+        title: In charts and tables.
         notes: The texts.
     """
 
@@ -64,8 +63,8 @@ class _Words:
         return [self._words[bisect.bisect_left(self._sums, draw)] for draw in draws]
 
 
-def made_notes(seed: int = 1) -> list[str]:
-    """Make 521 notes that overlap as those of a hospital do.
+def synthetic_notes(seed: int = 1) -> list[str]:
+    """Return 521 notes that overlap as those of a hospital do.
 
     About half are free text of 50 to 800 words, some of them with a paragraph that their
     department puts into every note. The others come in families: printouts of machines, of which
@@ -74,7 +73,7 @@ def made_notes(seed: int = 1) -> list[str]:
     that, with 500 near-duplicates, about as many pairs become candidates as in the paper, 6,388.
 
     Args:
-        seed: Another seed, other notes.
+        seed: Another seed gives other notes.
     """
     rng = random.Random(seed)
     words = _Words(rng)
@@ -93,7 +92,7 @@ def made_notes(seed: int = 1) -> list[str]:
             notes.append(note)
             note = _filled(note.split(), rng.randint(1, 6), words, rng)
     paragraphs = [words.draw(rng.randint(30, 60)) for _ in range(8)]
-    while len(notes) < NOTES:
+    while len(notes) < paper.NOTES:
         length = int(rng.triangular(50, 800, 200))
         text = words.draw(length)
         if rng.random() < 0.3:
@@ -131,31 +130,37 @@ def changed(text: str, share: float, fresh: Callable[[], str], rng: random.Rando
 def near_duplicates(
     notes: list[str], count: int, shares: tuple[float, float], seed: int
 ) -> list[str]:
-    """Make near-duplicates, each of a note drawn at random.
+    """Return near-duplicates, each of a note drawn at random.
 
     Args:
-        notes: What they are made of; words that are put in come from there too.
+        notes: What they are derived from; words that are put in come from there too.
         count: How many.
-        shares: Least and greatest share of the words that is changed, uniform between them.
-        seed: Another seed, other duplicates.
+        shares: Lowest and highest share of the words that is changed, uniform between them.
+        seed: Another seed gives other near-duplicates.
     """
     rng = random.Random(seed)
     pool = [word for note in notes for word in note.split()]
-    made = []
+    found = []
     for _ in range(count):
         note = notes[rng.randrange(len(notes))]
-        made.append(changed(note, rng.uniform(*shares), lambda: rng.choice(pool), rng))
-    return made
+        found.append(changed(note, rng.uniform(*shares), lambda: rng.choice(pool), rng))
+    return found
 
 
-def sources() -> list[Source]:
-    """Return the made notes, and real ones where they are there."""
-    found = [Source("made", "made notes", made_notes())]
-    for name, title in (("mtsamples", "MTSamples"), ("aci_bench", "ACI-BENCH")):
+def sources(notes: int = paper.NOTES) -> list[Source]:
+    """Return the synthetic notes, and real ones where they are there.
+
+    Args:
+        notes: How many of each, at most.
+    """
+    import pyarrow.parquet as pq
+
+    found = [Source("synthetic", "synthetic notes", synthetic_notes()[:notes])]
+    for name, title in REAL.items():
         path = DATA / name / "docs.parquet"
         if path.exists():
-            texts = pq.read_table(path, columns=["text"])["text"].to_pylist()
-            texts = [text for text in texts if len(text.split()) >= 20]
-            chosen = random.Random(1).sample(texts, min(NOTES, len(texts)))
+            column = pq.read_table(path, columns=["text"])["text"].to_pylist()
+            texts = [str(text) for text in column if len(str(text).split()) >= 20]
+            chosen = random.Random(1).sample(texts, min(notes, len(texts)))
             found.append(Source(name, title, chosen))
     return found

@@ -2,77 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from experiments import paper
 from experiments.accuracy import THRESHOLDS
 from experiments.claims import row_of
-from experiments.clustering import CANDIDATES, EDGE, EDGES, METHODS, TREE
-from experiments.figures import PAPER_SAVED
-from experiments.markdown import count, figure, per_cent, table
+from experiments.clustering import BANDS, LOUVAIN, MAIN, METHODS, PUBLISHED, TREE, WIDE_BANDS
+from experiments.markdown import chart, count, per_cent, table
 
 __all__ = ["accuracy", "clustering"]
 
 Found = dict[str, Any]
 
-_MAIN, _WIDE = ("{} bands of {} rows".format(*choice) for choice in CANDIDATES)
-_BOUNDED = METHODS[:5]
+_BANDS, _WIDE = ("{} bands of {} rows".format(*bands) for bands in (BANDS, WIDE_BANDS))
 _WHY = {
-    "made": """the families were made so that about as many pairs are candidates, but how many lie
-just above and just below {EDGE}, where sets are torn apart and Louvain brings mid pairs together,
-is a matter of the notes.""",
-    "mtsamples": """nearly all that is alike among these notes are exact copies and our own
-near-duplicates, in groups of two to five, so that there are few pairs of any category and hardly
-anything to save or to tear apart.""",
-    "aci_bench": """none of these notes is like another one, so that all groups are a note and its
-near-duplicates, of which one in ten is near enough for an edge at {EDGE}.""",
+    1: """the paper misses none with 50 bands of 2 rows. Of pairs exactly at 0.2 one in eight is
+missed, so that a few of ours are too, where there are pairs just above 0.2.""",
+    2: """the prediction follows the similarities that there are. Counts scatter around it, and
+widely where pairs come in groups: notes of one family share a phrase, and so share a bucket
+together or not at all.""",
+    3: """as with 0.3; few pairs are just above 0.4, so that fewer are missed, and all candidates
+below it count as false.""",
 }
+#: Columns of table 7, as in `paper.TABLE_7`.
+_TABLE_7 = ("same_high", "same_mid", "same_low", "different_high", "modularity", "clusters")
 
 
 def accuracy(found: Found) -> str:
     """Return the section with figures 1 to 3."""
     titles = [source["title"] for source in found.values()]
-    figures = []
-    for number, threshold in enumerate(THRESHOLDS, start=1):
-        figures.append(f"### Figure {number}: edge threshold {threshold}")
-        figures += [
-            figure(
-                f"fig{number}-{name}",
-                f"{source['title']}: false candidates and missed pairs against bands, by rows, "
-                f"edge threshold {threshold}",
-            )
-            for name, source in found.items()
-        ]
-        figures.append(f"Why they differ: {_FIGURE[number]}")
-    shown = "\n\n".join(figures)
-    return f"""## Accuracy: figures 1 to 3
+    first = next(iter(found.values()))
+    figures = "\n\n".join(
+        f"""### Figure {number}: threshold {threshold}
 
-The notes and 10 near-duplicates with 10 % of the words changed. Candidates of banding are held
-against the pairs that the exact join finds (`--method allpairs`); dashed is what
-`1 - (1 - s^r)^b` predicts for the similarities that there are. All counts are in
-[accuracy.csv](accuracy.csv). The paper has curves there; what it says of them in numbers is in the
-table.
+{chart(f"fig{number}", f"False candidates and missed pairs against bands, threshold {threshold}")}
 
-With 50 bands of 2 rows, and what is predicted in brackets:
+Why they differ: {_WHY[number]}"""
+        for number, threshold in enumerate(THRESHOLDS, start=1)
+    )
+    return f"""\
+The notes and {first["duplicates"]} near-duplicates with 10 % of the words changed. Candidates of
+banding are compared with the pairs whose exact similarity reaches the threshold. Points are
+counted; dashed lines are what `1 - (1 - s^r)^b` predicts for the similarities that there are. All
+counts are in [accuracy.csv](accuracy.csv). The paper has curves, and two numbers in its text.
+
+With 50 bands of 2 rows; the prediction is in parentheses:
 
 {table(["", "paper", *titles], _at_50_by_2(found))}
 
 Why they differ: false candidates come from pairs not far below the threshold, of which our notes
-have other numbers than the paper's; and a prediction is a mean, around which counts scatter widely
-where many notes share one phrase, and so meet or don't meet together (ACI-BENCH).
+have other numbers than the paper's. And a prediction is a mean. Counts scatter widely around it
+where many notes share one phrase.
 
-{shown}"""
-
-
-_FIGURE = {
-    1: """the paper misses none with 50 bands of 2 rows, but of pairs exactly at 0.2 one in eight is
-missed, so that a few of ours are too.""",
-    2: """the prediction follows the similarities that there are. The counts scatter around it, and
-widely where they come in groups: on the made notes, with 4 rows and 20 bands or more, 34 of the
-false candidates are one near-duplicate with a family whose notes share a phrase, all met in one
-band.""",
-    3: """as with 0.3; few pairs lie just above 0.4, so that fewer are missed, and all candidates
-below it count as false.""",
-}
+{figures}"""
 
 
 def _at_50_by_2(found: Found) -> list[list[str]]:
@@ -80,131 +63,131 @@ def _at_50_by_2(found: Found) -> list[list[str]]:
         [f"pairs that reach {t}", "", *(count(s["true"][str(t)]) for s in found.values())]
         for t in THRESHOLDS
     ]
-    said = {"missed": ("missed pairs", "0"), "false": ("false candidates", "about 250 at worst")}
-    for what, (label, paper) in said.items():
+    shown = {"missed": ("missed pairs", "0"), "false": ("false candidates", "about 250 at worst")}
+    for what, (label, published) in shown.items():
         for threshold in THRESHOLDS:
-            chosen = [
-                next(
-                    row
-                    for row in source["rows"]
-                    if (row["bands"], row["rows"], row["edge_threshold"]) == (50, 2, threshold)
-                )
+            cells = [
+                f"{count(row[what])} ({row[f'predicted_{what}']:.1f})"
                 for source in found.values()
+                for row in source["rows"]
+                if (row["bands"], row["rows"], row["threshold"]) == (50, 2, threshold)
             ]
-            cells = [f"{count(row[what])} ({row[f'predicted_{what}']:.1f})" for row in chosen]
-            rows.append([f"{label} at {threshold}", paper, *cells])
+            rows.append([f"{label} at {threshold}", published, *cells])
     return rows
 
 
 def clustering(found: Found) -> str:
     """Return the section with tables 5 to 7 and figure 9."""
-    sections = "\n\n".join(_source(name, source) for name, source in found.items())
-    return f"""## Clustering: tables 5 to 7, figure 9
-
-The notes and 500 near-duplicates with 0 to 20 % of the words changed; tree threshold {TREE}, edge
-threshold {EDGES[0]} to {EDGES[-1]}. Candidates are those of {_MAIN}, which find a pair at
-{EDGES[0]} with a probability of 0.99; like the paper's, they are the same for all edge thresholds.
-All counts are in [clustering.csv](clustering.csv).
-
-*High* pairs reach the edge threshold, *mid* pairs the tree threshold only, *low* ones not even
-that; all pairs of documents are counted, candidates or not. *Louvain, edges* is
-`--cluster louvain`: the graph of edges. *Louvain, candidates* is given all candidate pairs,
-weighted by similarity, whatever the edge threshold; its counts are the ones that are like the
-paper's. `bounded-mst` takes edges in descending order, for which it has to know all of them: it
-excludes nothing. *Compared* counts candidates, roots, and what the second round compares.
-Modularity is that of the graph of all high pairs.
-
-Of figure 9 the paper has the curves only, and of table 6 what stands in table 7, so that there are
-no numbers of its own beside ours.
-
-{sections}"""
-
-
-def _source(name: str, source: Found) -> str:
-    bounded = [row_of(source, "bounded", edge) for edge in EDGES]
-    wide = row_of(source, "bounded", EDGE, "{} x {}".format(*CANDIDATES[1]))
-    why = _WHY.get(name, "").replace("{EDGE}", str(EDGE))
-    header = ["edge threshold", "paper: not compared", "not compared", "compared"]
-    paper = {
-        edge: f"{share * 6388:,.0f} ({per_cent(share)})" for edge, share in PAPER_SAVED.items()
-    }
-    rows = [
-        [
-            f"{row['edge_threshold']:.2f}",
-            paper.get(row["edge_threshold"], ""),
-            f"{count(row['saved'])} ({per_cent(row['saved'] / row['candidates'])})",
-            *(count(row[n]) for n in ("compared", "clusters_of_two_or_more", "largest_cluster")),
-        ]
-        for row in bounded
+    titles = [source["title"] for source in found.values()]
+    columns = ["paper", *titles]
+    first = next(iter(found.values()))
+    sizes = [
+        [f"{label}: {count(published)}", *(count(source[key]) for source in found.values())]
+        for label, key, published in (
+            ("documents; the paper", "documents", paper.DOCUMENTS),
+            ("candidate pairs; the paper", "candidates", paper.CANDIDATES),
+        )
     ]
-    return f"""### {source["title"]}
+    wide = ", ".join(
+        f"{count(s['wide']['excluded'])} of {count(s['wide']['candidates'])} ({s['title']})"
+        for s in found.values()
+    )
+    sections = "\n\n".join(f"{source['title']}:\n\n{_table_7(source)}" for source in found.values())
+    table_6 = [f"{kind}: {name}" for kind in ("modularity", "clusters") for name in columns]
+    louvain = sum(row_of(first, LOUVAIN)[f"same_{kind}"] for kind in ("high", "mid", "low"))
+    return f"""\
+The notes and {first["duplicates"]} near-duplicates with 0 to 20 % of the words changed; tree
+threshold {TREE}, threshold {paper.THRESHOLDS[0]} to {paper.THRESHOLDS[-1]}. Candidates are those of
+{_BANDS}, which find a pair at {paper.THRESHOLDS[0]} with a probability of 0.99; like the paper's,
+they are the same for all thresholds. All counts are in [clustering.csv](clustering.csv).
 
-{count(source["notes"])} notes and {count(source["duplicates"])} near-duplicates are
-{count(source["documents"])} documents (the paper: 1,021), with {count(bounded[0]["candidates"])}
-candidate pairs (6,388).
+{table(["", *titles], sizes)}
 
-**Table 5: pairs excluded from comparison**
+* *{PUBLISHED}*: the algorithm of section 6. Candidate pairs are taken in the order of bands, and
+two notes that are in one set already are not compared
+(`neardup.cluster.bounded.bounded_in_given_order`).
+* *bounded*, *star*, *components*, *louvain*: what `--cluster` gives. These are functions of the
+edges, that is of the candidates that reach the threshold, and need all of their similarities.
+`bounded` has the guarantee of disjoint sets, and takes edges from the most similar one down.
+* *{LOUVAIN}*: Louvain on the graph of all candidates, weighted by similarity, as in table 7.
 
-{figure(f"table5-{name}", f"{source['title']}: share of the candidates that is not compared")}
+Pairs are candidate pairs, and modularity is that of the graph of the candidates, weighted by
+similarity: the paper's three numbers for Louvain add up to its {count(paper.CANDIDATES)}
+candidates, as ours do to {count(louvain)}. The columns `all_...` of the CSV count all pairs of
+documents.
 
-{table([*header, "clusters", "largest"], rows)}
+{chart("tables5-6", "Candidates not compared, modularity and clusters against the threshold")}
 
-With {_WIDE}, {count(wide["candidates"])} pairs are candidates, most of them distant, and at {EDGE}
-{count(wide["saved"])} ({per_cent(wide["saved"] / wide["candidates"])}) are not compared.
+### Table 5: pairs excluded from comparison
 
-**Table 6: pairs by category at {EDGE}**
+{_by_threshold(found, columns, _excluded)}
 
-{_categories(source)}
+In the published order. With {_WIDE}, as in section 9.1, far more distant pairs are candidates here,
+and at {MAIN} these are not compared: {wide}.
 
-**Table 6 by edge threshold: same set, mid / same set, low / different sets, high**
+### Table 6: modularity and number of clusters
 
-{_by_edge(source)}
+{_by_threshold(found, table_6, _table_6)}
 
-**Table 7: against Louvain at {EDGE}**
+In the published order; clusters of two or more documents.
 
-{_against_louvain(source)}
+### Figure 9: pairs by category
 
-**Figure 9: modularity and clusters**
+{chart("fig9", "Pairs in the same set and in different sets against the threshold")}
 
-{figure(f"fig9-{name}", f"{source['title']}: modularity and clusters against edge threshold")}
+Same set, high / different sets, high / same set, mid (the paper has curves, and in its text:
+high pairs in different sets are fewest from 80 % on, mid pairs peak at 70 %):
 
-The axis of modularity does not begin at 0.
+{_by_threshold(found, titles, _figure_9)}
 
-Why they differ: {why}"""
+### Table 7: disjoint sets and Louvain at {MAIN}
+
+{sections}
+
+Why they differ: the families of the synthetic notes give about as many candidates as the paper's
+notes, but far more of them are high. How many are just above and just below {MAIN}, where sets
+separate pairs and Louvain joins mid ones, is a matter of the notes. Nearly all that is similar in
+MTSamples are exact copies and our own near-duplicates, in groups of two to five. No note of
+ACI-BENCH is similar to another one, so that all groups are a note and its near-duplicates, of which
+few reach {MAIN}. In small groups there is hardly a pair to exclude or to separate."""
 
 
-def _categories(source: Found) -> str:
-    rows = []
+def _by_threshold(
+    found: Found, header: list[str], cells: Callable[[Found, float], list[str]]
+) -> str:
+    rows = [[f"{t:.2f}", *cells(found, t)] for t in paper.THRESHOLDS]
+    return table(["threshold", *header], rows)
+
+
+def _excluded(found: Found, threshold: float) -> list[str]:
+    numbers = [(paper.EXCLUDED[threshold], paper.CANDIDATES)]
+    for source in found.values():
+        numbers.append((row_of(source, PUBLISHED, threshold)["excluded"], source["candidates"]))
+    return [f"{count(excluded)} ({per_cent(excluded / of)})" for excluded, of in numbers]
+
+
+def _table_6(found: Found, threshold: float) -> list[str]:
+    lines = [row_of(source, PUBLISHED, threshold) for source in found.values()]
+    modularity = [paper.MODULARITY[threshold], *(line["modularity"] for line in lines)]
+    clusters = [paper.CLUSTERS[threshold], *(line["clusters"] for line in lines)]
+    return [*(f"{value:.3f}" for value in modularity), *map(count, clusters)]
+
+
+def _figure_9(found: Found, threshold: float) -> list[str]:
+    kinds = ("same_high", "different_high", "same_mid")
+    lines = [row_of(source, PUBLISHED, threshold) for source in found.values()]
+    return [" / ".join(count(line[kind]) for kind in kinds) for line in lines]
+
+
+def _table_7(source: Found) -> str:
+    compared = count(paper.CANDIDATES - paper.EXCLUDED[MAIN])
+    rows = [
+        [name, *cells, "", compared if "sets" in name else ""]
+        for name, cells in paper.TABLE_7.items()
+    ]
     for method in METHODS:
         row = row_of(source, method)
-        rows.append(
-            [
-                method,
-                *(count(row[f"same_{kind}"]) for kind in ("high", "mid", "low")),
-                *(count(row[f"different_{kind}"]) for kind in ("high", "mid")),
-                count(row["clusters_of_two_or_more"]),
-                count(row["largest_cluster"]),
-                f"{row['modularity']:.4f}",
-                count(row["compared"]),
-            ]
-        )
-    header = ["clustering", "same: high", "same: mid", "same: low", "different: high"]
-    return table([*header, "different: mid", "clusters", "largest", "modularity", "compared"], rows)
-
-
-def _by_edge(source: Found) -> str:
-    kinds = ("same_mid", "same_low", "different_high")
-    rows = []
-    for edge in EDGES:
-        found = [row_of(source, method, edge) for method in _BOUNDED]
-        cells = [" / ".join(count(row[kind]) for kind in kinds) for row in found]
-        rows.append([f"{edge:.2f}", "173 / 0 / 56" if edge == EDGE else "", *cells])
-    return table(["edge threshold", "paper", *_BOUNDED], rows)
-
-
-def _against_louvain(source: Found) -> str:
-    rows = [["paper: bounded", "173", "0", "56"], ["paper: Louvain", "3,741", "1,693", "0"]]
-    for method in METHODS[:-1]:
-        row = row_of(source, method)
-        rows.append([method, *(count(row[n]) for n in ("same_mid", "same_low", "different_high"))])
-    return table(["", "same set, mid", "same set, low", "different sets, high"], rows)
+        cells = [f"{row[k]:.3f}" if k == "modularity" else count(row[k]) for k in _TABLE_7]
+        rows.append([method, *cells, count(row["largest"]), count(row["compared"])])
+    header = ["", "same set: high", "mid", "low", "different sets: high", "modularity", "clusters"]
+    return table([*header, "largest", "pairs compared"], rows)

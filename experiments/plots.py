@@ -1,4 +1,4 @@
-"""The figures: what was counted or measured, drawn; nothing is computed here."""
+"""The charts: what was counted or measured, drawn; nothing is computed here."""
 
 from __future__ import annotations
 
@@ -11,247 +11,256 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, PercentFormatter
 
-__all__ = [
-    "accuracy_figure",
-    "excluded_figure",
-    "flush_figure",
-    "memory_figure",
-    "modularity_figure",
-    "save",
-    "time_figure",
-]
+from experiments import paper, results
+from experiments.accuracy import THRESHOLDS
+from experiments.clustering import PUBLISHED
+
+__all__ = ["draw"]
+
+Found = dict[str, Any]
+Lines = Sequence[Found]
+#: Name in the legend, colour, marker, line.
+Style = tuple[str, str, str, str]
 
 #: Colours that people with any kind of sight tell apart (Okabe and Ito).
-BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PINK = (
-    "#000000",
-    "#E69F00",
-    "#56B4E9",
-    "#009E73",
-    "#0072B2",
-    "#D55E00",
-    "#CC79A7",
-)
-_ROWS = {
-    1: (VERMILION, "o"),
-    2: (ORANGE, "s"),
-    3: (GREEN, "^"),
-    4: (BLUE, "D"),
-    5: (PINK, "v"),
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILION, PINK = "#0072B2", "#D55E00", "#CC79A7"
+_ROWS: dict[int, Style] = {
+    rows: (f"{rows} row{'s' * (rows > 1)}", colour, marker, "-")
+    for rows, colour, marker in zip(
+        range(1, 6), (VERMILION, ORANGE, GREEN, BLUE, PINK), "os^Dv", strict=True
+    )
 }
-_STORES = {
-    "memory": (BLACK, "o", "-"),
-    "Design 1, SQLite": (VERMILION, "s", "-"),
-    "Design 2, SQLite": (BLUE, "^", "-"),
-    "Design 1, Cassandra": (ORANGE, "s", "--"),
-    "Design 2, Cassandra": (SKY, "^", "--"),
+_STORES: dict[str, Style] = {
+    name: (name, colour, marker, line)
+    for name, colour, marker, line in (
+        ("in memory", BLACK, "o", "-"),
+        ("Design 1, SQLite", VERMILION, "s", "-"),
+        ("Design 2, SQLite", BLUE, "^", "-"),
+        ("Design 1, Cassandra", ORANGE, "s", "--"),
+        ("Design 2, Cassandra", SKY, "^", "--"),
+    )
 }
-_METHODS = {
-    "bounded": (BLUE, "o", "-", 10.0),
-    "bounded, second round": (GREEN, "s", "-", 6.5),
-    "bounded-mst": (ORANGE, "D", "--", 5.0),
-    "bounded-mst, second round": (BLACK, "x", ":", 6.5),
-    "louvain, edges": (VERMILION, "^", ":", 6.5),
-    "louvain, candidates": (PINK, "v", "-", 6.5),
+_SOURCES = {
+    "synthetic": (BLUE, "o", "-"),
+    "mtsamples": (ORANGE, "s", "-"),
+    "aci_bench": (GREEN, "^", "-"),
 }
-_STYLE = {
-    "font.size": 13,
-    "axes.titlesize": 13,
-    "axes.labelsize": 13,
-    "legend.fontsize": 12,
+_KINDS: dict[str, Style] = {
+    "same_high": ("same set, high", BLUE, "o", "-"),
+    "same_mid": ("same set, mid", ORANGE, "s", "--"),
+    "different_high": ("different sets, high", VERMILION, "^", ":"),
+}
+_STYLE: Any = {
+    "font.size": 12,
+    "axes.titlesize": 12,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 12,
     "axes.grid": True,
     "grid.color": "#dddddd",
     "axes.axisbelow": True,
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "legend.frameon": False,
     "svg.hashsalt": "neardup",
-    "savefig.dpi": 140,
+    "savefig.dpi": 110,
     "figure.facecolor": "white",
 }
 
 
-def save(figure: Figure, folder: Path, name: str) -> None:
-    """Write a figure as SVG and PNG; the same figure gives the same bytes."""
+def draw(folder: Path) -> None:
+    """Draw the charts of all experiments that have been run, as SVG and PNG; remove others."""
+    charts: dict[str, Figure] = {}
+    found = {name: results.load(folder, name) for name in ("accuracy", "time", "clustering")}
     with mpl.rc_context(_STYLE):
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-        figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+        if found["accuracy"]:
+            for number, threshold in enumerate(THRESHOLDS, start=1):
+                charts[f"fig{number}"] = _errors(found["accuracy"], threshold)
+        if timed := found["time"]:
+            charts["fig4-bands"] = _by_bands(timed["bands"])
+            charts["fig5-notes"] = _by_store(timed["notes"], "notes", "notes")
+            charts["fig6-words"] = _by_store(timed["words"], "words", "words of a note")
+            charts["fig7-writes"] = _writes(timed["flush"])
+            charts["fig8-memory"] = _memory(timed["memory"], timed["stored"])
+        if found["clustering"]:
+            charts["tables5-6"] = _by_threshold(found["clustering"])
+            charts["fig9"] = _categories(found["clustering"])
+        for path in (*folder.glob("*.svg"), *folder.glob("*.png")):
+            if path.stem not in charts:
+                path.unlink()
+        for name, figure in charts.items():  # the same figure gives the same bytes
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+            figure.set_layout_engine("none")  # it is done
+            figure.savefig(folder / f"{name}.png", metadata={"Software": None})
 
 
-def _styled(make: Callable[..., Figure]) -> Callable[..., Figure]:
-    def inside(*args: Any) -> Figure:
-        with mpl.rc_context(_STYLE):
-            return make(*args)
-
-    return inside
-
-
-def _panels(count: int, width: float, height: float, sharey: bool = False) -> tuple[Figure, Any]:
+def _panels(rows: int, columns: int, width: float, height: float) -> tuple[Figure, Any]:
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(1, count, squeeze=False, sharey=sharey)[0]
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def _line(panel: Any, style: Style, x: Iterable[float], y: Iterable[float]) -> None:
+    label, colour, marker, line = style
+    panel.plot(list(x), list(y), label=label, color=colour, marker=marker, ls=line, ms=5)
+
+
+def _each(panel: Any, lines: Lines, key: str, styles: dict[Any, Style], x: str, y: str) -> None:
+    """Draw a line for each value of a key that there is."""
+    for value, style in styles.items():
+        chosen = [line for line in lines if line[key] == value]
+        if chosen:
+            _line(panel, style, (line[x] for line in chosen), (line[y] for line in chosen))
 
 
 def _thousands(axis: Any) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
-def _edge_thresholds(panel: Any, values: Sequence[float]) -> None:
-    panel.set_xticks(values, [f"{value:.2f}" for value in values], fontsize=11)
-    panel.set_xlabel("edge threshold")
+def _logarithmic(panel: Any, subs: Sequence[float]) -> None:
+    panel.set_yscale("log")
+    panel.yaxis.set_major_locator(LogLocator(subs=subs, numticks=9))
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    panel.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
 
 
-@_styled
-def accuracy_figure(lines: Sequence[dict[str, Any]], title: str, edge_threshold: float) -> Figure:
-    """Draw false candidates and missed pairs against bands, a line for each number of rows."""
-    figure, axes = _panels(2, 10, 4.3)
-    shown = [line for line in lines if line["edge_threshold"] == edge_threshold]
-    for panel, what, label in (
-        (axes[0], "false", "false candidates (linear below 1)"),
-        (axes[1], "missed", "missed pairs (linear below 1)"),
-    ):
-        for rows, (colour, marker) in _ROWS.items():
-            chosen = [line for line in shown if line["rows"] == rows]
-            bands = [line["bands"] for line in chosen]
-            panel.plot(bands, [line[what] for line in chosen], marker, color=colour, ms=6)
-            panel.plot(bands, [line[f"predicted_{what}"] for line in chosen], "--", color=colour)
-        panel.set_yscale("symlog", linthresh=1)
-        top = max(max(line[what], line[f"predicted_{what}"]) for line in shown)
-        panel.set_ylim(-0.05, max(10, 1.6 * top))
-        panel.set_xlim(5, 105)
-        panel.set_xlabel("bands")
+def _symmetric(panel: Any, label: str | None = None) -> None:
+    """Make an axis of counts that is linear below 1, so that 0 is on it."""
+    panel.set_yscale("symlog", linthresh=1)
+    panel.set_ylim(bottom=-0.1)
+    _thousands(panel.yaxis)
+    if label:
         panel.set_ylabel(label)
-        _thousands(panel.yaxis)
+
+
+def _thresholds(panel: Any) -> None:
+    shown = [f"{value:.2f}" for value in paper.THRESHOLDS]
+    panel.set_xticks(paper.THRESHOLDS, shown, fontsize=9)
+    panel.set_xlabel("threshold")
+
+
+def _errors(found: Found, threshold: float) -> Figure:
+    """Draw false candidates and missed pairs against bands, a line for each number of rows."""
+    figure, axes = _panels(len(found), 2, 10, 0.8 + 3.0 * len(found))
+    for source, row in zip(found.values(), axes, strict=True):
+        shown = [line for line in source["rows"] if line["threshold"] == threshold]
+        for panel, what in zip(row, ("false", "missed"), strict=True):
+            counted = {rows: (*style[:3], "") for rows, style in _ROWS.items()}
+            predicted = {rows: (label, c, "", "--") for rows, (label, c, *_) in _ROWS.items()}
+            _each(panel, shown, "rows", counted, "bands", what)
+            _each(panel, shown, "rows", predicted, "bands", f"predicted_{what}")
+            _symmetric(panel, "false candidates" if what == "false" else "missed pairs")
+            panel.set_xlabel("bands")
+            panel.set_title(source["title"])
     handles = [
-        Line2D([], [], color=colour, marker=marker, ls="", label=f"{rows} row{'s' * (rows > 1)}")
-        for rows, (colour, marker) in _ROWS.items()
-    ]
-    handles += [
+        *(
+            Line2D([], [], color=c, marker=m, ls="", label=label)
+            for label, c, m, _ in _ROWS.values()
+        ),
         Line2D([], [], color="#666666", marker="o", ls="", label="counted"),
         Line2D([], [], color="#666666", ls="--", label="predicted"),
     ]
-    figure.legend(handles=handles, loc="outside right center", frameon=False)
-    figure.suptitle(f"{title}, edge threshold {edge_threshold}")
+    figure.legend(handles=handles, loc="outside right center")
     return figure
 
 
-@_styled
-def time_figure(lines: Sequence[dict[str, Any]], what: str, label: str) -> Figure:
+def _by_bands(lines: Lines) -> Figure:
+    """Draw the seconds of jobs in memory, a line for each number of rows."""
+    figure, axes = _panels(1, 1, 7.5, 4)
+    _each(axes[0, 0], lines, "rows", _ROWS, "bands", "seconds")
+    axes[0, 0].set(ylim=(0, None), xlabel="bands", ylabel="whole job in memory (seconds)")
+    figure.legend(loc="outside right center")
+    return figure
+
+
+def _by_store(lines: Lines, what: str, label: str) -> Figure:
     """Draw the seconds of whole jobs, a line for each store."""
-    figure, (panel,) = _panels(1, 7.5, 4.2)
-    for name, (colour, marker, style) in _STORES.items():
-        chosen = [line for line in lines if line["store"] == name]
-        if chosen:
-            x, y = [line[what] for line in chosen], [line["seconds"] for line in chosen]
-            panel.plot(x, y, marker=marker, color=colour, ls=style, label=name)
-    panel.set_xscale("log")
-    panel.set_yscale("log")
+    figure, axes = _panels(1, 1, 7.5, 4)
+    panel = axes[0, 0]
+    _each(panel, lines, "store", _STORES, what, "seconds")
+    panel.set(xscale="log", xlabel=label, ylabel="whole job (seconds)")
     panel.set_xticks(sorted({line[what] for line in lines}))
     panel.minorticks_off()
     _thousands(panel.xaxis)
-    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    panel.set_xlabel(label)
-    panel.set_ylabel("whole job (seconds)")
-    figure.legend(loc="outside right center", frameon=False)
+    _logarithmic(panel, (1, 2, 5))
+    figure.legend(loc="outside right center")
     return figure
 
 
-@_styled
-def flush_figure(steps: dict[str, list[float]], step: int) -> Figure:
-    """Draw the time of each step of notes, a panel for each store."""
-    names = [name for name in _STORES if name in steps]
-    figure = Figure(figsize=(8, 1.2 + 1.4 * len(names)), layout="constrained")
-    panels = figure.subplots(len(names), 1, squeeze=False, sharex=True)[:, 0]
-    for panel, name in zip(panels, names, strict=True):
-        colour = _STORES[name][0]
-        notes = [step * (i + 1) for i in range(len(steps[name]))]
-        panel.plot(notes, [1000 * seconds for seconds in steps[name]], color=colour, lw=1.3)
-        panel.set_title(name, loc="left")
-        panel.set_yscale("log")
-        panel.set_ylim(*_decades(steps.values()))
-        panel.yaxis.set_major_locator(LogLocator(numticks=6))
-        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-    panels[-1].set_xlabel("notes signed")
-    panels[-1].set_xlim(left=0)
-    _thousands(panels[-1].xaxis)
-    figure.supylabel(f"milliseconds for {step} notes", fontsize=13)
+def _writes(seconds: dict[str, list[float]]) -> Figure:
+    """Draw the time of each note, a panel for each store."""
+    names = [name for name in _STORES if name in seconds]
+    figure, axes = _panels(len(names), 1, 8, 1.2 + 1.4 * len(names))
+    every = [1000 * value for name in names for value in seconds[name]]
+    for panel, name in zip(axes[:, 0], names, strict=True):
+        milliseconds = [1000 * value for value in seconds[name]]
+        panel.plot(range(1, len(milliseconds) + 1), milliseconds, color=_STORES[name][1], lw=1)
+        panel.set_title(name)
+        _logarithmic(panel, (1,))
+        panel.set_ylim(min(every) / 1.5, max(every) * 1.6)
+    axes[-1, 0].set_xlabel("note")
+    figure.supylabel("milliseconds for a note", fontsize=12)
     return figure
 
 
-def _decades(values: Iterable[list[float]]) -> tuple[float, float]:
-    """Return limits of milliseconds that all values lie between."""
-    every = [1000 * value for some in values for value in some]
-    return min(every) / 1.5, max(every) * 1.6
-
-
-@_styled
-def memory_figure(
-    jobs: Sequence[dict[str, Any]], matrices: Sequence[dict[str, Any]], base: int
-) -> Figure:
-    """Draw peaks of anonymous memory: whole jobs, and the store by itself above an empty one."""
-    figure, axes = _panels(2, 10.5, 4.3)
-    for panel, lines, off in ((axes[0], jobs, 0), (axes[1], matrices, base)):
-        for name, (colour, marker, style) in _STORES.items():
-            chosen = [
-                (line["notes"], (line["anonymous_bytes"] - off) / 1e6)
-                for line in lines
-                if line["store"] == name and line["anonymous_bytes"] is not None
-            ]
-            if chosen:
-                x, y = zip(*chosen, strict=True)
-                panel.plot(x, y, marker=marker, color=colour, ls=style)
-        panel.set_xlim(left=0)
-        panel.set_ylim(bottom=0)
-        panel.set_xlabel("notes")
-        panel.set_ylabel("peak of anonymous memory (MB)")
+def _memory(jobs: Lines, stored: Lines) -> Figure:
+    """Draw peaks of private memory: whole jobs, and a store by itself above an empty process."""
+    figure, axes = _panels(1, 2, 10.5, 4.2)
+    empty = min(line["private_bytes"] for line in stored if not line["notes"])
+    filled = [line for line in stored if line["notes"]]
+    titles = ("whole job", "store by itself, above an empty process")
+    for panel, lines, off, title in zip(axes[0], (jobs, filled), (0, empty), titles, strict=True):
+        known = [
+            {**line, "MB": (line["private_bytes"] - off) / 1e6}
+            for line in lines
+            if line["private_bytes"] is not None
+        ]
+        _each(panel, known, "store", _STORES, "notes", "MB")
+        panel.set(xlim=(0, None), ylim=(0, None), xlabel="notes", title=title)
+        panel.set_ylabel("peak of private memory (MB)")
         _thousands(panel.xaxis)
         _thousands(panel.yaxis)
         panel.locator_params(axis="x", nbins=5)
-    axes[0].set_title("whole job")
-    axes[1].set_title("store by itself, above an empty process")
-    names = {line["store"] for line in (*jobs, *matrices)}
-    handles = [
-        Line2D([], [], color=colour, marker=marker, ls=style, label=name)
-        for name, (colour, marker, style) in _STORES.items()
-        if name in names
+    _legend_below(figure, axes)
+    return figure
+
+
+def _by_threshold(found: Found) -> Figure:
+    """Draw tables 5 and 6: of disjoint sets in the published order, with the paper's points."""
+    figure, axes = _panels(1, 3, 13, 4.2)
+    excluded = {t: n / paper.CANDIDATES for t, n in paper.EXCLUDED.items()}
+    columns: list[tuple[str, Callable[[Found, Found], float], dict[float, float]]] = [
+        ("candidates not compared", lambda row, of: row["excluded"] / of["candidates"], excluded),
+        ("modularity", lambda row, _: row["modularity"], paper.MODULARITY),
+        ("clusters of two or more", lambda row, _: row["clusters"], paper.CLUSTERS),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    for panel, (label, value, published) in zip(axes[0], columns, strict=True):
+        for name, source in found.items():
+            rows = [row for row in source["rows"] if row["method"] == PUBLISHED]
+            y = [value(row, source) for row in rows]
+            _line(panel, (source["title"], *_SOURCES[name]), paper.THRESHOLDS, y)
+        _line(panel, ("paper", VERMILION, "D", ""), published, published.values())
+        panel.set(ylim=(min(0, panel.get_ylim()[0]), None), ylabel=label)
+        _thresholds(panel)
+    axes[0, 0].yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    _legend_below(figure, axes)
     return figure
 
 
-@_styled
-def excluded_figure(
-    lines: Sequence[dict[str, Any]], title: str, paper: dict[float, float]
-) -> Figure:
-    """Draw the share of candidate pairs that were not compared, with the paper's beside it."""
-    figure, (panel,) = _panels(1, 7, 4.2)
-    x = [line["edge_threshold"] for line in lines]
-    y = [line["saved"] / line["candidates"] for line in lines]
-    panel.plot(x, y, marker="o", color=BLUE, label=title)
-    panel.plot(list(paper), list(paper.values()), "D", color=VERMILION, ms=8, label="paper")
-    panel.set_ylim(0, max(0.7, 1.1 * max(y)))
-    panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    _edge_thresholds(panel, x)
-    panel.set_ylabel("candidate pairs not compared")
-    panel.legend(frameon=False)
+def _categories(found: Found) -> Figure:
+    """Draw figure 9: pairs of three kinds against the threshold, a panel for each source."""
+    figure, axes = _panels(1, len(found), 1 + 4 * len(found), 4.2)
+    for panel, source in zip(axes[0], found.values(), strict=True):
+        rows = [row for row in source["rows"] if row["method"] == PUBLISHED]
+        for kind, style in _KINDS.items():
+            _line(panel, style, paper.THRESHOLDS, (row[kind] for row in rows))
+        _symmetric(panel)
+        panel.set_title(source["title"])
+        _thresholds(panel)
+    axes[0, 0].set_ylabel("candidate pairs")
+    _legend_below(figure, axes)
     return figure
 
 
-@_styled
-def modularity_figure(lines: Sequence[dict[str, Any]], title: str) -> Figure:
-    """Draw modularity and clusters against the edge threshold, a line for each clustering."""
-    figure, axes = _panels(2, 10, 4.6)
-    for panel, what, label in (
-        (axes[0], "modularity", "modularity, weighted by similarity"),
-        (axes[1], "clusters_of_two_or_more", "clusters of two and more"),
-    ):
-        for name, (colour, marker, style, size) in _METHODS.items():
-            chosen = [line for line in lines if line["method"] == name]
-            x, y = [line["edge_threshold"] for line in chosen], [line[what] for line in chosen]
-            hollow = {"mfc": "white"} if name == "bounded" else {}
-            panel.plot(x, y, marker=marker, ms=size, color=colour, ls=style, label=name, **hollow)
-        _edge_thresholds(panel, x)
-        panel.set_ylabel(label)
-    axes[1].set_ylim(bottom=0)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    figure.suptitle(title)
-    return figure
+def _legend_below(figure: Figure, axes: Any) -> None:
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)

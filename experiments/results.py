@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,20 +21,15 @@ def load(folder: Path, name: str) -> dict[str, Any] | None:
     return found
 
 
-def store(folder: Path, name: str, found: dict[str, Any]) -> None:
-    """Keep what an experiment found, an item of a list on each line."""
-    text = _dumped(found, 0)
-    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-
-
-def _dumped(value: Any, depth: int) -> str:
-    pad = " " * (depth + 1)
-    if isinstance(value, dict) and any(isinstance(v, dict | list) for v in value.values()):
-        items = (f"{pad}{json.dumps(k)}: {_dumped(v, depth + 1)}" for k, v in value.items())
-        return "{\n" + ",\n".join(items) + "\n" + " " * depth + "}"
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[\n" + ",\n".join(pad + json.dumps(v) for v in value) + "\n" + " " * depth + "]"
-    return json.dumps(value)
+def store(folder: Path, name: str, found: dict[str, Any] | None) -> None:
+    """Keep what an experiment found, innermost lists and objects on one line; nothing for None."""
+    path = folder / f"{name}.json"
+    if found is None:
+        path.unlink(missing_ok=True)
+        return
+    text = json.dumps(found, indent=1)
+    text = re.sub(r"[\[{][^][{}]*[\]}]", lambda inner: " ".join(inner[0].split()), text)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def write_csv(folder: Path, name: str, lines: Sequence[dict[str, Any]]) -> None:

@@ -1,177 +1,152 @@
 """Section 9.2: time and memory, by bands, notes and words, with the designs of the paper.
 
-* Whole jobs, from JSON lines to clusters and the clean corpus: against bands, against notes,
-  against words of a note; and the memory of such jobs, each in a process of its own that is
-  watched from outside.
-* Notes signed a hundred at a time, with the keys put into the store whenever a part is full: the
-  time of each hundred shows when that was.
-* The store by itself, filled and read back by a process that is watched in the same way.
-
-Where no Cassandra runs, its lines have no figures, and the tables say so.
+Memory is that of processes that are watched from outside. Where no Cassandra runs, its rows have no
+numbers, and the tables say so.
 """
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from sys import executable
 from typing import Any
 
 import numpy as np
 
-from experiments.matrix import opened
-from experiments.measured import NEARDUP, Store, measure, stores
+from experiments.jobs import whole_job
+from experiments.notes import synthetic_notes
 from experiments.pairs import SHINGLE
-from neardup.api import dedup_files
-from neardup.core.band import band_keys
-from neardup.core.sign import Signer, sign
-from neardup.run.storage import Storage
-from neardup.spec import preset
-from neardup.stores import Header
-from neardup.synth import SynthSpec, generate, write
+from experiments.sizes import FULL, Sizes
+from experiments.stores import Store, empty_afterwards, find_stores, measure, opened
+from neardup.recipe import Recipe
+from neardup.sketch.sketcher import Sketcher
+from neardup.state import Header
+from neardup.synth import SynthSpec, write
 
 __all__ = ["timing"]
 
 #: What one setting is while another one changes.
-BANDS, NOTES, WORDS = 50, 5_000, 300
-ROWS = 2
-BANDS_TRIED = (10, 25, 50, 75, 100)
-NOTES_TRIED = (2_500, 5_000, 10_000, 20_000)
-WORDS_TRIED = (75, 150, 300, 600)
-#: Notes whose keys are put into the store together, and in a step that is timed.
-PART, STEP, FLUSHED = 2_500, 100, 10_000
-#: Notes in the store by itself; 0 for a process that does nothing.
-MATRIX = (0, 50_000, 100_000, 200_000, 400_000)
-#: Design 1 has a row for each key. More than so many are left out where only memory is of interest.
-MOST_CELLS = {"Design 1, SQLite": 5_000_000, "Design 1, Cassandra": 250_000}
-#: Runs of a job whose fastest counts; with Cassandra one.
-REPEATED = 3
-#: Of the notes, signed and stored together.
-PART_BYTES = 2_000_000
+BANDS, ROWS, WORDS = 50, 2, 300
+#: Notes whose keys are written together in figure 7, as in the paper.
+FLUSH = 50
+#: Documents of a partition of a store by itself.
+PARTITION = 10_000
+
+Line = dict[str, Any]
 
 
-def timing(cassandra: str | None = None) -> dict[str, Any]:
+def timing(sizes: Sizes = FULL) -> dict[str, Any]:
     """Measure all of it.
 
-    Args:
-        cassandra: URL of a server; by default that of ``make cassandra``, if it runs.
-
     Returns:
-        ``bands``, ``notes`` and ``words``: seconds of whole jobs; ``memory``: peak bytes of whole
-        jobs; ``flush``: seconds of each step by store; ``matrix``: peak bytes of the store by
-        itself. ``stores`` has the names, and whether each was there.
+        ``bands``, ``notes`` and ``words``: seconds of whole jobs, from JSON lines to clusters;
+        ``memory``: their peak bytes; ``flush``: seconds of each note, sketched one by one, by
+        store; ``stored``: peak bytes of a store that is filled and read by itself. ``stores`` has
+        the names, and whether each was there; ``settings`` what was fixed.
     """
-    found = stores(cassandra)
+    found = find_stores()
     there = [store for store in found if store.url is not None]
-    with tempfile.TemporaryDirectory(prefix="neardup-") as name, _left_empty(there):
-        folder = Path(name)
-        _job(there[0], folder, notes=min(NOTES_TRIED))  # compiled code is loaded here
-        jobs: dict[str, Any] = {
-            "bands": [_job(s, folder, bands=b) for b in BANDS_TRIED for s in there],
-            "notes": [_job(s, folder, notes=n) for n in NOTES_TRIED for s in there],
-            "words": [_job(s, folder, words=w) for w in WORDS_TRIED for s in there],
-            "memory": [_job_memory(s, folder, n) for n in NOTES_TRIED for s in there],
-        }
+    with tempfile.TemporaryDirectory(prefix="neardup-") as name, empty_afterwards(found[-1].url):
+        jobs = Jobs(Path(name), sizes)
+        for store in there:  # compiled code is loaded, and tables are made
+            jobs.timed(store, notes=min(sizes.job_notes))
         return {
             "stores": {store.name: store.url is not None for store in found},
-            **jobs,
-            "flush": {store.name: _flush(store, folder) for store in there},
-            "matrix": [_matrix(store, notes) for notes in MATRIX for store in there],
+            "settings": {
+                "bands": BANDS,
+                "rows": ROWS,
+                "words": WORDS,
+                "notes": sizes.base_notes,
+                "repeats": sizes.repeats,
+                "flush": FLUSH,
+                "flush_repeats": sizes.flush_repeats,
+            },
+            "bands": [
+                jobs.timed(there[0], bands=bands, rows=rows)
+                for rows in sizes.rows
+                for bands in sizes.job_bands
+            ],
+            "notes": [jobs.timed(s, notes=n) for n in sizes.job_notes for s in there],
+            "words": [jobs.timed(s, words=w) for w in sizes.job_words for s in there],
+            "memory": [jobs.memory(s, n) for n in sizes.job_notes for s in there],
+            "flush": {store.name: jobs.flushes(store) for store in there},
+            "stored": [jobs.stored(s, n) for n in sizes.stored for s in there],
         }
 
 
-def _job(
-    store: Store, folder: Path, bands: int = BANDS, notes: int = NOTES, words: int = WORDS
-) -> dict[str, Any]:
-    """Time one whole job; of a few the fastest, as the others were disturbed."""
-    path = _made(folder, notes, words)
-    spec = preset("clinical").replace(num_bands=bands, rows=ROWS)
-    storage = Storage(store=str(store.url), design=store.design, part_bytes=PART_BYTES)
-    seconds = []
-    for _ in range(1 if "Cassandra" in store.name else REPEATED):
-        begin = time.perf_counter()
-        dedup_files(
-            path, folder / "out", id="id", spec=spec, storage=storage, threads=2, overwrite=True
-        )
-        seconds.append(round(time.perf_counter() - begin, 3))
-    line = {"store": store.name, "bands": bands, "notes": notes, "words": words}
-    return {**line, "seconds": min(seconds)}
+@dataclasses.dataclass
+class Jobs:
+    """Runs jobs.
 
+    Attributes:
+        folder: For notes, and files of stores.
+        sizes: How much.
+    """
 
-def _job_memory(store: Store, folder: Path, notes: int) -> dict[str, Any]:
-    """Watch the memory of one whole job in a process of its own."""
-    command = [NEARDUP, "dedup", str(_made(folder, notes, WORDS)), "-o", str(folder / "out")]
-    command += ["--preset", "clinical", "--id", "id", "--bands", str(BANDS), "--rows", str(ROWS)]
-    command += ["--store", str(store.url), "--design", str(store.design)]
-    command += ["--part-size", str(PART_BYTES), "--threads", "2", "--quiet", "--overwrite"]
-    return _peak(store, notes, command)
+    folder: Path
+    sizes: Sizes
 
+    def timed(self, store: Store, **changes: int) -> Line:
+        """Time one whole job; of a few the fastest, as the others were disturbed."""
+        base = {"bands": BANDS, "rows": ROWS, "notes": self.sizes.base_notes, "words": WORDS}
+        line = base | changes
+        path = self.notes(line["notes"], line["words"])
+        seconds = [
+            whole_job(store.at(self.folder), store.layout, path, line["bands"], line["rows"])
+            for _ in range(1 if store.in_server else self.sizes.repeats)
+        ]
+        return {"store": store.name, **line, "seconds": round(min(seconds), 4)}
 
-def _matrix(store: Store, notes: int) -> dict[str, Any]:
-    """Watch the memory of a store by itself."""
-    command = [executable, "-m", "experiments.matrix", str(store.url), str(store.design)]
-    return _peak(store, notes, [*command, str(notes), str(BANDS), "10000"])
+    def memory(self, store: Store, notes: int) -> Line:
+        """Watch the memory of one whole job in a process of its own."""
+        path = str(self.notes(notes, WORDS))
+        return self._peak(store, notes, "job", path, str(BANDS), str(ROWS))
 
+    def stored(self, store: Store, notes: int) -> Line:
+        """Watch the memory of a store by itself."""
+        return self._peak(store, notes, "keys", str(notes), str(BANDS), str(PARTITION))
 
-def _peak(store: Store, notes: int, command: list[str]) -> dict[str, Any]:
-    """Return the most memory that a command takes; nothing where it would take too long."""
-    line = {"store": store.name, "bands": BANDS, "notes": notes}
-    if notes * BANDS > MOST_CELLS.get(store.name, notes * BANDS):
-        return {**line, "anonymous_bytes": None}
-    return {**line, "anonymous_bytes": measure(command)["anonymous_bytes"]}
+    def _peak(self, store: Store, notes: int, what: str, *arguments: str) -> Line:
+        """Return the peak of the private memory; None where it would take too long."""
+        line: Line = {"store": store.name, "notes": notes, "private_bytes": None}
+        if store.takes(notes * BANDS):
+            command = [sys.executable, "-m", "experiments.jobs", what, store.at(self.folder)]
+            found = measure([*command, store.layout, *arguments])
+            line["private_bytes"] = found["anonymous_bytes"]
+        return line
 
+    def notes(self, notes: int, words: int) -> Path:
+        """Return the file with so many notes of so many words."""
+        path = self.folder / f"notes-{notes}-{words}.jsonl"
+        if not path.exists():
+            spec = SynthSpec(notes, near=0.2, exact=0.1, families=(), words=(words, words))
+            write(spec, path, self.folder / "truth.parquet", overwrite=True)
+        return path
 
-def _made(folder: Path, notes: int, words: int) -> Path:
-    """Return the file with so many notes of so many words; made if it is not there."""
-    path = folder / f"notes-{notes}-{words}.jsonl"
-    if not path.exists():
-        spec = SynthSpec(notes, near=0.2, exact=0.1, family=(), words=(words, words))
-        write(spec, path, folder / "truth.parquet", overwrite=True)
-    return path
+    def flushes(self, store: Store) -> list[float]:
+        """Return the seconds of each note: sketched, and at every 50th, keys of 50 are written.
 
-
-def _flush(store: Store, folder: Path) -> list[float]:
-    """Return the seconds that each step of notes took, signed and, where a part is full, stored."""
-    spec = SynthSpec(FLUSHED, family=(), words=(WORDS, WORDS))
-    texts = generate(spec)["text"]
-    signer = Signer(BANDS * ROWS)
-    sign(texts[:STEP], signer, SHINGLE)  # compiled code is loaded here
-    steps, waiting = [], []
-    with opened(str(store.url), store.design, folder, run="flush") as target:
-        target.create(Header("flush", BANDS))
-        for first in range(0, FLUSHED, STEP):
-            begin = time.perf_counter()
-            keys = band_keys(sign(texts[first : first + STEP], signer, SHINGLE), BANDS, ROWS)
-            waiting.append(keys)
-            if STEP * len(waiting) >= PART:
-                target.put(first // PART, np.concatenate(waiting, axis=1), b"")
-                waiting = []
-            steps.append(round(time.perf_counter() - begin, 5))
-        target.drop()
-    return steps
-
-
-@contextlib.contextmanager
-def _left_empty(there: list[Store]) -> Iterator[None]:
-    """Remove our keyspace from Cassandra at the end, and before, where a run was killed."""
-    urls = {str(store.url) for store in there if "Cassandra" in store.name}
-    for url in urls:
-        _remove(url)
-    try:
-        yield
-    finally:
-        for url in urls:
-            _remove(url)
-
-
-def _remove(url: str) -> None:
-    from neardup.stores.cassandra_place import parse
-    from neardup.stores.cassandra_session import Session
-
-    session = Session(parse(url), 30.0)
-    session.open()
-    session.change("DROP KEYSPACE IF EXISTS <>")
-    session.close()
+        The notes are gone through several times. The fastest counts for each, as the others were
+        disturbed.
+        """
+        notes = synthetic_notes()[: self.sizes.notes // FLUSH * FLUSH]
+        sketcher = Sketcher(Recipe(SHINGLE, num_bands=BANDS, rows=ROWS))
+        sketcher(notes[:FLUSH])  # compiled code is loaded here
+        passes = []
+        for _ in range(self.sizes.flush_repeats):
+            seconds, waiting = [], []
+            with opened(store.at(self.folder), store.layout, "flush") as target:
+                target.create(Header("flush", BANDS))
+                for number, note in enumerate(notes, start=1):
+                    begin = time.perf_counter()
+                    waiting.append(sketcher([note]).keys)
+                    if number % FLUSH == 0:
+                        keys = np.ascontiguousarray(np.concatenate(waiting).T)
+                        target.put(number // FLUSH - 1, keys, b"")
+                        target.flush()
+                        waiting = []
+                    seconds.append(time.perf_counter() - begin)
+            passes.append(seconds)
+        return [round(float(value), 7) for value in np.min(passes, axis=0)]

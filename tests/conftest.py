@@ -2,41 +2,56 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import neardup
+import promises
 from common import Answer, Command, some_rows, write_lines
 from neardup.cli import main
+from neardup.engines import local
+from slow_files import SLOW
 
-#: Where `make test` spends its time: begun last, one of them would be waited for alone.
-LONGEST = (
-    "test_real_texts.py",
-    "test_cassandra_runs.py",
-    "test_cassandra.py",
-    "test_without_jit.py",
-    "test_docs.py",
-    "test_warm.py",
-    "test_cli_big.py",
-    "test_resume.py",
-)
+# References of kernels, made corpora and the one Cassandra server are shared by several rooms.
+for room in ("kernels", "engines", "state"):
+    sys.path.append(str(Path(__file__).parent / room))
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that are not wanted are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file, and all that share a server, in one process; begin with what takes longest."""
+    """Begin with what takes longest; `--dist loadfile` keeps a file in one process."""
+    first = {name: place for place, name in enumerate(SLOW)}
     for item in items:
-        server = "cassandra" in item.path.name
-        item.add_marker(pytest.mark.xdist_group("cassandra" if server else item.path.name))
-    first = {name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: first.get(item.path.name, len(LONGEST)))
+        if item.path.name in first:
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: first.get(item.path.name, len(SLOW)))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def every_run_keeps_its_promises() -> Iterator[None]:
+    """Check what comes out of every run in this process, whoever starts it."""
+    run = local._run
+
+    def checked(*args: Any) -> local.Outcome:
+        outcome = run(*args)
+        promises.check(outcome)
+        return outcome
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local, "_run", checked)
+        yield
 
 
 @pytest.fixture(scope="session")
 def kernels() -> None:
     """Have all kernels compiled, so that no test hears that they are."""
-    neardup.dedup(["some text to begin with", "and another"])
+    texts = ["some text to begin with", "and another"]
+    for shingle in ("word:5", "char:5"):
+        neardup.dedup(texts, shingle=shingle, cluster="bounded")
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
-"""Near-duplicate texts: raw files to verified clusters and a clean corpus.
+"""Find near-duplicate texts, exactly verified, and get a clean corpus.
 
 import neardup
-result = neardup.dedup("notes.jsonl", spec=neardup.preset("clinical"))
-result.clusters, result.edges, result.clean(), result.summary
+run = neardup.dedup("notes.jsonl", threshold=0.8, out="out")
+run.clusters, run.keep_mask, run.clean(), run.explain("note-17")
 """
 
 from __future__ import annotations
@@ -10,117 +10,73 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Names are resolved when they are asked for, so that `neardup --help` imports nothing heavy.
 _HOMES = {
-    "Audit": "neardup.run.auditing",
-    "Bands": "neardup.core.tune",
-    "Choice": "neardup.core.points",
-    "Comparison": "neardup.core.compare",
-    "Difference": "neardup.report.differences",
-    "Document": "neardup.run.explanation",
-    "Explanation": "neardup.run.explanation",
-    "Meeting": "neardup.run.explanation",
-    "NeardupError": "neardup.errors",
-    "Neighbour": "neardup.run.explanation",
-    "Point": "neardup.core.points",
-    "Repeat": "neardup.run.explanation",
-    "Result": "neardup.api",
-    "Shard": "neardup.run.storage",
-    "ShingleSpec": "neardup.spec",
-    "Signer": "neardup.core.sign",
-    "Spec": "neardup.spec",
-    "Storage": "neardup.run.storage",
-    "Tuning": "neardup.core.points",
-    "audit": "neardup.run.auditing",
-    "band_keys": "neardup.core.band",
-    "candidate_pairs": "neardup.core.band",
-    "candidate_probability": "neardup.core.tune",
-    "choose_bands": "neardup.core.tune",
-    "compare": "neardup.core.compare",
-    "dedup": "neardup.api",
-    "dedup_files": "neardup.api",
-    "differences": "neardup.report.differences",
-    "evaluate": "neardup.run.evaluation",
-    "explain": "neardup.run.explaining",
-    "plan": "neardup.api",
-    "preset": "neardup.spec",
-    "recluster": "neardup.api",
-    "shingle_sets": "neardup.core.shingle",
-    "sign": "neardup.core.sign",
-    "sign_files": "neardup.api",
-    "similarity": "neardup.core.verify",
-    "tune": "neardup.core.points",
-    "write_report": "neardup.report.page",
+    "neardup.api.dedup": "dedup plan sketch_corpus",
+    "neardup.api.runs": "Run open",
+    "neardup.engines.job": "Shard",
+    "neardup.errors": "NeardupError",
+    "neardup.forecast.tune": "tune",
+    "neardup.inspect.compare": "compare",
+    "neardup.match.bucketing": "candidate_pairs",
+    "neardup.match.verifying": "similarity",
+    "neardup.recipe": "Recipe",
+    "neardup.sketch.bands": "Bands candidate_probability choose_bands",
+    "neardup.sketch.sketcher": "band_keys signatures",
+    "neardup.sketch.tokenising": "shingle_sets",
+    "neardup.spec": "ShingleSpec Spec preset",
 }
 
 if TYPE_CHECKING:
-    from neardup.api import Result, dedup, dedup_files, plan, recluster, sign_files
-    from neardup.core.band import band_keys, candidate_pairs
-    from neardup.core.compare import Comparison, compare
-    from neardup.core.points import Choice, Point, Tuning, tune
-    from neardup.core.shingle import shingle_sets
-    from neardup.core.sign import Signer, sign
-    from neardup.core.tune import Bands, candidate_probability, choose_bands
-    from neardup.core.verify import similarity
+    from neardup.api.dedup import dedup, plan, sketch_corpus
+    from neardup.api.runs import Run
+    from neardup.api.runs import open_run as open
+    from neardup.engines.job import Shard
     from neardup.errors import NeardupError
-    from neardup.report.differences import Difference, differences
-    from neardup.report.page import write_report
-    from neardup.run.auditing import Audit, audit
-    from neardup.run.evaluation import evaluate
-    from neardup.run.explaining import explain
-    from neardup.run.explanation import Document, Explanation, Meeting, Neighbour, Repeat
-    from neardup.run.storage import Shard, Storage
+    from neardup.forecast.tune import tune
+    from neardup.inspect.compare import compare
+    from neardup.match.bucketing import candidate_pairs
+    from neardup.match.verifying import similarity
+    from neardup.recipe import Recipe
+    from neardup.sketch.bands import Bands, candidate_probability, choose_bands
+    from neardup.sketch.sketcher import band_keys, signatures
+    from neardup.sketch.tokenising import shingle_sets
     from neardup.spec import ShingleSpec, Spec, preset
 
 __all__ = [
-    "Audit",
     "Bands",
-    "Choice",
-    "Comparison",
-    "Difference",
-    "Document",
-    "Explanation",
-    "Meeting",
     "NeardupError",
-    "Neighbour",
-    "Point",
-    "Repeat",
-    "Result",
+    "Recipe",
+    "Run",
     "Shard",
     "ShingleSpec",
-    "Signer",
     "Spec",
-    "Storage",
-    "Tuning",
     "__version__",
-    "audit",
     "band_keys",
     "candidate_pairs",
     "candidate_probability",
     "choose_bands",
     "compare",
     "dedup",
-    "dedup_files",
-    "differences",
-    "evaluate",
-    "explain",
+    "open",
     "plan",
     "preset",
-    "recluster",
     "shingle_sets",
-    "sign",
-    "sign_files",
+    "signatures",
     "similarity",
+    "sketch_corpus",
     "tune",
-    "write_report",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+    for module, names in _HOMES.items():
+        if name in names.split():
+            value = getattr(importlib.import_module(module), "open_run" if name == "open" else name)
+            globals()[name] = value
+            return value
     raise AttributeError(f"module 'neardup' has no attribute {name!r}")
 
 

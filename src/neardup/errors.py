@@ -1,19 +1,5 @@
 """Every error that neardup raises on purpose.
 
-    NeardupError
-    ├── SpecError (ValueError)          a setting out of range, or two that contradict each other
-    ├── InputError (ValueError)         the input can't be used as it is
-    │   ├── InputNotFoundError (FileNotFoundError)   no such file, or a pattern that matches none
-    │   ├── FormatError                 unknown ending, or bytes that are not what the ending says
-    │   ├── ColumnError (KeyError)      a column that is not there, or of another type
-    │   ├── EncodingError               text that is not UTF-8
-    │   └── DuplicateIdError            an id that two documents share
-    ├── OutputError (OSError)           the output can't be written (exists, no space, no right)
-    │   └── OutputSizeError             it would be too large to be of use to anybody
-    ├── StoreError                      a band store can't be reached, or does not hold what it must
-    ├── ResumeError                     an interrupted run can't be gone on with
-    └── DependencyError (ImportError)   an optional package that is not installed
-
 A message says what is wrong, the value, and what was expected; ``hint`` says what to do about it.
 Messages name files, lines, records and columns, never the text of a document.
 """
@@ -31,6 +17,7 @@ __all__ = [
     "NeardupError",
     "OutputError",
     "OutputSizeError",
+    "RecipeError",
     "ResumeError",
     "SpecError",
     "StoreError",
@@ -94,8 +81,12 @@ class StoreError(NeardupError):
     """A band store can't be reached or written, or does not hold what it must."""
 
 
+class RecipeError(NeardupError, ValueError):
+    """Band keys of different recipes can't be compared."""
+
+
 class ResumeError(NeardupError):
-    """An interrupted run can't be gone on with: something is damaged, or no longer the same."""
+    """An interrupted run can't be resumed: something is damaged, or no longer the same."""
 
 
 class DependencyError(NeardupError, ImportError):

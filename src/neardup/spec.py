@@ -1,21 +1,30 @@
-"""Specs: frozen, validated settings, and the digest that is stored with whatever they made.
+"""Specs: frozen, validated settings of all that the result depends on besides the input.
 
-A spec says everything that the result depends on besides the input. Threads, batch sizes, stores
-and output formats are not in it, because they must not change the result.
+Threads, memory, stores and output formats are not in it, because they must not change the result.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
+import difflib
 import math
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from neardup.errors import SpecError
 
-__all__ = ["CLUSTERINGS", "PRESETS", "SCHEMES", "STEMMERS", "ShingleSpec", "Spec", "preset"]
+__all__ = [
+    "CLUSTERINGS",
+    "PRESETS",
+    "SCHEMES",
+    "STEMMERS",
+    "ShingleSpec",
+    "Spec",
+    "nearest",
+    "preset",
+]
 
 Unit = Literal["word", "char"]
 
@@ -29,15 +38,14 @@ _LANGUAGES = """
     greek hindi hungarian indonesian irish italian lithuanian nepali norwegian polish porter
     portuguese romanian russian serbian spanish swedish tamil turkish yiddish
 """
-STEMMERS = frozenset(_LANGUAGES.split())
+STEMMERS = tuple(_LANGUAGES.split())
 
 METHODS = ("lsh", "allpairs")
-PAIRS = ("collapsed", "all")
-CLUSTERINGS = ("bounded", "bounded-mst", "star", "components", "louvain")
-#: Clusterings whose clusters are bounded by the tree threshold.
-BOUNDED = ("bounded", "bounded-mst")
-#: Clusterings that are made of all edges at once, whatever ``pairs`` says.
-_OF_ALL_EDGES = ("bounded-mst", "louvain")
+PAIRS = ("kept", "all")
+CLUSTERINGS = ("star", "bounded", "components", "louvain")
+_EXAMPLE = 'for example ShingleSpec.parse("word:5")'
+#: Default of the minimum similarity within a bounded cluster, where the threshold is not lower.
+_TREE_THRESHOLD = 0.4
 
 
 def _check(condition: bool, message: str, hint: str = "") -> None:
@@ -46,12 +54,23 @@ def _check(condition: bool, message: str, hint: str = "") -> None:
 
 
 def _probability(name: str, value: float, *, low_open: bool, high_open: bool) -> None:
-    low = value > 0 if low_open else value >= 0
-    high = value < 1 if high_open else value <= 1
     left, right = "(" if low_open else "[", ")" if high_open else "]"
+    valid = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if valid:
+        valid = (value > 0 if low_open else value >= 0) and (value < 1 if high_open else value <= 1)
+    _check(valid, f"{name} is {value!r}; expected a number in {left}0, 1{right}")
+
+
+def _known(what: str, value: object, known: Iterable[str]) -> None:
+    names = list(known)
+    valid = isinstance(value, str) and value in names
+    _check(valid, f"no {what} {value!r}", "known are " + ", ".join(names))
+
+
+def _whole(name: str, value: int, low: int, high: int) -> None:
     _check(
-        isinstance(value, int | float) and math.isfinite(value) and low and high,
-        f"{name} is {value!r}; expected a number in {left}0, 1{right}",
+        isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
+        f"{name} is {value!r}; expected a whole number from {low} to {high}",
     )
 
 
@@ -66,7 +85,7 @@ class ShingleSpec:
         keep_case: Leave case as it is; else everything becomes lower case.
         nfkc: Unicode compatibility composition before anything else.
         strip_accents: Canonical decomposition and removal of combining marks.
-        raw: Unit char only: keep white space as it is; else runs become one blank and ends go.
+        raw: Unit char only: keep white space as it is; else runs become one space and ends go.
         bag: The i-th occurrence of a shingle is a shingle of its own, so that Jaccard becomes
             multiset Jaccard.
 
@@ -84,19 +103,18 @@ class ShingleSpec:
     bag: bool = False
 
     def __post_init__(self) -> None:
-        _check(self.unit in ("word", "char"), f"unit is {self.unit!r}; expected 'word' or 'char'")
-        _check(
-            isinstance(self.n, int) and 1 <= self.n <= 64,
-            f"shingle length is {self.n!r}; expected a whole number from 1 to 64",
-        )
+        _known("unit of shingles", self.unit, ("word", "char"))
+        _whole("shingle length", self.n, 1, 64)
+        for name in ("keep_case", "nfkc", "strip_accents", "raw", "bag"):
+            value = getattr(self, name)
+            _check(isinstance(value, bool), f"`{name}` is {value!r}; expected True or False")
         if self.stem is not None:
-            _check(
-                self.stem in STEMMERS,
-                f"no stemmer for {self.stem!r}",
-                "known are " + ", ".join(sorted(STEMMERS)),
-            )
-            _check(self.unit == "word", "stem needs the unit word, and the unit is char")
-        _check(not (self.raw and self.unit == "word"), "raw needs the unit char")
+            _known("stemmer", self.stem, STEMMERS)
+            _check(self.unit == "word", "stem requires words as shingles, and they are characters")
+        _check(
+            not (self.raw and self.unit == "word"),
+            "raw requires characters as shingles, and they are words",
+        )
 
     @classmethod
     def parse(cls, shingle: str, **options: Any) -> ShingleSpec:
@@ -105,13 +123,11 @@ class ShingleSpec:
         >>> ShingleSpec.parse("char:3").n
         3
         """
-        unit, colon, n = shingle.partition(":")
-        _check(
-            bool(colon) and unit in ("word", "char") and n.isascii() and n.isdigit(),
-            f"shingle is {shingle!r}; expected word:N or char:N",
-            "for example word:5",
-        )
-        return cls(unit=cast(Unit, unit), n=int(n), **options)
+        found = re.fullmatch("(word|char):([0-9]+)", shingle)
+        if found is None:
+            message = f"shingle is {shingle!r}; expected word:N or char:N"
+            raise SpecError(message, "for example word:5")
+        return cls(unit=cast(Unit, found[1]), n=int(found[2]), **options)
 
     def __str__(self) -> str:
         return f"{self.unit}:{self.n}"
@@ -125,19 +141,25 @@ class Spec:
         shingle: What a document becomes.
         scheme: Signature scheme, ``"affine32"`` or ``"oph32"``; stored with its version.
         seed: Seed of the hash functions, 0 to 2**63 - 1.
-        edge_threshold: Least Jaccard similarity of an edge, in (0, 1].
-        tree_threshold: Least similarity that any two documents of a bounded cluster are
-            guaranteed to reach, in [0, edge_threshold].
-        recall: Probability that a pair at the edge threshold becomes a candidate, in (0, 1);
-            bands and rows are chosen for it.
-        num_bands, rows: Set both to choose them yourself; recall is then what they give.
-        method: ``"lsh"``, or ``"allpairs"`` for the exact join without banding.
-        pairs: ``"collapsed"`` verifies what the clustering needs, ``"all"`` every candidate.
-        cluster: ``"bounded"``, ``"bounded-mst"``, ``"star"``, ``"components"`` or ``"louvain"``.
-        second_round: Merge bounded clusters that an edge joins, where all their documents reach
-            the tree threshold with each other.
-        keep: Which document of those that repeat each other is kept: ``"first"``,
-            ``"longest"``, ``"max:COLUMN"`` or ``"min:COLUMN"``.
+        threshold: Jaccard similarity from which on two documents are near-duplicates, in (0, 1].
+        recall: Probability that a pair at the threshold becomes a candidate, in (0, 1); bands and
+            rows are chosen for it.
+        num_bands: Number of bands; with ``rows``, instead of a recall.
+        rows: Signature entries in a band; with ``num_bands``.
+        documents: Number of documents that the bands are chosen for; None to estimate it from the
+            size of the input.
+        method: ``"lsh"``, or ``"allpairs"`` for an exact search without bands.
+        pairs: ``"kept"`` compares documents with kept ones, as far as that decides what is kept;
+            ``"all"`` compares all that share a bucket, and lists the pairs.
+        cluster: ``"star"`` (a kept document and those that it stands for), ``"bounded"``,
+            ``"components"`` or ``"louvain"``. It names groups; it does not decide what is kept.
+        tree_threshold: Minimum similarity of any two documents of a bounded cluster, in
+            [0, threshold]; None for 0.4, or the threshold if that is lower.
+        keep: Which of the documents that are similar is kept: ``"first"``, ``"longest"``,
+            ``"max:COLUMN"`` or ``"min:COLUMN"``. Ties are decided by the order of the documents.
+        order_by: Column that gives the order of the documents; None for the order of the input.
+        max_bucket: Only so many kept documents of a bucket are compared with each of its documents;
+            None for all of them.
 
     Raises:
         SpecError: A field is out of range, or two contradict each other.
@@ -146,127 +168,134 @@ class Spec:
     shingle: ShingleSpec = field(default_factory=ShingleSpec)
     scheme: str = "affine32"
     seed: int = 0
-    edge_threshold: float = 0.7
-    tree_threshold: float = 0.4
+    threshold: float = 0.7
     recall: float = 0.99
     num_bands: int | None = None
     rows: int | None = None
+    documents: int | None = None
     method: str = "lsh"
-    pairs: str = "collapsed"
-    cluster: str = "bounded"
+    pairs: str = "kept"
+    cluster: str = "star"
+    tree_threshold: float | None = None
     keep: str = "first"
-    second_round: bool = False
+    order_by: str | None = None
+    max_bucket: int | None = None
 
     def __post_init__(self) -> None:
-        name = self.scheme.partition("/")[0]
-        _check(
-            self.scheme in SCHEMES or self.scheme in SCHEMES.values(),
-            f"no signature scheme {self.scheme!r}",
-            "known are " + ", ".join(SCHEMES),
-        )
-        object.__setattr__(self, "scheme", SCHEMES[name])
-        _check(
-            isinstance(self.seed, int) and 0 <= self.seed < 2**63,
-            f"seed is {self.seed!r}; expected a whole number from 0 to 2**63 - 1",
-        )
-        _probability("edge threshold", self.edge_threshold, low_open=True, high_open=False)
-        _probability("tree threshold", self.tree_threshold, low_open=False, high_open=False)
-        _check(
-            self.tree_threshold <= self.edge_threshold,
-            f"tree threshold {self.tree_threshold} is above the edge threshold "
-            f"{self.edge_threshold}",
-            "a pair that reaches the edge threshold must be allowed into one cluster",
-        )
+        valid = isinstance(self.shingle, ShingleSpec)
+        _check(valid, f"shingle is {self.shingle!r}; expected a ShingleSpec", _EXAMPLE)
+        _known("signature scheme", self.scheme, [*SCHEMES, *SCHEMES.values()])
+        object.__setattr__(self, "scheme", SCHEMES[self.scheme.partition("/")[0]])
+        _whole("seed", self.seed, 0, 2**63 - 1)
+        _probability("threshold", self.threshold, low_open=True, high_open=False)
         _probability("recall", self.recall, low_open=True, high_open=True)
+        self._check_bands()
+        _known("method", self.method, METHODS)
+        _known("kind of pairs", self.pairs, PAIRS)
+        _known("clustering", self.cluster, CLUSTERINGS)
+        self._check_tree_threshold()
+        _check(
+            isinstance(self.keep, str)
+            and re.fullmatch("first|longest|(max|min):.+", self.keep, re.DOTALL) is not None,
+            f"keep is {self.keep!r}; expected first, longest, max:COLUMN or min:COLUMN",
+        )
+        _check(
+            self.order_by is None or isinstance(self.order_by, str),
+            f"`order_by` is {self.order_by!r}; expected the name of a column",
+        )
+        if self.max_bucket is not None:
+            _whole("`max_bucket`", self.max_bucket, 1, 2**31 - 1)
+
+    def _check_bands(self) -> None:
         _check(
             (self.num_bands is None) == (self.rows is None),
             "bands and rows must be given together",
             "give both, or neither and a recall",
         )
+        if self.documents is not None:
+            _whole("documents", self.documents, 1, 2**62)
         if self.num_bands is not None and self.rows is not None:
-            _check(1 <= self.num_bands <= 4096, f"bands is {self.num_bands}; expected 1 to 4096")
-            _check(1 <= self.rows <= 64, f"rows is {self.rows}; expected 1 to 64")
+            _whole("bands", self.num_bands, 1, 4096)
+            _whole("rows", self.rows, 1, 64)
             _check(
                 self.num_bands * self.rows <= 8192,
                 f"{self.num_bands} bands of {self.rows} rows need {self.num_bands * self.rows} "
                 "hashes; at most 8192 are allowed",
             )
-        _check(self.method in METHODS, f"no method {self.method!r}; known are lsh, allpairs")
-        _check(self.pairs in PAIRS, f"pairs is {self.pairs!r}; expected collapsed or all")
+
+    def _check_tree_threshold(self) -> None:
+        if self.tree_threshold is None:
+            return
+        _probability("tree threshold", self.tree_threshold, low_open=False, high_open=False)
         _check(
-            self.cluster in CLUSTERINGS,
-            f"no clustering {self.cluster!r}; known are {', '.join(CLUSTERINGS)}",
+            self.cluster == "bounded",
+            f"a tree threshold is for bounded clusters, and the clustering is {self.cluster}",
+            "leave it out, or choose the clustering bounded",
         )
         _check(
-            isinstance(self.second_round, bool),
-            f"second round is {self.second_round!r}; expected True or False",
-        )
-        _check(
-            not self.second_round or self.cluster in BOUNDED,
-            f"the second round needs a bounded clustering, and the clustering is {self.cluster}",
-            f"take one of {', '.join(BOUNDED)}, or leave the second round out",
-        )
-        how, _, column = self.keep.partition(":")
-        _check(
-            self.keep in ("first", "longest") or (how in ("max", "min") and column != ""),
-            f"keep is {self.keep!r}; expected first, longest, max:COLUMN or min:COLUMN",
+            self.tree_threshold <= self.threshold,
+            f"tree threshold {self.tree_threshold} is above the threshold {self.threshold}",
+            "a pair that reaches the threshold must be allowed into one cluster",
         )
 
     def replace(self, **changes: Any) -> Spec:
         """Return a copy with some fields changed; fields of the shingle spec go by their names.
 
+        Args:
+            changes: Fields of `Spec` and of `ShingleSpec`; ``shingle`` may be a text such as
+                ``"word:5"``, which leaves its options as they are, but for a stemmer where
+                characters are compared.
+
+        Raises:
+            SpecError: There is no such field, or it is out of range.
+
         >>> preset("clinical").replace(n=4, recall=0.999).shingle.n
         4
         """
         names = {f.name for f in dataclasses.fields(ShingleSpec)}
-        inner = {key: value for key, value in changes.items() if key in names}
-        outer = {key: value for key, value in changes.items() if key not in names}
+        known = names | {f.name for f in dataclasses.fields(Spec)}
+        for name in changes:
+            _check(name in known, f"no setting {name!r}", nearest(name, known))
+        shingle = changes.pop("shingle", self.shingle)
+        if isinstance(shingle, str):
+            parsed = ShingleSpec.parse(shingle)
+            stem = self.shingle.stem if parsed.unit == "word" else None
+            shingle = dataclasses.replace(self.shingle, unit=parsed.unit, n=parsed.n, stem=stem)
+        inner = {key: changes.pop(key) for key in names & set(changes)}
         if inner:
-            outer["shingle"] = dataclasses.replace(self.shingle, **inner)
-        return dataclasses.replace(self, **outer)
+            shingle = dataclasses.replace(shingle, **inner)
+        return dataclasses.replace(self, shingle=shingle, **changes)
 
     @property
-    def every_pair(self) -> bool:
-        """Whether every pair that banding finds is verified, also within one cluster."""
-        return self.pairs == "all" or self.cluster in _OF_ALL_EDGES
+    def enumerates(self) -> bool:
+        """Whether all pairs that share a bucket are compared and listed."""
+        return self.pairs == "all" or self.cluster != "star"
 
     @property
-    def of_edges(self) -> bool:
-        """Whether clusters are made of the edges in the end, not while bands go by."""
-        return self.cluster == "star" or self.cluster in _OF_ALL_EDGES
+    def minimum_in_cluster(self) -> float:
+        """Minimum similarity of any two documents of a bounded cluster."""
+        default = min(_TREE_THRESHOLD, self.threshold)
+        return default if self.tree_threshold is None else self.tree_threshold
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, as they are written to ``run.json`` and digested."""
+        """Return plain values, as they are written to ``run.json``."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Spec:
-        """Make a spec from what `as_dict` returned, today or before the last fields were there.
+        """Make a spec from what `as_dict` returned.
 
         >>> Spec.from_dict(preset("clinical").as_dict()) == preset("clinical")
         True
         """
         return cls(**{**values, "shingle": ShingleSpec(**values["shingle"])})
 
-    @property
-    def digest(self) -> str:
-        """SHA-256 (hex) of the canonical JSON of all fields; equal specs, equal digests."""
-        values = self.as_dict()
-        # A setting that came later has no part in it unless it is used: specs that were stored
-        # before keep their digests.
-        if not self.second_round:
-            del values["second_round"]
-        text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(b"neardup spec 1\0" + text.encode()).hexdigest()
-
 
 #: Settings by name. ``clinical`` is the choice of Shenoy et al. (2017), sections 5 and 10.
 PRESETS = {
-    "clinical": Spec(
-        shingle=ShingleSpec(n=8, stem="english"), edge_threshold=0.75, tree_threshold=0.40
-    ),
+    "clinical": Spec(shingle=ShingleSpec(n=8, stem="english"), threshold=0.75, cluster="bounded"),
     "web": Spec(),
-    "records": Spec(shingle=ShingleSpec(unit="char", n=3), edge_threshold=0.5, tree_threshold=0.2),
+    "records": Spec(shingle=ShingleSpec(unit="char", n=3), threshold=0.5),
 }
 
 
@@ -276,6 +305,15 @@ def preset(name: str) -> Spec:
     Raises:
         SpecError: There is no such preset.
     """
-    if name not in PRESETS:
-        raise SpecError(f"no preset {name!r}", "known are " + ", ".join(PRESETS))
+    _known("preset", name, PRESETS)
     return PRESETS[name]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint that names what a user may have meant, or all that is known.
+
+    >>> nearest("treshold", ["threshold", "recall"])
+    'did you mean threshold?'
+    """
+    found = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {found[0]}?" if found else "known are " + ", ".join(sorted(known))

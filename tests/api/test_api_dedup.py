@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import neardup
-from common import SECRET, some_rows, write_lines
+from common import SECRET, files_of, some_rows, write_lines
+from neardup.engines.clock import Event
 from neardup.errors import (
     ColumnError,
     DependencyError,
@@ -23,46 +24,15 @@ from neardup.errors import (
     InputNotFoundError,
     NeardupError,
     OutputError,
+    ResumeError,
     SpecError,
 )
-from neardup.run.events import Event
-from neardup.spec import Spec
 
 ROWS = some_rows()
 TABLE = pa.Table.from_pylist(ROWS)
+TEXTS = [row["text"] for row in ROWS]
 EXPECTED = [i - (i % 3 == 2) for i in range(len(ROWS))]
-
-
-def a_path(folder: Path) -> Any:
-    return write_lines(folder / "a.jsonl", ROWS)
-
-
-def a_name(folder: Path) -> Any:
-    return str(a_path(folder))
-
-
-def a_pattern(folder: Path) -> Any:
-    return str(a_path(folder).with_name("*.jsonl"))
-
-
-def a_folder(folder: Path) -> Any:
-    return a_path(folder).parent
-
-
-def paths(folder: Path) -> Any:
-    return [write_lines(folder / f"{i}.jsonl", ROWS[10 * i : 10 * i + 10]) for i in range(3)]
-
-
-def a_table(folder: Path) -> Any:
-    return TABLE
-
-
-def a_batch(folder: Path) -> Any:
-    return TABLE.to_batches()[0]
-
-
-def a_reader(folder: Path) -> Any:
-    return pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(7))
+KEPT = [row for i, row in enumerate(ROWS) if i % 3 != 2]
 
 
 def a_dataset(folder: Path) -> Any:
@@ -70,6 +40,10 @@ def a_dataset(folder: Path) -> Any:
     for i in range(3):
         pq.write_table(TABLE.slice(10 * i, 10), folder / "parts" / f"{i}.parquet")
     return ds.dataset(folder / "parts")
+
+
+def hugging_face(folder: Path) -> Any:
+    return pytest.importorskip("datasets").Dataset.from_list(ROWS)
 
 
 def pandas_frame(folder: Path) -> Any:
@@ -80,109 +54,171 @@ def polars_frame(folder: Path) -> Any:
     return pytest.importorskip("polars").DataFrame(ROWS)
 
 
-def hugging_face(folder: Path) -> Any:
-    return pytest.importorskip("datasets").Dataset.from_list(ROWS)
+SOURCES: dict[str, Callable[[Path], Any]] = {
+    "path": lambda folder: write_lines(folder / "a.jsonl", ROWS),
+    "name": lambda folder: str(write_lines(folder / "a.jsonl", ROWS)),
+    "pattern": lambda folder: str(write_lines(folder / "a.jsonl", ROWS).with_name("*.jsonl")),
+    "folder": lambda folder: write_lines(folder / "a.jsonl", ROWS).parent,
+    "paths": lambda folder: [
+        write_lines(folder / f"{i}.jsonl", ROWS[10 * i : 10 * i + 10]) for i in range(3)
+    ],
+    "table": lambda folder: TABLE,
+    "batch": lambda folder: TABLE.to_batches()[0],
+    "dict": lambda folder: TABLE.to_pydict(),
+    "dataset": a_dataset,
+    "pandas": pandas_frame,
+    "polars": polars_frame,
+    "lazy polars": lambda folder: polars_frame(folder).lazy(),
+    "hugging face": hugging_face,
+}
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "source",
-    [
-        a_path,
-        a_name,
-        a_pattern,
-        a_folder,
-        paths,
-        a_table,
-        a_batch,
-        a_reader,
-        a_dataset,
-        pandas_frame,
-        polars_frame,
-        hugging_face,
-    ],
-)
-def test_sources(source: Callable[[Path], Any], tmp_path: Path) -> None:
-    result = neardup.dedup(source(tmp_path), id="id")
-    assert result.clusters["cluster"].to_pylist() == EXPECTED
-    assert result.clusters["doc_id"].to_pylist() == [row["id"] for row in ROWS]
-    assert len(result.edges) == 10
-    assert result.clean().to_pylist() == [row for i, row in enumerate(ROWS) if i % 3 != 2]
-    result.write(tmp_path / "out")
-    assert pq.read_table(tmp_path / "out" / "clean.parquet").to_pylist() == (
-        result.clean().to_pylist()
-    )
+@pytest.mark.parametrize("name", SOURCES)
+def test_sources(name: str, tmp_path: Path) -> None:
+    run = neardup.dedup(SOURCES[name](tmp_path), id="id")
+    assert run.clusters["cluster"].to_pylist() == run.labels.tolist() == EXPECTED
+    assert run.clusters["doc_id"].to_pylist() == [row["id"] for row in ROWS]
+    assert run.keep_mask.tolist() == [i % 3 != 2 for i in range(len(ROWS))]
+    assert run.clean().to_pylist() == KEPT
+    again = run.save(tmp_path / "out", format="parquet")
+    assert pq.read_table(tmp_path / "out" / "clean").to_pylist() == KEPT
+    assert again.clusters.equals(run.clusters)
 
 
-def test_a_list_of_strings() -> None:
-    result = neardup.dedup([row["text"] for row in ROWS])
-    assert result.clusters["cluster"].to_pylist() == EXPECTED
-    assert result.clusters["doc_id"].to_pylist() == list(range(len(ROWS)))
-    assert result.clean().column_names == ["text"]
-    assert result.summary["counts"]["removed"] == 10
+def test_a_reader_is_read_once(tmp_path: Path) -> None:
+    reader = pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(7))
+    run = neardup.dedup(reader, id="id", out=tmp_path / "out")
+    assert run.labels.tolist() == EXPECTED
 
 
-def test_summary_is_what_run_json_holds(tmp_path: Path) -> None:
-    result = neardup.dedup(TABLE, id="id", spec=Spec(keep="longest"))
-    written = result.write(tmp_path / "out", format="csv")
-    assert json.loads((tmp_path / "out" / "run.json").read_text()) == written
-    assert result.summary["counts"] == written["counts"]
-    assert result.summary["spec"]["keep"] == "longest"
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["list", "pandas", "polars"])
+def test_texts_alone(kind: str) -> None:
+    series = {
+        "list": lambda: TEXTS,
+        "pandas": lambda: pandas_frame(Path())["text"],
+        "polars": lambda: polars_frame(Path())["text"],
+    }
+    run = neardup.dedup(series[kind]())
+    assert run.labels.tolist() == EXPECTED
+    assert run.clusters["doc_id"].to_pylist() == list(range(len(ROWS)))
+    assert run.clean().column_names == ["text"]
 
 
-def test_written_twice(tmp_path: Path) -> None:
-    result = neardup.dedup(TABLE)
-    result.write(tmp_path / "one")
-    result.write(tmp_path / "two")
-    for name in ("clusters.parquet", "edges.parquet", "clean.parquet"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+def test_what_a_run_has(tmp_path: Path) -> None:
+    run = neardup.dedup(TABLE, id="id", keep="longest", threshold=0.8, recall=0.95)
+    folder = run.save(tmp_path / "out", annotate=True)
+    for each in (run, folder, pickle.loads(pickle.dumps(folder)), neardup.open(tmp_path / "out")):
+        assert len(each) == 30 and "30 documents, 20 kept, 10 removed" in repr(each)
+        assert (each.spec.keep, each.spec.threshold, each.spec.recall) == ("longest", 0.8, 0.95)
+        assert len(each.kept) == 20 and len(each.removed) == 10
+        assert set(each.kept.to_pylist()).isdisjoint(each.removed.to_pylist())
+        pairs = each.duplicates.to_pylist()
+        assert [row["doc_id"] for row in pairs] == each.removed.to_pylist()
+        assert all(row["similarity"] >= 0.8 for row in pairs)
+        assert {row["duplicate_of"] for row in pairs} <= set(each.kept.to_pylist())
+        assert each.edges is None
+    assert run.path is None and folder.path == tmp_path / "out"
+    assert "in " + str(tmp_path / "out") in repr(folder)
+    written = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert written == folder.summary and written["counts"] == run.summary["counts"]
+    assert len(pq.read_table(tmp_path / "out" / "clean")) == 30
+    with pytest.raises(SpecError, match="stored in"):
+        folder.save(tmp_path / "other")
+
+
+def test_saved_twice(tmp_path: Path) -> None:
+    run = neardup.dedup(TABLE, pairs="all")
+    for name in ("one", "two"):
+        run.save(tmp_path / name)
+    one, two = files_of(tmp_path / "one"), files_of(tmp_path / "two")
+    assert one.keys() == two.keys() >= {"edges.parquet", "clean/part-00000.parquet"}
+    assert all(one[name] == two[name] for name in one if name != "run.json")
     with pytest.raises(OutputError, match="exists"):
-        result.write(tmp_path / "two")
+        run.save(tmp_path / "two")
+
+
+@pytest.mark.parametrize("name", ["table", "dict", "path", "paths", "dataset", "pandas", "polars"])
+def test_a_run_in_memory_is_picklable(name: str, tmp_path: Path) -> None:
+    source = SOURCES[name](tmp_path)
+    run = neardup.dedup(source, id="id", pairs="all")
+    again = pickle.loads(pickle.dumps(run))
+    assert again.clusters.equals(run.clusters) and again.edges.equals(run.edges)
+    assert again.clean().to_pylist() == KEPT
+    assert again.explain("n2", "n1").as_dict() == run.explain("n2", "n1").as_dict()
+    assert again.save(tmp_path / "out").summary["counts"] == run.summary["counts"]
 
 
 def test_text_columns() -> None:
-    table = pa.table({"a": ["one two three", "one two"], "b": ["four five", "three four five"]})
-    assert neardup.dedup(table, text=["a", "b"]).clusters["cluster"].to_pylist() == [0, 0]
-    assert neardup.dedup(table, text="a").clusters["cluster"].to_pylist() == [0, 1]
+    table = {"a": ["one two three", "one two"], "b": ["four five", "three four five"]}
+    assert neardup.dedup(table, text=["a", "b"]).labels.tolist() == [0, 0]
+    assert neardup.dedup(table, text="a").labels.tolist() == [0, 1]
+
+
+def test_settings_in_a_spec_and_besides(tmp_path: Path) -> None:
+    spec = neardup.preset("records").replace(max_bucket=7, seed=3)
+    asked = neardup.dedup(TEXTS, spec=spec, threshold=0.9, shingle="word:3").spec
+    assert (asked.max_bucket, asked.seed, asked.threshold, asked.shingle.n) == (7, 3, 0.9, 3)
+    clinical = neardup.dedup(TEXTS, preset="clinical", shingle="char:9").spec.shingle
+    assert (clinical.unit, clinical.stem) == ("char", None)
+
+
+def test_plan_takes_what_dedup_takes() -> None:
+    found = neardup.plan(TABLE, id="id", threshold=0.8, keep="max:quality", recall=0.9)
+    assert found.documents == 30 and found.exact
+    assert found.predicted_recall >= 0.9
+    clinical = neardup.plan(TABLE, preset="clinical", shingle="word:3", memory="4GB", threads=1)
+    assert clinical.memory == 4_000_000_000 and clinical.threads == 1
+    with pytest.raises(ColumnError, match="stars"):
+        neardup.plan(TABLE, keep="max:stars")
+    with pytest.raises(TypeError, match="plan\\(\\) has no argument 'tresholds'"):
+        neardup.plan(TABLE, tresholds=0.8)  # type: ignore[call-arg]
 
 
 def test_events() -> None:
     events: list[Event] = []
-    neardup.dedup(TABLE, on_event=events.append)
-    stages = [e.stage for e in events if e.finished and not e.note]
-    assert stages[-1] == "keep" and "read and sign" in stages
+    neardup.dedup(TABLE, progress=events.append)
+    stages = [event.stage for event in events if event.finished and not event.note]
+    assert "read and sketch" in stages and "resolve" in stages
     for stage in set(stages):
-        done = [e.done for e in events if e.stage == stage]
+        done = [event.done for event in events if event.stage == stage]
         assert done == sorted(done)
 
 
+def test_progress_is_quiet_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    for progress in ("auto", False, None):
+        neardup.dedup(TABLE, progress=progress)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
 def test_a_frame_with_an_index_leaves_no_false_one(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(ROWS)
+    frame = pandas_frame(tmp_path)
     frame.to_parquet(tmp_path / "a.parquet")
-    neardup.dedup(tmp_path / "a.parquet").write(tmp_path / "out")
-    clean = pandas.read_parquet(tmp_path / "out" / "clean.parquet")
-    assert list(clean.index) == list(range(20))
-    assert list(clean.columns) == list(frame.columns)
+    neardup.dedup(tmp_path / "a.parquet", out=tmp_path / "out")
+    clean = type(frame).from_records(pq.read_table(tmp_path / "out" / "clean").to_pylist())
+    assert list(clean.columns) == list(frame.columns) and len(clean) == 20
+    kept = frame[neardup.dedup(frame).keep_mask]
+    assert kept["id"].tolist() == [row["id"] for row in KEPT]
 
 
 def test_a_polars_frame_with_views_and_categories(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(
         {
-            "text": [row["text"] for row in ROWS],
+            "text": TEXTS,
             "tags": [["a", "b"], None, []] * 10,
             "kind": polars.Series(["x", "y", None] * 10, dtype=polars.Categorical),
             "raw": [b"\xff", b"", None] * 10,
             "pair": [{"a": "x", "b": 1}] * 30,
         }
     )
-    result = neardup.dedup(frame)
+    run = neardup.dedup(frame)
     expected = [row for i, row in enumerate(frame.to_dicts()) if i % 3 != 2]
-    assert result.clean().to_pylist() == expected
-    for format in ("parquet", "jsonl", "csv"):
-        result.write(tmp_path / format, format=format)
-    assert pq.read_table(tmp_path / "parquet" / "clean.parquet").to_pylist() == expected
+    assert run.clean().to_pylist() == expected
+    run.save(tmp_path / "out")
+    assert pq.read_table(tmp_path / "out" / "clean").to_pylist() == expected
 
 
 @pytest.mark.parametrize(
@@ -191,38 +227,109 @@ def test_a_polars_frame_with_views_and_categories(tmp_path: Path) -> None:
         ("nope.jsonl", {}, InputNotFoundError, "nope.jsonl: no such file"),
         (TABLE, {"text": "body"}, ColumnError, "no column 'body'; there are id, text"),
         (TABLE, {"text": "number"}, ColumnError, "'number' holds int64"),
+        (TABLE, {"text": 3}, SpecError, "`text` is 3"),
+        (TABLE, {"text": ["text", 3]}, SpecError, "`text` is ['text', 3]"),
         (TABLE, {"id": "body"}, ColumnError, "no column 'body'"),
+        (TABLE, {"id": 3}, SpecError, "`id` is 3"),
+        (TABLE, {"keep": "max:stars"}, ColumnError, "no column 'stars'"),
+        (TABLE, {"keep": 3}, SpecError, "`keep` is 3"),
+        (TABLE, {"order_by": "stars"}, ColumnError, "no column 'stars'"),
+        (TABLE, {"threshold": "0.8"}, SpecError, "threshold is '0.8'"),
+        (TABLE, {"threshold": 0.8, "spec": 0.8}, SpecError, "`spec` is of type float"),
+        (TABLE, {"spec": neardup.Spec(), "preset": "web"}, SpecError, "both given"),
+        (TABLE, {"preset": "legal"}, SpecError, "no preset 'legal'"),
+        (TABLE, {"shingle": 3}, SpecError, "shingle is 3"),
         (TABLE, {"threads": 0}, SpecError, "threads is 0"),
-        (TABLE, {"input_format": "csv"}, SpecError, "files only"),
-        (TABLE, {"encoding_errors": "skip"}, SpecError, "encoding_errors is 'skip'"),
+        (TABLE, {"threads": "2"}, SpecError, "threads is '2'"),
+        (TABLE, {"memory": "much"}, SpecError, "'much'"),
+        (TABLE, {"memory": 10_000_000}, SpecError, "`memory` is 10.0 MB"),
+        (TABLE, {"store": 3}, SpecError, "`store` is 3"),
+        (TABLE, {"run": "r"}, SpecError, "a named run needs a store"),
+        (TABLE, {"resume": True}, SpecError, "need an output folder"),
+        (TABLE, {"input_format": "csv"}, SpecError, "input_format"),
+        (TABLE, {"encoding_errors": "skip"}, SpecError, "`encoding_errors` is 'skip'"),
         (pa.table({"text": [SECRET] * 2}), {"id": "text"}, DuplicateIdError, "record 2"),
-        (pa.table({"id": [1, 1], "text": "ab"}), {"id": "id"}, DuplicateIdError, "the id 1 "),
-        ([], {}, InputError, "no input"),
+        ({"id": [1, 1], "text": ["a", "b"]}, {"id": "id"}, DuplicateIdError, "the id 1 "),
+        ([], {}, InputError, "no "),
         (TABLE.slice(0, 0), {}, InputError, "no documents"),
         (7, {}, InputError, "int"),
-        ([SECRET, 7], {}, InputError, "record 2 is int"),
-        ({"text": [SECRET]}, {}, InputError, "mapping"),
+        ([SECRET, 7], {}, InputError, "int"),
+        (None, {}, InputError, "None"),
     ],
-    ids=lambda value: value.__name__ if isinstance(value, type) else None,
 )
 def test_what_is_refused(
     source: Any, options: dict[str, Any], error: type[NeardupError], says: str
 ) -> None:
-    if isinstance(source, pa.Table) and source.column_names == ["id", "text"]:
-        source = pa.table({"id": [1, 1], "text": ["a", "b"]})
     with pytest.raises(error) as caught:
         neardup.dedup(source, **options)
     assert says in str(caught.value)
-    assert SECRET not in f"{caught.value} {caught.value.hint}"
+    told = f"{caught.value} {caught.value.hint}"
+    assert SECRET not in told and "--" not in told
     again = pickle.loads(pickle.dumps(caught.value))
     assert (type(again), str(again), again.hint) == (error, str(caught.value), caught.value.hint)
 
 
-@pytest.mark.parametrize("setting", [{"format": "xml"}, {"compression": "rar"}], ids=str)
-def test_output_that_is_refused(setting: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"'(xml|rar)'"):
-        neardup.dedup(TABLE).write(tmp_path / "out", **setting)
-    assert not (tmp_path / "out").exists()
+def test_names_of_files_are_no_texts(tmp_path: Path) -> None:
+    names = [str(write_lines(tmp_path / f"{i}.jsonl", ROWS[:1])) for i in range(2)]
+    with pytest.raises(InputError) as caught:
+        neardup.dedup(names)
+    assert "names of files" in str(caught.value) and "Path" in caught.value.hint
+    assert neardup.dedup([*names, "a text of its own"]).summary["counts"]["documents"] == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("edge_threshold", "did you mean threshold?"),
+        ("treshold", "did you mean threshold?"),
+        ("encoding_error", "did you mean encoding_errors?"),
+        ("max_bucket", "spec=neardup.Spec(max_bucket=...)"),
+        ("num_bands", "spec=neardup.Spec(num_bands=...)"),
+        ("nfkc", "shingle=neardup.ShingleSpec(nfkc=...)"),
+        ("zzz", "known are annotate, clean, cluster"),
+    ],
+)
+def test_unknown_arguments(name: str, hint: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        neardup.dedup(TABLE, **{name: 1})
+    assert isinstance(caught.value, SpecError)
+    assert str(caught.value) == f"dedup() has no argument '{name}'"
+    assert hint in caught.value.hint
+    if hint.startswith("did"):
+        with pytest.raises(SpecError, match="no setting"):
+            neardup.Spec().replace(**{name: 1})
+
+
+def test_unknown_arguments_of_methods() -> None:
+    run = neardup.dedup(TEXTS)
+    for method, name in {
+        "audit": "samples",
+        "explain": "text",
+        "recluster": "edge_threshold",
+    }.items():
+        with pytest.raises(TypeError, match=f"{method}\\(\\) has no argument '{name}'") as caught:
+            getattr(run, method)(**{name: 1})
+        assert "did you mean" in caught.value.hint  # type: ignore[attr-defined]
+
+
+def test_resume_with_another_keep_order(tmp_path: Path) -> None:
+    path, out = write_lines(tmp_path / "a.jsonl", ROWS), tmp_path / "out"
+    neardup.dedup(path, out=out, keep_run=True)
+    with pytest.raises(ResumeError) as caught:
+        neardup.dedup(path, out=out, keep_run=True, resume=True, keep="longest")
+    assert "spec.keep was" in str(caught.value) and "overwrite=True" in caught.value.hint
+    again = neardup.dedup(path, out=out, keep_run=True, resume=True)
+    assert again.spec.keep == "first"
+
+
+def test_output_that_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="'xml'"):
+        neardup.dedup(TABLE).save(tmp_path / "out", format="xml")
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(OutputError) as caught:
+        neardup.dedup(TABLE, out=tmp_path / "mine")
+    assert "exists" in str(caught.value) and "overwrite=True" in caught.value.hint
+    assert not (tmp_path / "out").exists() and not list((tmp_path / "mine").iterdir())
 
 
 def test_errors_are_what_a_caller_would_catch() -> None:
@@ -235,20 +342,23 @@ def test_errors_are_what_a_caller_would_catch() -> None:
     assert str(ColumnError("as it is")) == "as it is"  # a KeyError would put quotes around it
 
 
-@pytest.mark.parametrize("every", [False, True])
-def test_edges_of_exact_duplicates(every: bool) -> None:
+@pytest.mark.parametrize("pairs", ["kept", "all"])
+def test_edges_of_exact_duplicates(pairs: str) -> None:
     one = " ".join(f"w{i}" for i in range(40))
     two = one + " x"
-    texts = [one, two, one.upper(), "other", two, one + "!"]
-    result = neardup.dedup(texts, spec=Spec(pairs="all" if every else "collapsed"))
-    table = result.edges
-    found = {(e["doc_a"], e["doc_b"]): e["similarity"] for e in table.to_pylist()}
-    assert len(found) == len(table)
+    run = neardup.dedup([one, two, one.upper(), "other", two, one + "!"], pairs=pairs)
     near = pytest.approx(36 / 37)
-    if not every:
-        assert found == {(0, 1): near, (0, 2): 1.0, (0, 5): 1.0, (1, 4): 1.0}
+    similarity = [None, near, 1.0, None, near, 1.0]
+    assert run.clusters["similarity"].to_pylist() == similarity
+    assert run.clusters["duplicate_of"].to_pylist() == [None, 0, 0, None, 0, 0]
+    if run.edges is None:
+        assert pairs == "kept"
         return
+    found = {(e["doc_a"], e["doc_b"]): e["similarity"] for e in run.edges.to_pylist()}
+    assert len(found) == len(run.edges)
     ones, twos = [0, 2, 5], [1, 4]
-    expected = {(min(a, b), max(a, b)): near for a in ones for b in twos}
+    expected: dict[tuple[int, int], Any] = {
+        (min(a, b), max(a, b)): near for a in ones for b in twos
+    }
     expected |= {(0, 2): 1.0, (0, 5): 1.0, (2, 5): 1.0, (1, 4): 1.0}
     assert found == expected

@@ -14,8 +14,10 @@ import pyarrow.parquet as pq
 
 from common import SECRET, some_rows, write_lines
 
+REPLACE = "use --encoding-errors replace"
 #: From a folder to the arguments of ``neardup dedup``, its exit code, and parts of what it says.
-Make = Callable[[Path], tuple[list[Any], int, list[str]]]
+Case = tuple[list[Any], int, list[str]]
+Make = Callable[[Path], Case]
 FILES: dict[str, Make] = {}
 
 
@@ -29,78 +31,78 @@ def table(rows: int = 300) -> pa.Table:
 
 
 @case
-def no_such_file(d: Path) -> tuple[list[Any], int, list[str]]:
+def no_such_file(d: Path) -> Case:
     return [d / "nope.jsonl"], 1, ["nope.jsonl: no such file"]
 
 
 @case
-def no_match(d: Path) -> tuple[list[Any], int, list[str]]:
+def no_match(d: Path) -> Case:
     return [d / "*.csv"], 1, ["*.csv: no file matches"]
 
 
 @case
-def an_empty_folder(d: Path) -> tuple[list[Any], int, list[str]]:
+def an_empty_folder(d: Path) -> Case:
     (d / "none").mkdir()
     return [d / "none"], 1, ["none: no files in this folder"]
 
 
 @case
-def unknown_ending(d: Path) -> tuple[list[Any], int, list[str]]:
+def unknown_ending(d: Path) -> Case:
     (d / "notes.docx").write_text(SECRET)
     return [d / "notes.docx"], 1, ["notes.docx: unknown ending '.docx'", "--input-format"]
 
 
 @case
-def missing_text_column(d: Path) -> tuple[list[Any], int, list[str]]:
+def missing_text_column(d: Path) -> Case:
     path = write_lines(d / "a.jsonl", [{"id": 1, "body": SECRET}])
     return [path], 1, ["a.jsonl: no column 'text'; there are id, body", "--text"]
 
 
 @case
-def missing_id_column(d: Path) -> tuple[list[Any], int, list[str]]:
+def missing_id_column(d: Path) -> Case:
     pq.write_table(table(), d / "a.parquet")
     return [d / "a.parquet", "--id", "key"], 1, ["a.parquet: no column 'key'; there are id, text"]
 
 
 @case
-def missing_second_text_column(d: Path) -> tuple[list[Any], int, list[str]]:
+def missing_second_text_column(d: Path) -> Case:
     (d / "a.csv").write_text(f"text,id\n{SECRET},1\n")
     return [d / "a.csv", "--text", "text,body"], 1, ["a.csv: no column 'body'; there are text, id"]
 
 
 @case
-def missing_column_in_the_second_file(d: Path) -> tuple[list[Any], int, list[str]]:
+def missing_column_in_the_second_file(d: Path) -> Case:
     one = write_lines(d / "a.jsonl", some_rows())
     two = write_lines(d / "b.jsonl", [{"body": SECRET}])
     return [one, two], 1, ["b.jsonl: no column 'text'; there is body"]
 
 
 @case
-def missing_column_to_keep_by(d: Path) -> tuple[list[Any], int, list[str]]:
+def missing_column_to_keep_by(d: Path) -> Case:
     path = write_lines(d / "a.jsonl", some_rows())
     return [path, "--keep", "max:stars"], 1, ["column", "'stars'", "quality"]
 
 
 @case
-def numbers_for_text(d: Path) -> tuple[list[Any], int, list[str]]:
+def numbers_for_text(d: Path) -> Case:
     path = write_lines(d / "a.jsonl", [{"text": SECRET}, {"text": 12}])
     return [path], 1, ["a.jsonl: line 2: column 'text' is a number, expected a string"]
 
 
 @case
-def integers_for_text(d: Path) -> tuple[list[Any], int, list[str]]:
+def integers_for_text(d: Path) -> Case:
     pq.write_table(table(), d / "a.parquet")
     return [d / "a.parquet", "--text", "id"], 1, ["a.parquet: column 'id' holds int64, expected"]
 
 
 @case
-def lists_for_text(d: Path) -> tuple[list[Any], int, list[str]]:
+def lists_for_text(d: Path) -> Case:
     feather.write_feather(pa.table({"text": [[SECRET]]}), d / "a.arrow")
     return [d / "a.arrow"], 1, ["a.arrow: column 'text' holds list<", "expected strings"]
 
 
 @case
-def malformed_json(d: Path) -> tuple[list[Any], int, list[str]]:
+def malformed_json(d: Path) -> Case:
     lines = [json.dumps(row) for row in some_rows(9)]
     lines[6] = f'{{"text": "{SECRET}" "id": 3}}'
     (d / "a.jsonl").write_text("\n".join(lines))
@@ -108,82 +110,82 @@ def malformed_json(d: Path) -> tuple[list[Any], int, list[str]]:
 
 
 @case
-def malformed_json_far_behind(d: Path) -> tuple[list[Any], int, list[str]]:
+def malformed_json_far_behind(d: Path) -> Case:
     line = json.dumps({"text": " ".join(f"w{j}" for j in range(3000))})
     (d / "a.jsonl").write_text(f"{line}\n" * 1000 + f'{{"text": "{SECRET}\n')
     return [d / "a.jsonl"], 1, ["a.jsonl: line 1001 is not valid JSON"]
 
 
 @case
-def a_json_array(d: Path) -> tuple[list[Any], int, list[str]]:
+def a_json_array(d: Path) -> Case:
     (d / "a.json").write_text(json.dumps([{"text": SECRET}]))
     return [d / "a.json"], 1, ["a.json: line 1 is a JSON array", "jq"]
 
 
 @case
-def a_json_string(d: Path) -> tuple[list[Any], int, list[str]]:
+def a_json_string(d: Path) -> Case:
     (d / "a.jsonl").write_text(f'{{"text": "a"}}\n"{SECRET}"\n')
     return [d / "a.jsonl"], 1, ["a.jsonl: line 2 is a string, not an object"]
 
 
 @case
-def ragged_csv(d: Path) -> tuple[list[Any], int, list[str]]:
+def ragged_csv(d: Path) -> Case:
     (d / "a.csv").write_text(f"id,text\n1,a\n2,{SECRET},c\n")
     return [d / "a.csv"], 1, ["a.csv: line 3 has 3 fields, the header 2"]
 
 
 @case
-def an_open_quote(d: Path) -> tuple[list[Any], int, list[str]]:
+def an_open_quote(d: Path) -> Case:
     (d / "a.csv").write_text(f'id,text\n1,a\n2,"{SECRET}\n3,b\n')
     return [d / "a.csv"], 1, ["a.csv: a quote opened in line 3 is not closed"]
 
 
 @case
-def bad_utf8_in_json(d: Path) -> tuple[list[Any], int, list[str]]:
+def bad_utf8_in_json(d: Path) -> Case:
     (d / "a.jsonl").write_bytes(f'{{"text":"a"}}\n{{"text":"{SECRET} \xe4"}}\n'.encode("latin-1"))
-    return [d / "a.jsonl"], 1, ["a.jsonl: line 2 is not valid UTF-8", "--encoding-errors replace"]
+    return [d / "a.jsonl"], 1, ["a.jsonl: line 2: column 'text' is not valid UTF-8", REPLACE]
 
 
 @case
-def bad_utf8_in_csv(d: Path) -> tuple[list[Any], int, list[str]]:
+def bad_utf8_in_csv(d: Path) -> Case:
     (d / "a.csv").write_bytes(f"id,text\n1,a\n2,{SECRET} \xe4\n".encode("latin-1"))
-    return [d / "a.csv"], 1, ["a.csv: line 3", "not valid UTF-8", "--encoding-errors replace"]
+    return [d / "a.csv"], 1, ["a.csv: line 3: column 'text' is not valid UTF-8", REPLACE]
 
 
 @case
-def bad_utf8_in_parquet(d: Path) -> tuple[list[Any], int, list[str]]:
+def bad_utf8_in_parquet(d: Path) -> Case:
     bad = pa.array([b"a", f"{SECRET} \xe4".encode("latin-1")]).view(pa.string())
     pq.write_table(pa.table({"text": bad}), d / "a.parquet")
     return [d / "a.parquet"], 1, ["a.parquet: record 2: column 'text' is not valid UTF-8"]
 
 
 @case
-def bad_utf8_in_a_text(d: Path) -> tuple[list[Any], int, list[str]]:
+def bad_utf8_in_a_text(d: Path) -> Case:
     (d / "a.txt").write_bytes(f"{SECRET} \xe4".encode("latin-1"))
     return [d / "a.txt"], 1, ["a.txt: not valid UTF-8"]
 
 
 @case
-def utf16(d: Path) -> tuple[list[Any], int, list[str]]:
+def utf16(d: Path) -> Case:
     (d / "a.csv").write_bytes(f"id,text\n1,{SECRET}\n".encode("utf-16"))
     return [d / "a.csv"], 1, ["a.csv: the file is UTF-16"]
 
 
 @case
-def truncated_gzip(d: Path) -> tuple[list[Any], int, list[str]]:
+def truncated_gzip(d: Path) -> Case:
     whole = gzip.compress("".join(json.dumps(row) + "\n" for row in some_rows(99)).encode())
     (d / "a.jsonl.gz").write_bytes(whole[: len(whole) * 2 // 3])
     return [d / "a.jsonl.gz"], 1, ["a.jsonl.gz: the gzip data is cut off or damaged"]
 
 
 @case
-def no_gzip_at_all(d: Path) -> tuple[list[Any], int, list[str]]:
+def no_gzip_at_all(d: Path) -> Case:
     (d / "a.csv.gz").write_text(f"text\n{SECRET}\n")
     return [d / "a.csv.gz"], 1, ["a.csv.gz: the gzip data is cut off or damaged"]
 
 
 @case
-def truncated_zstd(d: Path) -> tuple[list[Any], int, list[str]]:
+def truncated_zstd(d: Path) -> Case:
     raw = "".join(json.dumps(row) + "\n" for row in some_rows(99)).encode()
     whole = pa.Codec("zstd").compress(raw, asbytes=True)
     (d / "a.jsonl.zst").write_bytes(whole[: len(whole) * 2 // 3])
@@ -191,7 +193,7 @@ def truncated_zstd(d: Path) -> tuple[list[Any], int, list[str]]:
 
 
 @case
-def truncated_parquet(d: Path) -> tuple[list[Any], int, list[str]]:
+def truncated_parquet(d: Path) -> Case:
     pq.write_table(table(), d / "a.parquet")
     raw = (d / "a.parquet").read_bytes()
     (d / "a.parquet").write_bytes(raw[: len(raw) * 2 // 3])
@@ -199,7 +201,7 @@ def truncated_parquet(d: Path) -> tuple[list[Any], int, list[str]]:
 
 
 @case
-def parquet_with_damaged_pages(d: Path) -> tuple[list[Any], int, list[str]]:
+def parquet_with_damaged_pages(d: Path) -> Case:
     pq.write_table(table(), d / "a.parquet", compression="zstd")
     raw = bytearray((d / "a.parquet").read_bytes())
     raw[8 : len(raw) // 2] = bytes(len(raw) // 2 - 8)
@@ -208,7 +210,7 @@ def parquet_with_damaged_pages(d: Path) -> tuple[list[Any], int, list[str]]:
 
 
 @case
-def truncated_arrow(d: Path) -> tuple[list[Any], int, list[str]]:
+def truncated_arrow(d: Path) -> Case:
     feather.write_feather(table(), d / "a.arrow")
     raw = (d / "a.arrow").read_bytes()
     (d / "a.arrow").write_bytes(raw[: len(raw) * 2 // 3])
@@ -216,63 +218,87 @@ def truncated_arrow(d: Path) -> tuple[list[Any], int, list[str]]:
 
 
 @case
-def duplicate_ids(d: Path) -> tuple[list[Any], int, list[str]]:
+def duplicate_ids(d: Path) -> Case:
     ids = ["a", "b", "c", "b", "a"]
     path = write_lines(d / "a.jsonl", [{"id": i, "text": SECRET} for i in ids])
-    return [path, "--id", "id"], 1, ["a.jsonl: record 4 has the id 'b' of record 2 in column 'id'"]
+    return [path, "--id", "id"], 1, ["a.jsonl: record 4 has the id 'b' that", "record 2 has too"]
 
 
 @case
-def duplicate_ids_in_two_files(d: Path) -> tuple[list[Any], int, list[str]]:
+def duplicate_ids_in_two_files(d: Path) -> Case:
     (d / "a.csv").write_text(f"id,text\n7,{SECRET}\n8,x\n")
     (d / "b.csv").write_text(f"id,text\n9,{SECRET}\n8,x\n")
-    what = f"b.csv: record 2 has the id 8 of {d / 'a.csv'}: record 2 in column 'id'"
+    what = f"b.csv: record 2 has the id '8' that {d / 'a.csv'}: record 2 has too, in column 'id'"
     return [d / "a.csv", d / "b.csv", "--id", "id"], 1, [what]
 
 
 @case
-def duplicate_ids_that_are_texts(d: Path) -> tuple[list[Any], int, list[str]]:
+def duplicate_ids_that_are_texts(d: Path) -> Case:
     path = write_lines(d / "a.jsonl", [{"text": SECRET}, {"text": SECRET}])
-    return [path, "--id", "text"], 1, ["a.jsonl: record 2 has the id of record 1 in column 'text'"]
+    return [path, "--id", "text"], 1, ["a.jsonl: record 2 has an id that", "record 1 has too"]
 
 
 @case
-def a_missing_id(d: Path) -> tuple[list[Any], int, list[str]]:
+def a_missing_id(d: Path) -> Case:
     path = write_lines(d / "a.jsonl", [{"id": 1, "text": "a"}, {"text": SECRET}])
     return [path, "--id", "id"], 1, ["a.jsonl: record 2 has no id in column 'id'"]
 
 
 @case
-def ids_that_are_lists(d: Path) -> tuple[list[Any], int, list[str]]:
+def missing_column_to_order_by(d: Path) -> Case:
+    path = write_lines(d / "a.jsonl", some_rows())
+    return [path, "--order-by", "stars"], 1, ["no column 'stars'", "quality"]
+
+
+@case
+def a_column_of_the_name_of_one_that_is_added(d: Path) -> Case:
+    path = write_lines(d / "a.jsonl", [{"text": SECRET, "kept": 1}])
+    return [path, "--annotate"], 1, ["kept"]
+
+
+@case
+def the_name_of_a_folder_for_a_store(d: Path) -> Case:
+    path = write_lines(d / "a.jsonl", some_rows())
+    return [path, "--store", f"sqlite:{d / 'nowhere' / 'bands'}"], 1, ["nowhere"]
+
+
+@case
+def a_run_that_is_not_in_the_store(d: Path) -> Case:
+    path = write_lines(d / "a.jsonl", some_rows())
+    return [path, "--store", f"sqlite:{d / 'bands'}", "--run", "none"], 1, ["bands: holds no run"]
+
+
+@case
+def ids_that_are_lists(d: Path) -> Case:
     pq.write_table(pa.table({"id": [[1], [2]], "text": ["a", "b"]}), d / "a.parquet")
     return [d / "a.parquet", "--id", "id"], 1, ["column 'id' holds list<", "can't be an id"]
 
 
 @case
-def an_empty_file(d: Path) -> tuple[list[Any], int, list[str]]:
+def an_empty_file(d: Path) -> Case:
     (d / "a.jsonl").touch()
     return [d / "a.jsonl"], 1, ["no documents"]
 
 
 @case
-def only_a_header(d: Path) -> tuple[list[Any], int, list[str]]:
+def only_a_header(d: Path) -> Case:
     (d / "a.csv").write_text("id,text\n")
     return [d / "a.csv"], 1, ["no documents"]
 
 
 @case
-def an_empty_table(d: Path) -> tuple[list[Any], int, list[str]]:
+def an_empty_table(d: Path) -> Case:
     pq.write_table(table(0), d / "a.parquet")
     return [d / "a.parquet"], 1, ["no documents"]
 
 
 @case
-def texts_and_tables(d: Path) -> tuple[list[Any], int, list[str]]:
+def texts_and_tables(d: Path) -> Case:
     (d / "a.txt").write_text(SECRET)
     return [d / "a.txt", write_lines(d / "a.jsonl", some_rows())], 1, ["mixed"]
 
 
 @case
-def the_same_file_twice(d: Path) -> tuple[list[Any], int, list[str]]:
+def the_same_file_twice(d: Path) -> Case:
     path = write_lines(d / "a.jsonl", some_rows())
     return [path, path], 1, ["a.jsonl: given twice"]

@@ -1,18 +1,20 @@
-"""Texts that are odd but not wrong, and how errors are told: by one line, without any text."""
+"""Texts that are odd but not wrong, and how errors are shown: in one line, without any text."""
 
 from __future__ import annotations
 
 import json
-import subprocess
+import pickle
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_process import NEARDUP
 
-from common import SECRET, Command
+from common import SECRET, Command, write_lines
+from neardup.cli.main import as_options
+from neardup.errors import NeardupError, SpecError
+from neardup.spec import Spec
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet", "txt"])
@@ -31,13 +33,11 @@ def test_encoding_errors_replace(kind: str, tmp_path: Path, command: Command) ->
         for i, text in enumerate(texts):
             (path / f"{i}.txt").write_bytes(text)
     out = tmp_path / "out"
-    answer = command("dedup", path, "-o", out, "--encoding-errors", "replace")
+    answer = command("dedup", path, "-o", out, "--encoding-errors", "replace", "--no-clean")
     assert answer.code == 0, answer.err
     assert json.loads((out / "run.json").read_text())["counts"]["encoding_replaced"] == 2
     (line,) = [line for line in answer.lines if line.startswith("replaced")]
     assert line.split()[1] == "2"
-    clean = pq.read_table(out / "clean.parquet")["text"].to_pylist()
-    assert clean == [t.decode(errors="replace") for t in texts]
 
 
 def test_null_and_odd_texts(tmp_path: Path, command: Command) -> None:
@@ -53,27 +53,25 @@ def test_null_and_odd_texts(tmp_path: Path, command: Command) -> None:
         "漢字かな交じり文です",
         None,
     ]
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
+    path = write_lines(tmp_path / "a.jsonl", [{"text": text} for text in texts])
     out = tmp_path / "out"
-    answer = command("dedup", path, "-o", out, "--format", "jsonl")
+    answer = command("dedup", path, "-o", out)
     assert answer.code == 0, answer.err
     counts = json.loads((out / "run.json").read_text())["counts"]
     assert counts["documents"] == len(texts)
     assert counts["removed"] == counts["exact_duplicates"] == 1
     assert counts["empty"] >= 3
-    rows = [json.loads(line) for line in (out / "clean.jsonl").read_text().splitlines()]
+    (clean,) = (out / "clean").iterdir()
+    rows = [json.loads(line) for line in clean.read_text().splitlines()]
     assert [row["text"] for row in rows] == [*texts[:8], None]
 
 
 def test_debug_shows_the_traceback(tmp_path: Path, command: Command) -> None:
-    answer = command("dedup", tmp_path / "nope.jsonl", "-o", tmp_path / "out", "--debug")
-    assert answer.code == 1
-    assert answer.lines[0].startswith("Traceback ")
-    assert any(line.startswith("error: ") for line in answer.lines)
-    answer = command("dedup", tmp_path, "-o", tmp_path / "out", "--rows", "x", "--debug")
-    assert answer.code == 2
-    assert answer.lines[0].startswith("Traceback ")
+    for args, code in (([tmp_path / "nope.jsonl"], 1), ([tmp_path, "--rows", "x"], 2)):
+        answer = command("dedup", *args, "-o", tmp_path / "out", "--debug")
+        assert answer.code == code
+        assert answer.lines[0].startswith("Traceback ")
+        assert any(line.startswith("error: ") for line in answer.lines)
 
 
 @pytest.mark.parametrize(
@@ -88,13 +86,13 @@ def test_debug_shows_the_traceback(tmp_path: Path, command: Command) -> None:
     ],
     ids=repr,
 )
-def test_what_nobody_foresaw(
+def test_what_nobody_expects(
     raised: Exception, notes: Path, tmp_path: Path, command: Command, monkeypatch: Any
 ) -> None:
     def fail(*args: object, **options: object) -> None:
         raise raised
 
-    monkeypatch.setattr("neardup.run.files.run", fail)
+    monkeypatch.setattr("neardup.api.running.run", fail)
     answer = command("dedup", notes, "-o", tmp_path / "out")
     assert answer.code == 1
     assert answer.error
@@ -116,7 +114,22 @@ def test_usage(command: Command) -> None:
         assert "--help" in answer.lines[1]
         assert answer.error
     assert command("--version").code == 0
-    assert command("--help").code == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("dedup", "plan", "audit", "explain", "evaluate", "report"),
+        *("recluster", "compare", "tune", "sketch", "synth"),
+    ],
+)
+def test_help(name: str, command: Command) -> None:
+    """Each command is listed, and its help has an example and options, all with a text."""
+    assert f"\n  {name} " in command("--help").out
+    answer = command(name, "--help")
+    assert answer.code == 0 and f"neardup {name}" in answer.out.partition("Example")[2]
+    for line in answer.out.splitlines():
+        assert line.strip() not in ("RUN", "INPUT...", "ID", "[ID2]"), line
 
 
 def test_a_name_can_not_break_the_line(tmp_path: Path, command: Command) -> None:
@@ -125,13 +138,51 @@ def test_a_name_can_not_break_the_line(tmp_path: Path, command: Command) -> None
     assert "two\\nlines\\x1b[2J.jsonl" in answer.error
 
 
-def test_a_real_process(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text(f'{{"text": "{SECRET}" oops\n')
-    done = subprocess.run(
-        [*NEARDUP, "dedup", path, "-o", tmp_path / "out"], capture_output=True, text=True
-    )
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert "a.jsonl: line 1 is not valid JSON" in done.stderr
-    assert len(done.stderr.splitlines()) <= 2 and SECRET not in done.stderr
+def test_arguments_become_options() -> None:
+    for said, shown in {
+        "give `out`": "give -o",
+        "`num_bands` and `order_by`": "--bands and --order-by",
+        "use overwrite=True, or `texts`=False": "use --overwrite, or --no-text",
+        "use `encoding_errors`='replace'": "use --encoding-errors replace",
+        "continue with the same call and resume=True": "continue with the same command and "
+        "--resume",
+        "column `a b` is 3=True": "column `a b` is 3=True",
+    }.items():
+        assert as_options(said) == shown
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"threshold": "0.8"}, "threshold is '0.8'"),
+        ({"threshold": True}, "threshold is True"),
+        ({"recall": None}, "recall is None"),
+        ({"scheme": 3}, "scheme 3"),
+        ({"scheme": ["affine32"]}, "scheme ['affine32']"),
+        ({"seed": "1"}, "seed is '1'"),
+        ({"num_bands": "3", "rows": 2}, "bands is '3'"),
+        ({"method": 3}, "method 3"),
+        ({"documents": 1.5}, "documents is 1.5"),
+        ({"pairs": 3}, "pairs 3"),
+        ({"cluster": ["star"]}, "clustering ['star']"),
+        ({"cluster": "bounded", "tree_threshold": "x"}, "tree threshold is 'x'"),
+        ({"keep": 3}, "keep is 3"),
+        ({"order_by": 3}, "`order_by` is 3"),
+        ({"max_bucket": "x"}, "`max_bucket` is 'x'"),
+        ({"shingle": 3}, "shingle is 3"),
+        ({"n": "3"}, "shingle length is '3'"),
+        ({"n": True}, "shingle length is True"),
+        ({"unit": 3}, "shingles 3"),
+        ({"stem": ["english"]}, "stemmer ['english']"),
+        ({"keep_case": "yes"}, "`keep_case` is 'yes'"),
+        ({"bag": 1}, "`bag` is 1"),
+        ({"treshold": 0.8}, "no setting 'treshold'"),
+    ],
+    ids=str,
+)
+def test_settings_of_another_type(setting: dict[str, Any], says: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        Spec().replace(**setting)
+    assert says in str(caught.value)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert isinstance(again, NeardupError) and (again.message, again.hint) == caught.value.args

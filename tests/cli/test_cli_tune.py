@@ -36,7 +36,7 @@ def test_json_is_what_python_gives(command: Command) -> None:
     assert found == neardup.tune(["0.5:0.99", "0.05:0.001"]).as_dict()
     first = found["choices"][0]
     assert (first["num_bands"], first["rows"], first["num_hashes"]) == (42, 3, 126)
-    assert [point["met"] for point in first["points"]] == [True, False]
+    assert [point["satisfied"] for point in first["points"]] == [True, False]
     assert [point["asked"] for point in first["points"]] == ["at least", "at most"]
     assert set(first["similarity_at"]) == {"0.001", "0.5", "0.99"}
     assert found["longer"]["num_hashes"] == 288
@@ -90,12 +90,12 @@ def test_plot(ending: str, command: Command, tmp_path: Path) -> None:
         (["--json"], "nothing is asked for"),
         (["--at", "0.5"], "a point is '0.5'"),
         (["--at", "2:0.5"], "similarity of a point is 2.0"),
-        (["--at", "0.5:0.9", "--num-hashes", "0"], "num_hashes is 0;"),
-        (["--at", "0.5:0.9", "--num-hashes", "9000"], "num_hashes is 9000;"),
+        (["--at", "0.5:0.9", "--num-hashes", "0"], "--num-hashes is 0;"),
+        (["--at", "0.5:0.9", "--num-hashes", "9000"], "--num-hashes is 9000;"),
         (["--at", "0.5:0.9", "--at", "0.6:0.1"], "contradict each other"),
         (["--bands", "3"], "bands and rows must be given together"),
         (["--bands", "3", "--rows", "3", "--num-hashes", "9"], "--num-hashes is given"),
-        (["--at", "0.5:0.9", "--plot", "a.pdf"], "no figure can be written as 'a.pdf'"),
+        (["--at", "0.5:0.9", "--plot", "a.pdf"], "no chart can be written as 'a.pdf'"),
     ],
 )
 def test_refused(arguments: list[str], message: str, command: Command) -> None:

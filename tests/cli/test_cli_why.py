@@ -17,6 +17,7 @@ from neardup.cli import showing
 from neardup.errors import SpecError
 
 #: What a terminal would obey, or a browser run.
+POLICY = "default-src &#39;none&#39;"
 HOSTILE = "\x1b[2J \x9b31m \x07 \u202e </script><script>alert(1)</script> "
 
 
@@ -31,7 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Path:
         {**rows[0], "id": "empty", "text": ""},
     ]
     folder = tmp_path_factory.mktemp("why")
-    neardup.dedup_files(write_lines(folder / "notes.jsonl", rows), folder / "out", id="id")
+    neardup.dedup(write_lines(folder / "notes.jsonl", rows), id="id", out=folder / "out")
     return folder / "out"
 
 
@@ -43,48 +44,50 @@ def test_audit(run: Path, command: Command, tmp_path: Path) -> None:
     plot = tmp_path / "curve.svg"
     done = command("audit", run, "--sample", "1000", "--seed", "3", "--plot", plot)
     assert done.code == 0, done.err
-    assert (
-        "sampled     32 of 33 documents (seed 3); 22 have partners of similarity 0.7 and more"
-        in done.out
-    )
-    assert "recall      100 %" in done.out and "missed      0 of 11 pairs" in done.out
-    assert "0 of 11 pairs in one cluster are below the tree threshold 0.4" in done.out
-    assert f"{run}/.run is gone; shingle sets are made again from" in done.err
+    for line in (
+        "kept        0 % of the kept documents still have a kept one that reaches 0.7",
+        "of 33 documents (seed 3); 22 have near-duplicates of similarity 0.7 or more, in 11 pairs",
+        "recall      100 % of all true pairs were found",
+        "missed      0 of 11 pairs",
+        "removed     11 documents, each with a kept one that reaches 0.7; 11 were compared again",
+    ):
+        assert line in done.out
     assert plot.read_text().startswith("<?xml")
-    told = json.loads(command("audit", run, "--json", "--quiet").out)
-    assert (told["recall"], told["recall_low"], told["recall_high"]) == (1, 1, 1)
-    assert (told["sampled"], told["missed"], told["removed"]["wrong"]) == (32, [], [])
+    found = json.loads(command("audit", run, "--json", "--quiet").out)
+    assert (found["recall"], found["recall_low"], found["recall_high"]) == (1, 1, 1)
+    assert (found["sampled"], found["missed"], found["wrong"]) == (32, [], [])
     stored = json.loads((run / "audit.json").read_text())
-    assert {k: v for k, v in stored.items() if k != "of"} == told
+    assert {k: v for k, v in stored.items() if k != "of"} == found
 
 
 def test_an_audit_that_finds_what_was_missed(command: Command, tmp_path: Path) -> None:
-    """With one band, and with a table that removes what nothing kept repeats."""
+    """With one band, and with a table that removes what is no duplicate of a kept document."""
     notes = write_lines(tmp_path / "n.jsonl", some_rows(120))
     out = tmp_path / "out"
     bands = ("--bands", "1", "--rows", "16")
     assert command("dedup", notes, "-o", out, "--id", "id", *bands, "--quiet").code == 0
-    missed = json.loads(command("audit", out, "--json", "--quiet").out)["missed"]
-    edges = pq.read_table(out / "edges.parquet").num_rows
-    assert missed and edges and len(missed) + edges == 40
+    found = json.loads(command("audit", out, "--json", "--quiet").out)
+    missed = found["missed"]
+    assert missed and found["removed"] and len(missed) + found["removed"] == 40
+    assert found["kept_pairs"] == missed and found["kept_near"] == 2 * len(missed)
     for pair in missed:
         one, other = int(pair["doc_id_a"][1:]), int(pair["doc_id_b"][1:])
         assert (one % 3, other) == (1, one + 1)
-        assert pair["similarity"] == 35 / 37 and pair["candidate"] is False
+        assert pair["similarity"] == 35 / 37 and pair["shared"] is False
     rows = pq.read_table(out / "clusters.parquet").to_pylist()
-    rows[0] |= {"kept": False, "kept_by": "n3", "similarity": 0.9}
+    rows[0] |= {"kept": False, "duplicate_of": "n3", "similarity": 0.9}
     schema = pq.read_schema(out / "clusters.parquet")
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), out / "clusters.parquet")
     text = command("audit", out, "--quiet").out
-    assert "all but 1 with a kept one that is near enough" in text
-    assert "wrongly removed  kept by  similarity  stated" in text
+    assert "all but 1 with a kept one that reaches 0.7" in text
+    assert "wrongly removed  duplicate of  similarity  stated" in text
 
 
 def test_what_an_audit_refuses(run: Path, command: Command, tmp_path: Path) -> None:
     for arguments, says in (
-        (("--sample", "0"), "sample is 0"),
-        (("--memory", "9"), "documents of 33 need at least"),
-        (("--plot", tmp_path / "x.pdf"), "no figure can be written as"),
+        (("--sample", "0"), "--sample is 0"),
+        (("--memory", "9"), "--memory is 0 kB; a sample with"),
+        (("--plot", tmp_path / "x.pdf"), "x.pdf"),
         (("--plot", tmp_path / "no" / "x.svg"), "there is no folder"),
     ):
         refused = command("audit", run, *arguments)
@@ -94,47 +97,49 @@ def test_what_an_audit_refuses(run: Path, command: Command, tmp_path: Path) -> N
 
 def test_explain(run: Path, command: Command, tmp_path: Path) -> None:
     done = command("explain", run, "n2")
-    assert done.code == 0 and done.err.startswith("note: read from the input again")
-    assert done.out.startswith("n2 is removed: it repeats n1, which is kept.\n")
+    assert done.code == 0 and done.err == ""
+    assert done.out.startswith("n2 is removed: it is a duplicate of n1, which is kept.\n")
     for line in (
         "similarity   0.9459 of word:5 shingles; reaches 0.7",
         "containment  97.2 % of n2 is in n1, 97.2 % of n1 is in n2",
-        "edge         verified",
-        "path         n2 -0.9459-> n1",
+        "buckets      shared in ",
         "[-changed-]{+w1x39+}",
     ):
         assert line in done.out
-    assert "met          in band" in done.out
-    told = json.loads(command("explain", run, "n2", "--json").out)
-    assert told["document"]["kept_by"] == "n1" and told["meeting"]["how"] == "band"
-    assert [part["op"] for part in told["differences"]] == ["equal", "replace"]
+    found = json.loads(command("explain", run, "n2", "--json").out)
+    assert found["document"]["duplicate_of"] == "n1" and found["buckets"]["how"] == "bands"
+    assert [part["op"] for part in found["differences"]] == ["equal", "replace"]
     page = tmp_path / "why.html"
     assert command("explain", run, "n0", "n1", "--html", page).out.startswith("n0 and n1 are not")
-    assert "default-src 'none'" in page.read_text()
-    kept = command("explain", run, "n1", "--quiet")
-    assert kept.err == "" and kept.out.startswith("n1 is kept: 1 document repeats it.\n")
+    assert POLICY in page.read_text()
+    kept = command("explain", run, "n1", "--search")
+    assert kept.out.startswith("n1 is kept: 1 removed document is similar to it.\n")
     for line in (
-        "repeated by  n2 at 0.9459; 97.2 % of n1 is in it, 97.2 % of it is in n1; met in band",
-        "path         n1 -0.9459-> n2",
+        "duplicates   n2 at 0.9459\n",
+        "similar      n2 at 0.9459\n",
+        "missed       0 kept documents that reach 0.7",
         "[-w1x39-]{+changed+}",
     ):
         assert line in kept.out
     assert "w1x39" not in command("explain", run, "n1", "--no-text").out
-    assert "it is empty" in command("explain", run, "empty").out
+    assert "empty documents are never" in command("explain", run, "empty").out
     assert "no document has the id n99" in command("explain", run, "n99").error
     assert "both ids are those of one" in command("explain", run, "n1", "n1").error
+    (run.parent / "notes.jsonl").rename(run.parent / "moved")
+    gone = command("explain", run, "n1")
+    (run.parent / "moved").rename(run.parent / "notes.jsonl")
+    assert gone.code == 1 and "--no-text" in gone.err
 
 
 def test_nothing_that_is_needed_is_written_over(run: Path, command: Command) -> None:
     """Neither the inputs nor any file of a run, even if it is asked for; others if so only."""
     notes, page = run.parent / "notes.jsonl", run.parent / "page.html"
     link, own, hidden = (run.parent / name for name in ("link.html", "own.html", "run.svg"))
-    link.symlink_to(run / "edges.parquet")
-    files = {path: path.read_bytes() for path in [notes, *run.iterdir()]}
-    assert {"clusters.parquet", "edges.parquet", "clean.parquet", "run.json"} <= {
-        path.name for path in files
-    }
-    for path in [*files, run / "audit.json", run / ".run" / "manifest.json", link]:
+    link.symlink_to(run / "clusters.parquet")
+    files = {p: p.read_bytes() for p in [notes, *run.rglob("*")] if p.is_file()}
+    assert {"clusters.parquet", "run.json"} <= {path.name for path in files}
+    assert any(path.parent == run / "clean" for path in files)
+    for path in [*files, run / "audit.json", run / ".run" / "run.sqlite", link]:
         path.parent.mkdir(exist_ok=True)
         refused = command("explain", run, "n2", "--html", path, "--overwrite")
         assert refused.code == 1
@@ -150,10 +155,10 @@ def test_nothing_that_is_needed_is_written_over(run: Path, command: Command) -> 
         assert command(*one, "--html", page).error == f"error: {page} exists"
         assert page.read_text() == "mine"
         assert command(*one, "--html", page, "--overwrite", "--no-text").code == 0
-        assert "default-src 'none'" in page.read_text()
+        assert POLICY in page.read_text()
     refused = command("compare", notes, own, "--html", own, "--overwrite")
     assert f"{own} is an input" in refused.error and own.read_text() == "mine"
-    assert "no regular file" in command("tune", "--at", "0.5:0.9", "--plot", fifo(run)).error
+    assert "is not a regular file" in command("tune", "--at", "0.5:0.9", "--plot", fifo(run)).error
 
 
 def fifo(run: Path) -> Path:
@@ -215,20 +220,20 @@ def test_compare(command: Command, tmp_path: Path) -> None:
         assert harmless(done.out)
         return done.out
 
-    shown = of(a, b, "--shingle", "word:1", "--edge-threshold", "0.5")
+    shown = of(a, b, "--shingle", "word:1", "--threshold", "0.5")
     assert "are near-duplicates: their similarity reaches 0.5." in shown
     assert "Seen [-on Monday-]{+today+}, with pain." in shown
     assert "pain" not in of(a, b, "--no-text")
     told = json.loads(of(a, b, "--json"))
     assert told["texts"] == [a.read_text(), b.read_text()] and not told["duplicates"]
     assert "".join(part["text_b"] for part in told["differences"]) == b.read_text()
-    # A lower edge threshold needs nothing else: two texts make no clusters.
-    assert "reaches 0.1" in of(a, b, "--preset", "records", "--edge-threshold", "0.1")
-    assert f"{os.fspath(empty)} is empty, and never paired" in of(a, empty)
+    # A lower threshold needs nothing else: two texts make no clusters.
+    assert "reaches 0.1" in of(a, b, "--preset", "records", "--threshold", "0.1")
+    assert "one text is empty, and empty texts are never duplicates" in of(a, empty)
     for odd in (None, b"b", 3):
         with pytest.raises(SpecError, match="expected a str"):
             neardup.compare("a", odd)  # type: ignore[arg-type]
-    assert "both are empty" in of(empty, empty)
+    assert "both texts are empty" in of(empty, empty)
     assert "exact duplicates" in of(binary, binary, "--encoding-errors", "replace")
     for arguments, says in (
         ((a, binary), "not valid UTF-8"),

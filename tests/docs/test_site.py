@@ -82,9 +82,20 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
             assert not urlsplit(load.strip("\"'")).netloc, f"{path.name}: {load}"
 
 
-def test_all_public_names_are_on_the_reference_page(site: Path) -> None:
+def test_all_public_names_are_in_the_reference(site: Path) -> None:
     import neardup
 
-    anchors = Page(site / "reference.html").anchors
+    anchors = {a for page in (site / "reference").rglob("*.html") for a in Page(page).anchors}
     told = {anchor.rpartition(".")[2] for anchor in anchors}
     assert set(neardup.__all__) - {"__version__"} <= told
+
+
+def test_every_parameter_is_documented(site: Path) -> None:
+    """Arguments of the main calls show up with what is said of each."""
+    import inspect
+
+    import neardup
+
+    text = (site / "reference" / "dedup.html").read_text(encoding="utf-8")
+    for name in inspect.signature(neardup.dedup).parameters:
+        assert f"<code>{name}</code>" in text, name

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 import pytest
 
 from experiments import accuracy, clustering
-from experiments.notes import Source, made_notes, near_duplicates
-from experiments.pairs import NEVER, SHINGLE, Pairs, count_errors, first_bands, predicted_errors
-from neardup import Signer, band_keys, candidate_probability, shingle_sets, sign
+from experiments.notes import Source, near_duplicates
+from experiments.pairs import NEVER, SHINGLE, Pairs, errors, first_bands
+from experiments.sizes import Sizes
+from neardup import Spec, band_keys, candidate_probability, dedup, shingle_sets, signatures
+from neardup.cluster.components import connected
+from neardup.sketch.bands import bands_for_recall
 
 Similarities = dict[tuple[int, int], float]
 
@@ -29,13 +31,6 @@ def compared(texts: list[str]) -> Similarities:
 
 
 @pytest.fixture(scope="module")
-def notes() -> list[str]:
-    """Some of each kind: printouts, forms, chains and free text."""
-    every = made_notes()
-    return every[:40] + near_duplicates(every[:40], 30, (0.0, 0.2), seed=1)
-
-
-@pytest.fixture(scope="module")
 def pairs(notes: list[str]) -> Pairs:
     return Pairs(notes)
 
@@ -45,12 +40,10 @@ def truth(notes: list[str]) -> Similarities:
     return compared(notes)
 
 
-def met(notes: list[str], num_bands: int, rows: int) -> set[tuple[int, int]]:
+def candidates(notes: list[str], num_bands: int, rows: int) -> set[tuple[int, int]]:
     """Pairs that share a key in some band, by comparing all keys."""
-    keys = band_keys(sign(notes, Signer(num_bands * rows), SHINGLE), num_bands, rows)
-    return {
-        (i, j) for i, j in combinations(range(len(notes)), 2) if (keys[:, i] == keys[:, j]).any()
-    }
+    keys = band_keys(signatures(notes, num_bands * rows, shingle=SHINGLE), num_bands, rows)
+    return {(i, j) for i, j in combinations(range(len(notes)), 2) if (keys[i] == keys[j]).any()}
 
 
 def test_pairs_are_all_pairs_with_their_similarity(pairs: Pairs, truth: Similarities) -> None:
@@ -64,65 +57,82 @@ def test_pairs_are_all_pairs_with_their_similarity(pairs: Pairs, truth: Similari
 def test_first_bands(pairs: Pairs, num_bands: int, rows: int) -> None:
     first = first_bands(pairs, 20, rows)
     found = {(int(pairs.a[i]), int(pairs.b[i])) for i in np.flatnonzero(first < num_bands)}
-    assert found == met(pairs.texts, num_bands, rows)
+    assert found == candidates(pairs.texts, num_bands, rows)
     assert set(np.unique(first)) <= {*range(20), NEVER}
 
 
 @pytest.mark.parametrize("threshold", [0.2, 0.4])
 def test_errors(pairs: Pairs, truth: Similarities, threshold: float) -> None:
-    candidates = met(pairs.texts, 10, 4)
-    false = sum(truth[pair] < threshold for pair in candidates)
-    missed = sum(value >= threshold and pair not in candidates for pair, value in truth.items())
-    candidate = first_bands(pairs, 10, 4) < 10
-    assert count_errors(pairs.similarity, candidate, threshold) == (false, missed)
-    assert missed > 0
-    expected = [0.0, 0.0]
+    found = candidates(pairs.texts, 10, 4)
+    false = sum(truth[pair] < threshold for pair in found)
+    missed = sum(value >= threshold and pair not in found for pair, value in truth.items())
+    counted = errors(pairs.similarity, first_bands(pairs, 10, 4) < 10, threshold)
+    assert counted == (false, missed) and missed > 0
+    mean = [0.0, 0.0]
     for value in truth.values():
         chance = candidate_probability(value, 10, 4)
-        expected[value >= threshold] += 1 - chance if value >= threshold else chance
-    found = predicted_errors(pairs.similarity, 10, 4, threshold)
-    assert found == pytest.approx(expected)
+        mean[value >= threshold] += 1 - chance if value >= threshold else chance
+    predicted = errors(pairs.similarity, candidate_probability(pairs.similarity, 10, 4), threshold)
+    assert predicted == pytest.approx(mean)
 
 
-def test_accuracy_of_a_source(notes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accuracy, "BANDS", range(10, 31, 10))
-    source = Source("some", "some", notes)
-    found = accuracy.accuracy(source)
+def test_accuracy_of_a_source(notes: list[str]) -> None:
+    found = accuracy.accuracy(Source("some", "some", notes), Sizes(bands=(10, 20, 30)))
     texts = notes + near_duplicates(notes, 10, (0.1, 0.1), seed=2)
     truth = compared(texts)
     assert found["pairs"] == len(truth)
-    settings = {(r["edge_threshold"], r["rows"], r["bands"]): r for r in found["rows"]}
+    settings = {(r["threshold"], r["rows"], r["bands"]): r for r in found["rows"]}
     assert set(settings) == set(product(accuracy.THRESHOLDS, range(1, 6), (10, 20, 30)))
     for rows, num_bands in ((1, 10), (2, 30), (5, 20)):
-        candidates = met(texts, num_bands, rows)
+        some = candidates(texts, num_bands, rows)
         for threshold in accuracy.THRESHOLDS:
             row = settings[threshold, rows, num_bands]
             true = {pair for pair, value in truth.items() if value >= threshold}
             assert found["true"][str(threshold)] == len(true)
-            assert row["candidates"] == len(candidates)
-            assert (row["false"], row["missed"]) == (len(candidates - true), len(true - candidates))
+            assert row["candidates"] == len(some)
+            assert (row["false"], row["missed"]) == (len(some - true), len(true - some))
 
 
-def test_clusters_of_a_source(notes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clustering, "DUPLICATES", 30)
-    monkeypatch.setattr(clustering, "EDGES", (0.6, 0.75))
-    found = clustering.clustering(Source("some", "some", notes))
+def test_clusters_of_a_source(notes: list[str]) -> None:
+    found = clustering.clustering(Source("some", "some", notes), Sizes(many=30))
     texts = notes + near_duplicates(notes, 30, (0.0, 0.2), seed=3)
-    values = list(compared(texts).values())
-    rows: list[dict[str, Any]] = found["rows"]
-    assert {row["method"] for row in rows} == set(clustering.METHODS)
-    assert found["candidates"]["34 x 4"] == len(met(texts, 34, 4))
-    for row in rows:
-        high = sum(value >= row["edge_threshold"] for value in values)
-        mid = sum(value >= clustering.TREE for value in values) - high
-        assert row["exact"]
-        assert row["same_high"] + row["different_high"] == high
-        assert row["same_mid"] + row["different_mid"] == mid
-        if row["method"].startswith("bounded"):
-            assert row["same_low"] == 0
-        if row["method"] == "bounded":
-            assert row["saved"] + row["compared"] >= row["candidates"] > row["saved"] > 0
+    truth = compared(texts)
+    some = candidates(texts, *clustering.BANDS)
+    assert found["candidates"] == len(some)
+    assert found["wide"]["candidates"] == len(candidates(texts, *clustering.WIDE_BANDS))
+    assert {row["method"] for row in found["rows"]} == set(clustering.METHODS)
+    for row in found["rows"]:
+        high = {pair for pair, value in truth.items() if value >= row["threshold"]}
+        assert row["same_high"] + row["different_high"] == len(high & some)
+        assert row["all_same_high"] + row["all_different_high"] == len(high)
+        if row["method"] in (clustering.PUBLISHED, "bounded"):
+            assert row["all_same_low"] == 0
+        if row["method"] == clustering.PUBLISHED:
+            assert row["excluded"] + row["compared"] >= len(some) > row["excluded"] > 0
+        if row["method"] == "components":
+            assert row["all_different_high"] == len(high - some)
+            edges = np.array(sorted(high & some)).reshape(-1, 2)
+            sizes = np.bincount(connected(edges[:, 0], edges[:, 1], len(texts)))
+            assert (row["clusters"], row["largest"]) == ((sizes > 1).sum(), sizes.max())
 
 
-def test_candidates_find_what_the_edge_threshold_asks_for() -> None:
-    assert candidate_probability(min(clustering.EDGES), *clustering.CANDIDATES[0]) >= 0.99
+def test_bounded_clusters_are_those_of_a_run(notes: list[str]) -> None:
+    """The clusters that the experiments count are what the product gives."""
+    distinct = list(dict.fromkeys(notes))
+    found = clustering.clustering(Source("some", "some", distinct), Sizes(many=0))
+    num_bands, rows = clustering.BANDS
+    spec = Spec(SHINGLE, threshold=clustering.MAIN, num_bands=num_bands, rows=rows)
+    for method in clustering.METHODS[1:-1]:
+        run = dedup(distinct, spec=spec.replace(cluster=method))
+        sizes = np.bincount(run.labels)
+        row = next(
+            row
+            for row in found["rows"]
+            if (row["method"], row["threshold"]) == (method, clustering.MAIN)
+        )
+        assert (row["clusters"], row["largest"]) == ((sizes > 1).sum(), sizes.max())
+
+
+def test_candidates_find_what_the_lowest_threshold_asks_for() -> None:
+    num_bands, rows = clustering.BANDS
+    assert bands_for_recall(min(clustering.THRESHOLDS), 0.99, rows) == num_bands

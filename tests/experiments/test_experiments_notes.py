@@ -7,11 +7,12 @@ import random
 
 import pytest
 
-from experiments.notes import DATA, NOTES, changed, made_notes, near_duplicates, sources
+from experiments.notes import DATA, REAL, changed, near_duplicates, sources, synthetic_notes
+from experiments.paper import NOTES
 
 
 class Kind(random.Random):
-    """Draws the kind of each change that it is told to."""
+    """Draws the kind of each change that it is given."""
 
     def __init__(self, kind: int) -> None:
         super().__init__(1)
@@ -60,19 +61,19 @@ def test_near_duplicates_are_of_the_notes() -> None:
     assert all(45 <= len(text.split()) <= 55 and text not in notes for text in once)
 
 
-def test_made_notes_are_the_same_everywhere() -> None:
-    notes = made_notes()
+def test_synthetic_notes_are_the_same_everywhere() -> None:
+    notes = synthetic_notes()
     assert len(notes) == NOTES
     digest = hashlib.sha256("\n".join(notes).encode()).hexdigest()
-    assert digest.startswith("999be2e6025e37e6"), digest
-    assert made_notes(2) != notes
+    assert digest.startswith("f3f7b2a32798a80b"), digest
+    assert synthetic_notes(2) != notes
 
 
 def test_real_notes_where_they_are() -> None:
     found = {source.name: source.notes for source in sources()}
-    assert len(found["made"]) == NOTES
-    there = {name for name in ("mtsamples", "aci_bench") if (DATA / name / "docs.parquet").exists()}
-    assert set(found) == {"made", *there}
+    assert len(found["synthetic"]) == NOTES
+    there = {name for name in REAL if (DATA / name / "docs.parquet").exists()}
+    assert set(found) == {"synthetic", *there}
     if not there:
         pytest.skip(f"no real texts in {DATA}")
     assert all(len(found[name]) in (414, NOTES) for name in there)

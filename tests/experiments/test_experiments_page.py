@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
+import json
 import re
 import shutil
 import sys
@@ -10,21 +13,114 @@ from typing import Any
 
 import pytest
 
-from experiments import clustering, page, results
+from experiments import __main__ as command
+from experiments import clustering, jobs, page, paper, results, scale, timing
 from experiments.claims import accuracy_claims, clustering_claims, slope, time_claims
-from experiments.limits import MEMORY, _estimate, most_notes
-from experiments.matrix import opened, write_and_read
-from experiments.measured import measure, stores
-from experiments.notes import Source, made_notes
+from experiments.notes import Source, synthetic_notes
+from experiments.sizes import Sizes
+from experiments.stores import find_stores, measure, opened
+from neardup.state import Layout
 
-SPANNING = "the maximum spanning tree tears no more pairs apart than bands in their order"
 PAPER = Path(__file__).parents[2] / "docs" / "paper"
+WORST = "they give about 250 false candidates at worst"
+ORDERED = "more bands miss fewer pairs, more rows miss more"
+GUARANTEE = "no two notes of a set are below the tree threshold"
+SPANNING = "future work: edges in the order of a maximum spanning tree separate no more pairs"
 
 
 def stored(name: str) -> dict[str, Any]:
     found = results.load(PAPER, name)
     assert found is not None
-    return found
+    return copy.deepcopy(found)
+
+
+@pytest.fixture
+def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.stores._server", lambda: "")
+    monkeypatch.delenv("NEARDUP_BENCH_CASSANDRA", raising=False)
+
+
+@pytest.fixture
+def ten_million(tmp_path: Path) -> Path:
+    """What bench/ten_million.py writes, as far as it is read."""
+    stages = {"other": 1.0, "read and sketch": 90.0, "pairs": 8.0, "write clean corpus": 60.0}
+    counts = ("candidates", "pairs_compared", "not_compared", "edges", "removed")
+    counts = {name: 10**6 + i for i, name in enumerate(counts)}
+    counts |= {"exact_duplicates": 7, "clusters_of_two_or_more": 5, "largest_cluster": 3}
+    bands = {"num_bands": 9, "rows": 3}
+    run = {"record": {"counts": counts, "seconds": stages, "bands": bands}}
+    corpus = {"documents": 10_000_000, "bytes": 22 * 10**9}
+    corpus["equal"] = {"groups": 4, "largest": 3, "copies": 7}
+    median = {"seconds": 160.0, "anonymous_bytes": 2 * 10**9}
+    path = tmp_path / "ten_million.json"
+    presets = {"clinical": {"median": median, "runs": [run]}}
+    path.write_text(json.dumps({"corpus": corpus, "presets": presets}))
+    return path
+
+
+def check_charts(folder: Path) -> None:
+    """Every chart of the page is there in both formats, and no other one is."""
+    text = (folder / "index.md").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[[^]]+\]\((\S+)\.svg\)", text)
+    assert len(shown) == len(set(shown)) >= 5
+    for name in shown:
+        assert f"[as PNG]({name}.png)" in text
+        assert (folder / f"{name}.svg").read_bytes().startswith(b"<?xml")
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert {p.stem for p in (*folder.glob("*.svg"), *folder.glob("*.png"))} == set(shown)
+    for name in re.findall(r"\]\((\S+\.csv)\)", text):
+        assert (folder / name).exists()
+
+
+@pytest.mark.usefixtures("no_server")
+def test_all_runs_end_to_end(
+    tmp_path: Path, quick: Sizes, ten_million: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = itertools.count(10**6, 10**6)
+
+    def measured(words: list[str]) -> dict[str, Any]:
+        with monkeypatch.context() as inside:  # in this process: that others are watched is below
+            inside.setattr(sys, "argv", words[2:])
+            jobs.main()
+        return {"anonymous_bytes": next(sizes)}
+
+    monkeypatch.setattr("experiments.notes.DATA", tmp_path)
+    monkeypatch.setattr(timing, "measure", measured)
+    monkeypatch.setattr(command, "corpus", lambda: scale.corpus(ten_million))
+    out = tmp_path / "page"
+    command.main(["--out", str(out)], quick)
+    text = (out / "index.md").read_text(encoding="utf-8")
+    check_charts(out)
+    assert not re.search(r"None|\bnan\b|Not run yet|not measured", text)
+    assert "| Design 1, Cassandra | not run | not run |" in text
+    # All numbers of the paper.
+    for excluded, modularity, clusters in zip(
+        paper.EXCLUDED.values(), paper.MODULARITY.values(), paper.CLUSTERS.values(), strict=True
+    ):
+        assert f"| {excluded:,} (" in text
+        assert re.search(rf"\| {modularity:.3f} \|.*\| {clusters} \|", text)
+    for name, cells in paper.TABLE_7.items():
+        assert f"| {name} | {' | '.join(cells)} |" in text
+    for number in ("10 million", "500 million", "100 million", "75 h", "24 h", "341 million"):
+        assert number in text
+    for name in ("equal_groups", "largest_equal", "clusters", "largest_cluster"):
+        assert f"| {paper.CORPUS[name]:,} |" in text
+    # Without numbers the page says what is missing, and has no charts.
+    for path in out.glob("*.json"):
+        path.unlink()
+    command.main(["page", "--out", str(out)])
+    text = (out / "index.md").read_text(encoding="utf-8")
+    for name in command.EXPERIMENTS:
+        assert re.search(
+            rf"Not run yet: `(python bench/.* && )?python -m experiments {name}`", text
+        )
+    assert not [*out.glob("*.svg"), *out.glob("*.png")] and "](fig" not in text
+
+
+def test_unknown_experiments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["tyme"])
+    assert "no experiment tyme; known are accuracy, clustering" in capsys.readouterr().err
 
 
 def test_the_page_is_what_was_found(tmp_path: Path) -> None:
@@ -33,133 +129,125 @@ def test_the_page_is_what_was_found(tmp_path: Path) -> None:
     page.write(tmp_path)
     written = (tmp_path / "index.md").read_text(encoding="utf-8")
     assert written == (PAPER / "index.md").read_text(encoding="utf-8")
-    assert "None" not in written and "nan" not in written
+    check_charts(PAPER)
 
 
-def test_a_page_needs_all_parts(tmp_path: Path) -> None:
-    shutil.copy(PAPER / "limits.json", tmp_path)
-    with pytest.raises(SystemExit, match="accuracy, time, clustering, corpus"):
-        page.write(tmp_path)
+def test_counts_are_found_again() -> None:
+    found = clustering.clustering(Source("synthetic", "synthetic notes", synthetic_notes()))
+    assert found["rows"] == stored("clustering")["synthetic"]["rows"]
 
 
-def test_figures_are_there_in_both_formats() -> None:
-    text = (PAPER / "index.md").read_text(encoding="utf-8")
-    shown = re.findall(r"!\[[^]]+\]\((\S+)\.svg\)", text)
-    assert len(shown) == len(set(shown)) >= 10
-    for name in shown:
-        assert f"[as PNG]({name}.png)" in text
-        assert (PAPER / f"{name}.svg").read_bytes().startswith(b"<?xml")
-        assert (PAPER / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    drawn = {path.stem for path in (*PAPER.glob("*.svg"), *PAPER.glob("*.png"))}
-    assert drawn == set(shown)
-
-
-def test_counts_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clustering, "EDGES", (clustering.EDGE,))
-    monkeypatch.setattr(clustering, "CANDIDATES", clustering.CANDIDATES[:1])
-    found = clustering.clustering(Source("made", "made notes", made_notes()))
-    before = [
-        row
-        for row in stored("clustering")["made"]["rows"]
-        if row["edge_threshold"] == clustering.EDGE and row["bands"] == "34 x 4"
+def test_what_the_paper_says_of_sets_holds() -> None:
+    """On the synthetic notes, which have groups as large as the paper's."""
+    claims = clustering_claims(stored("clustering")["synthetic"])
+    assert [claim for claim, cell in claims.items() if not cell.holds] == [
+        "at 0.75, sets exclude about 53 % of the candidates from comparison"  # 50.6 %
     ]
-    assert found["rows"] == before
-
-
-def test_what_was_to_be_reached() -> None:
-    """On the made notes, which have groups as large as the paper's."""
-    claims = clustering_claims(stored("clustering")["made"])
-    assert all(holds for _, holds in claims.values())
-    assert claims[SPANNING] == ("at no threshold more", True)
 
 
 def test_claims_fail_where_they_do_not_hold() -> None:
-    found = stored("accuracy")["made"]
-    said, holds = accuracy_claims(found)["they give some 250 false candidates at worst"]
+    found = stored("accuracy")["synthetic"]
+    said, holds = accuracy_claims(found)[WORST]
     assert holds
     for row in found["rows"]:
         row["false"] += 300
-    claims = accuracy_claims(found)
-    assert claims["they give some 250 false candidates at worst"] == (str(int(said) + 300), False)
+    assert accuracy_claims(found)[WORST] == (str(int(said) + 300), False)
     found["rows"][-1]["missed"] = 10**6
-    said, holds = accuracy_claims(found)["more bands miss less, more rows miss more"]
-    assert said == "in 253 of 255 comparisons, the others beyond chance" and not holds
-    clusters = stored("clustering")["made"]
+    said, holds = accuracy_claims(found)[ORDERED]
+    assert said.endswith("of 255 comparisons, the others beyond chance") and not holds
+    clusters = stored("clustering")["synthetic"]
+    before = {claim for claim, cell in clustering_claims(clusters).items() if not cell.holds}
     for row in clusters["rows"]:
-        row["same_low"] = 1
-        row["different_high"] += 9 * (row["method"] == "bounded-mst")
-    broken = [claim for claim, (_, holds) in clustering_claims(clusters).items() if not holds]
-    assert broken == ["no two notes of a bounded set are below the tree threshold", SPANNING]
+        row["all_same_low"] = 1
+        row["different_high"] += 99 * (row["method"] == "bounded")
+    after = {claim for claim, cell in clustering_claims(clusters).items() if not cell.holds}
+    assert after - before == {GUARANTEE, SPANNING}
 
 
-def test_claims_of_time_follow_the_figures() -> None:
-    names = ("memory", "Design 1, SQLite", "Design 2, SQLite")
-    speed = dict(zip(names, (1.0, 5.0, 1.1), strict=True))
-
-    def lines(what: str) -> list[dict[str, Any]]:
-        return [
-            {"store": name, what: value, "seconds": value * speed[name]}
+def test_claims_of_time_follow_the_numbers() -> None:
+    speed = {"in memory": 1.0, "Design 1, SQLite": 5.0, "Design 2, SQLite": 1.1}
+    measured: dict[str, Any] = {
+        what: [
+            {"store": name, what: value, "seconds": value * factor}
             for value in (10, 80)
-            for name in names
+            for name, factor in speed.items()
         ]
-
-    measured = {
-        "stores": {**dict.fromkeys(names, True), "Design 1, Cassandra": False},
-        **{what: lines(what) for what in ("bands", "notes", "words")},
-        "flush": {name: ([1.0] * 24 + [speed[name]]) * 2 for name in names},
-        "matrix": [
-            {"store": name, "notes": n, "anonymous_bytes": n * (400 if name == "memory" else 30)}
-            for n in (100, 200)
-            for name in names
+        for what in ("notes", "words")
+    }
+    measured |= {
+        "stores": {**dict.fromkeys(speed, True), "Design 1, Cassandra": False},
+        "settings": {"flush": 25},
+        "flush": {name: ([1.0] * 24 + [factor]) * 2 for name, factor in speed.items()},
+        "stored": [
+            {"store": name, "notes": n, "private_bytes": n * (400 if name == "in memory" else 30)}
+            for n in (100, 200, 300)
+            for name in speed
         ],
     }
-    assert slope(measured, "memory") == 400
+    assert slope(measured, "in memory") == pytest.approx(400)
     claims = time_claims(measured)
-    assert [claim for claim, (_, holds) in claims.items() if not holds] == [
-        "each flush of a part is a spike (Design 2, SQLite)"
-    ]
+    failing = {claim: cell.said for claim, cell in claims.items() if not cell.holds}
+    assert failing == {
+        "each write of keys is a spike": "5.0 to 5.0 times (Design 1, SQLite); "
+        "1.1 to 1.1 times (Design 2, SQLite)"
+    }
     assert not any("Cassandra" in claim for claim in claims)
     for line in measured["notes"]:
         line["seconds"] += 0.1 * (line["notes"] == 80)
-    assert not time_claims(measured)["time grows with notes, not faster than in proportion"][1]
+    assert not time_claims(measured)["time grows with notes, not faster than in proportion"].holds
 
 
-@pytest.mark.parametrize("store", ["memory", "sqlite"])
-def test_the_most_notes_of_the_plan(store: str) -> None:
-    most = most_notes(store)
-    taken = [
-        (lambda e: e.needed if store == "memory" else e.least)(_estimate(store, notes, 50))
-        for notes in (most, most + most // 9)
+@pytest.mark.parametrize("held", [True, False])
+def test_the_notes_that_the_plan_allows(held: bool) -> None:
+    notes = scale.fitting_notes(held)
+    fits = [
+        found.minimum <= paper.MEMORY and (found.holds_keys or not held)
+        for found in (scale.plan(notes), scale.plan(notes + notes // 9))
     ]
-    assert taken[0] <= MEMORY < taken[1]
+    assert fits == [True, False]
 
 
-@pytest.mark.parametrize(("url", "design"), [("memory", 2), ("sqlite", 1), ("sqlite", 2)])
-def test_a_matrix_is_read_back(url: str, design: int, tmp_path: Path) -> None:
-    with opened(url, design, tmp_path) as store:
-        assert write_and_read(store, documents=250, num_bands=4, part=100) == 1000
+def test_the_run_of_ten_million(tmp_path: Path, ten_million: Path) -> None:
+    found = scale.corpus(ten_million)
+    assert found is not None
+    assert (found["first_seconds"], found["second_seconds"]) == (90.0, 10.0)
+    assert scale.corpus(tmp_path / "nothing.json") is None
+    ten_million.write_text(ten_million.read_text().replace('"copies": 7', '"copies": 8'))
+    with pytest.raises(LookupError, match="different notes"):
+        scale.corpus(ten_million)
 
 
-def test_commands_are_measured_from_outside() -> None:
+@pytest.mark.parametrize(
+    ("url", "layout"), [("memory", "blob"), ("sqlite", "row"), ("sqlite", "blob")]
+)
+def test_keys_are_read_back(url: str, layout: Layout, tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 'keys.sqlite'}" if url == "sqlite" else url
+    with opened(url, layout, "keys") as store:
+        assert jobs.store_keys(store, documents=250, num_bands=4, partition=100) == 1000
+
+
+def test_processes_are_measured_from_outside(tmp_path: Path) -> None:
     code = "import time; held = bytearray(60_000_000); held[::4096] = held[::4096]; time.sleep(0.3)"
     found = measure([sys.executable, "-c", code])
     assert 60e6 <= found["anonymous_bytes"] <= 120e6
+    words = f"-m experiments.jobs keys sqlite:{tmp_path}/keys.sqlite row 100 3 40".split()
+    assert measure([sys.executable, *words])["anonymous_bytes"] > 1e6
     with pytest.raises(RuntimeError, match="exit code 3"):
         measure([sys.executable, "-c", "raise SystemExit(3)"])
 
 
+@pytest.mark.usefixtures("no_server")
 def test_stores_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.measured._server", lambda: "")
-    monkeypatch.delenv("NEARDUP_BENCH_CASSANDRA", raising=False)
-    assert [store.url for store in stores()] == ["memory", "sqlite", "sqlite", None, None]
-    named = stores("cassandra://host:1/keyspace")
-    assert named[-1].url == "cassandra://host:1/neardup_experiments"
+    assert [store.url for store in find_stores()] == ["memory", "sqlite", "sqlite", None, None]
+    monkeypatch.setenv("NEARDUP_BENCH_CASSANDRA", "cassandra://host:1/keyspace")
+    assert find_stores()[-1].url == "cassandra://host:1/neardup_experiments"
 
 
 def test_results_come_back(tmp_path: Path) -> None:
     found = {"a": [{"x": 1, "y": None}, {"x": 2.5, "y": "é"}], "b": {"c": [1, 2]}, "d": True}
     results.store(tmp_path, "some", found)
     assert results.load(tmp_path, "some") == found
-    assert results.load(tmp_path, "other") is None
+    results.store(tmp_path, "some", None)
+    assert results.load(tmp_path, "some") is None
     results.write_csv(tmp_path, "some", found["a"])
     assert (tmp_path / "some.csv").read_text(encoding="utf-8") == "x,y\n1,\n2.5,é\n"

@@ -1,4 +1,4 @@
-"""A run, a page of it, and a browser to look at it."""
+"""Runs, pages of them, and a browser to look at these."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from page_corpus import write_run
 from page_visit import Visit
 
-import neardup
+from neardup.api.runs import Run
 
 TOOL = Path(__file__).parents[2] / "tools" / "browser.py"
 #: What the tool returns where no browser can be had.
@@ -22,15 +22,26 @@ MISSING = 3
 
 
 @pytest.fixture(scope="session")
-def run_folder(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Path:
-    return write_run(tmp_path_factory.mktemp("report"))
+def star_run(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Run:
+    run = write_run(tmp_path_factory.mktemp("star"))
+    run.audit(sample=100)
+    return run
 
 
 @pytest.fixture(scope="session")
-def page_file(run_folder: Path) -> Path:
-    path = run_folder.parent / "report.html"
-    neardup.write_report(run_folder, path)
-    return path
+def path_run(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Run:
+    return write_run(tmp_path_factory.mktemp("paths"), cluster="components")
+
+
+@pytest.fixture(scope="session")
+def page_file(star_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    return star_run.report(path, show=["title"], by="source")
+
+
+@pytest.fixture(scope="session")
+def path_file(path_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return path_run.report(tmp_path_factory.mktemp("page") / "paths.html")
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-import neardup
+from neardup.api.dedup import dedup
+from neardup.api.runs import Run
+from neardup.spec import ShingleSpec, Spec
 
 #: What must show as text and run nothing. Each would set ``window.__pwned``.
 HOSTILE = [
@@ -30,6 +32,8 @@ HOSTILE = [
 ]
 #: In no text but these: no page without texts may hold it.
 SECRET = "zebrafinch"
+#: Exact copies of one text.
+COPIES = 20
 
 
 def rows() -> list[dict[str, Any]]:
@@ -42,19 +46,19 @@ def rows() -> list[dict[str, Any]]:
 
     found: list[dict[str, Any]] = []
 
-    def add(name: str, text: str) -> None:
-        found.append({"id": name, "text": text})
+    def add(name: str, text: str, source: str = "one") -> None:
+        found.append({"id": name, "text": text, "title": f"Title {name}", "source": source})
 
     # A family of 30, with a slot in each of six sentences.
     boilerplate = [f"Section {k}: {SECRET} " + " ".join(some(30)) for k in range(6)]
     for i in range(30):
         slots = [draw.choice(["yes", "no", "not asked"]) for _ in boilerplate]
         lines = [f"{line} {slot} end." for line, slot in zip(boilerplate, slots, strict=True)]
-        add(f"family-{i:02}", "\n".join(lines))
+        add(f"family-{i:02}", "\n".join(lines), "family")
     for k, payload in enumerate(HOSTILE):
         body = " ".join(some(60))
         for side in "ab":
-            add(f"hostile-{k}-{side}", f"{body} {payload} {SECRET} seen by {side}.")
+            add(f"hostile-{k}-{side}", f"{body} {payload} {SECRET} seen by {side}.", payload)
     evil = "<b onmouseover=window.__pwned=1>id</b>\u202e"
     for side in "ab":
         add(evil + side, " ".join(["evil", "name", *(f"e{k}" for k in range(50)), side]))
@@ -64,24 +68,37 @@ def rows() -> list[dict[str, Any]]:
     for k in range(25):
         text = " ".join(some(40))
         for copy in range(2 + k % 2):
-            add(f"pair-{k:02}-{copy}", text if k % 3 else f"{text} {copy}")
+            add(
+                f"pair-{k:02}-{copy}", text if k % 3 else f"{text} {copy}", "two" if copy else "one"
+            )
+    same = " ".join(some(40))
+    for copy in range(COPIES):
+        add(f"copy-{copy:02}", same)
+    wrapped = some(60)
+    add("wrapped-a", " ".join(wrapped) + " alpha")
+    lines = (" ".join(wrapped[at : at + 6]) for at in range(0, 60, 6))
+    add("wrapped-b", ",\n".join(lines).upper() + ",\nbeta!")
     for k in range(20):
         add(f"single-{k}", " ".join(some(30)))
     draw.shuffle(found)
     return found
 
 
-def spec() -> neardup.Spec:
-    return neardup.Spec(
-        neardup.ShingleSpec(n=3), edge_threshold=0.7, tree_threshold=0.2, num_bands=20, rows=3
-    )
+TEXTS = {row["id"]: row["text"] for row in rows()}
 
 
-def write_run(folder: Path) -> Path:
-    """Write the corpus and a run on it; return the folder of the run."""
+def spec(**changes: Any) -> Spec:
+    return Spec(ShingleSpec(n=3), threshold=0.7, num_bands=20, rows=3).replace(**changes)
+
+
+def write_notes(folder: Path) -> Path:
     notes = folder / "notes.jsonl"
     with notes.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows())
-    neardup.dedup_files(notes, folder / "run", spec=spec(), id="id")
-    neardup.audit(folder / "run", 100)
-    return folder / "run"
+    return notes
+
+
+def write_run(folder: Path, **changes: Any) -> Run:
+    """Write the corpus and a run on it."""
+    notes = write_notes(folder)
+    return dedup(notes, out=folder / "run", spec=spec(**changes), id="id", progress=False)

@@ -7,12 +7,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-from page_corpus import rows
-
 from neardup.report.visible import visible
 
-TEXTS = {row["id"]: row["text"] for row in rows()}
-FIGURES = ["similarities", "sizes", "curve", "candidates", "buckets", "stages"]
+#: Charts for developers.
+CHARTS = [
+    "Clusters by number of documents",
+    "Pairs found by similarity",
+    "Pairs that share a bucket, by band",
+    "Buckets by number of documents",
+    "Time of each stage",
+]
 
 
 class Visit:
@@ -57,13 +61,29 @@ class Visit:
         self.search(query)
         self.rows.first.click()
 
+    def unfold(self) -> None:
+        """Show all equal words of the open cluster."""
+        self.page.evaluate(
+            """() => { let fold; while (fold = document.querySelector('#detail button.fold'))
+                       fold.click(); }"""
+        )
+
     def data(self) -> Any:
         return json.loads(self.page.locator("#data").text_content())
+
+    def saved(self, label: str) -> str:
+        """Press a button that saves a file; return its text."""
+        with self.page.expect_download() as waiting:
+            self.page.get_by_text(label, exact=True).click()
+        return Path(waiting.value.path()).read_text(encoding="utf-8")
+
+    def focused(self, what: str) -> Any:
+        return self.page.evaluate(f"document.activeElement.{what}")
 
     def check(self) -> None:
         """Nothing was complained of, nothing was asked for, nothing hostile ran."""
         assert self.said == []
-        assert {url.partition("#")[0] for url in self.asked} == {self.url}
+        assert {url.partition("#")[0] for url in self.asked if url[:5] != "blob:"} == {self.url}
         assert self.page.evaluate("typeof window.__pwned") == "undefined"
 
 

@@ -6,6 +6,9 @@ import errno
 import gzip
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,21 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from neardup.cli.synth import synth
+from neardup.cli.command_synth import command
 from neardup.errors import NeardupError, OutputError, SpecError
-from neardup.synth import SynthSpec, generate, output, plan, truth, truth_path, write
+from neardup.synth import (
+    Family,
+    SynthSpec,
+    generate,
+    note_files,
+    note_tables,
+    truth,
+    truth_path,
+    write,
+)
 
 SPEC = SynthSpec(300, seed=3)
+ENDINGS = [".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet"]
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -31,36 +44,69 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in io.StringIO(text)]
 
 
-@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet"])
-def test_every_ending_holds_the_same_documents_and_truth(tmp_path: Path, ending: str) -> None:
-    notes, facts = tmp_path / f"notes{ending}", tmp_path / f"facts{ending}"
-    written = write(SPEC, notes, facts)
-    assert (written.documents, written.output, written.truth) == (300, notes, facts)
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_every_ending_holds_the_same_documents(tmp_path: Path, ending: str) -> None:
+    notes, known = tmp_path / f"notes{ending}", tmp_path / "known.parquet"
+    written = write(SPEC, notes, known)
+    assert (written.documents, written.output, written.truth) == (300, notes, known)
     if ending == ".parquet":
         assert pq.read_table(notes).equals(generate(SPEC), check_metadata=True)
-        assert pq.read_table(facts).equals(truth(SPEC), check_metadata=True)
     else:
         assert read_lines(notes) == generate(SPEC).to_pylist()
-        assert read_lines(facts) == truth(SPEC).to_pylist()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [facts.name, notes.name]
+    assert pq.read_table(known).equals(truth(SPEC), check_metadata=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [known.name, notes.name]
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
-def test_result_depends_neither_on_threads_nor_on_chunks(
+def test_bytes_depend_neither_on_threads_nor_on_batches(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = generate(SPEC)
+    monkeypatch.setattr(note_files, "_ROW_GROUP", 64)
     seen = set()
-    for threads, size in [(1, 4096), (2, 7), (5, 64), (3, 1)]:
-        monkeypatch.setattr(plan, "_CHUNK_DOCUMENTS", size)
+    for threads, size in [(1, 64), (2, 8), (5, 64), (3, 2), (None, 32)]:
+        monkeypatch.setattr(note_tables, "batch_size", lambda _, size=size: size)
         path = tmp_path / f"{threads}{ending}"
         write(SPEC, path, threads=threads)
-        if ending == ".parquet":
-            assert pq.read_table(path).equals(expected)
-        else:
-            seen.add(path.read_bytes())
+        seen.add(path.read_bytes())
         assert pq.read_table(truth_path(path)).equals(truth(SPEC))
-    assert len(seen) <= 1
+    assert len(seen) == 1
+
+
+def test_the_same_spec_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
+    digests = set()
+    for seed in ("0", "1"):
+        code = (
+            "import hashlib; from neardup.synth import SynthSpec, generate; "
+            "print(hashlib.sha256(str(generate(SynthSpec(50)).to_pylist()).encode()).hexdigest())"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        digests.add(done.stdout)
+    assert len(digests) == 1
+
+
+def test_row_groups_have_16384_rows(tmp_path: Path) -> None:
+    spec = SynthSpec(40_000, words=(5, 8), families=())
+    write(spec, tmp_path / "notes.parquet")
+    found = pq.ParquetFile(tmp_path / "notes.parquet").metadata
+    sizes = [found.row_group(i).num_rows for i in range(found.num_row_groups)]
+    assert sizes == [16_384, 16_384, 7_232]
+    assert found.row_group(0).column(1).compression == "ZSTD"
+
+
+def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
+    code = (
+        "import sys; from neardup.synth import SynthSpec, write\n"
+        "for name in ('a.jsonl', 'b.parquet'): write(SynthSpec(20), sys.argv[1] + '/' + name)\n"
+        "sys.exit(', '.join({'pandas', 'numba', 'click'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.strip()) == (0, "")
 
 
 def test_json_lines_are_read_by_arrow(tmp_path: Path) -> None:
@@ -72,21 +118,13 @@ def test_json_lines_are_read_by_arrow(tmp_path: Path) -> None:
         assert table[column].to_pylist() == generate(SPEC)[column].to_pylist()
 
 
-def test_size_does_not_change_what_a_larger_id_needs() -> None:
-    big = SynthSpec(20_000_000)  # nothing grows with it: no plan is kept
-    assert generate(big, 19_999_999)["id"].to_pylist() == ["note-19999999"]
-    assert truth(SynthSpec(20_000_000, family=()), 0, 3)["id"][0].as_py() == "note-00000000"
-
-
-def test_progress_counts_documents_and_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plan, "_CHUNK_DOCUMENTS", 100)
-    calls: list[tuple[int, int]] = []
+def test_progress_counts_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(note_tables, "batch_size", lambda _: 128)
+    calls: list[int] = []
     path = tmp_path / "notes.jsonl"
-    written = write(SPEC, path, on_progress=lambda docs, size: calls.append((docs, size)))
-    assert [docs for docs, _ in calls] == [100, 200, 300]
-    assert calls[-1][1] == written.bytes == path.stat().st_size
+    written = write(SPEC, path, on_progress=calls.append)
+    assert calls == [128, 256, 300]
+    assert written.bytes == path.stat().st_size
 
 
 def test_truth_path() -> None:
@@ -111,13 +149,14 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path, existing: str) -> None:
         ("notes", None, None, SpecError),
         (".jsonl", None, None, SpecError),
         ("notes.jsonl", "truth.csv", None, SpecError),
-        ("notes.jsonl", "notes.jsonl", None, SpecError),
+        ("notes.jsonl", "truth.jsonl", None, SpecError),
+        ("notes.parquet", "notes.parquet", None, SpecError),
         ("notes.jsonl", None, 0, SpecError),
         ("nowhere/notes.jsonl", None, None, OutputError),
         ("folder.jsonl", None, None, OutputError),
     ],
 )
-def test_outputs_that_cannot_be(
+def test_impossible_outputs(
     tmp_path: Path,
     name: str,
     truth_name: str | None,
@@ -125,22 +164,22 @@ def test_outputs_that_cannot_be(
     error: type[NeardupError],
 ) -> None:
     (tmp_path / "folder.jsonl").mkdir()
-    facts = None if truth_name is None else tmp_path / truth_name
+    known = None if truth_name is None else tmp_path / truth_name
     with pytest.raises(error):
-        write(SPEC, tmp_path / name, facts, threads=threads)
+        write(SPEC, tmp_path / name, known, threads=threads)
     assert [path.name for path in tmp_path.iterdir()] == ["folder.jsonl"]
 
 
-@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet"])
+@pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left")])
 def test_failure_leaves_nothing_and_keeps_what_was_there(
     tmp_path: Path, ending: str, failure: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "_CHUNK_DOCUMENTS", 50)
+    monkeypatch.setattr(note_tables, "batch_size", lambda _: 32)
     path = tmp_path / f"notes{ending}"
     path.write_text("mine")
 
-    def fail(documents: int, _size: int) -> None:
+    def fail(documents: int) -> None:
         if documents >= 150:
             raise failure
 
@@ -156,78 +195,52 @@ def test_failure_in_the_truth_leaves_nothing(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(output, "_write_truth", full)
+    monkeypatch.setattr(note_tables, "truth_batch", full)
     with pytest.raises(OutputError, match="No space left") as caught:
         write(SPEC, tmp_path / "notes.jsonl")
     assert "space" in caught.value.hint
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"documents": 0},
-        {"documents": 2**31},
-        {"documents": 1.5},
-        {"seed": -1},
-        {"near": -0.1},
-        {"near": float("nan")},
-        {"near": 0.6, "exact": 0.4},
-        {"exact": 1.1},
-        {"changed": (0.2, 0.1)},
-        {"changed": (0.0, 1.2)},
-        {"changed": (0.1,)},
-        {"changed": 0.1},
-        {"family": (1,)},
-        {"family": (1000,)},
-        {"family": 20},
-        {"family_values": 0},
-        {"family_values": 50_001},
-        {"words": (0, 10)},
-        {"words": (20, 10)},
-        {"words": "50:800"},
-        {"words": (50, 10**6)},
-        {"vocabulary": 99},
-        {"vocabulary": 2**20 + 1},
-    ],
-    ids=str,
-)
-def test_settings_out_of_range(fields: dict[str, Any]) -> None:
-    with pytest.raises(SpecError):
-        SynthSpec(**{"documents": 1000, **fields})
-
-
-def test_equal_specs_are_equal() -> None:
-    assert SynthSpec(1000) == SynthSpec(1000, family=(50,), changed=(0, 0.2))
-    assert SynthSpec(1000).digest == SynthSpec(1000, family=(50,)).digest
-    assert SynthSpec(1000).digest != SynthSpec(1000, seed=1).digest
-    assert SynthSpec(30).families == ()  # a family of one would be no family
+def invoke(*arguments: str, catch: bool = False) -> Any:
+    return CliRunner().invoke(command, [*arguments], catch_exceptions=catch)
 
 
 def test_the_command(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
-    options = "-n 300 --seed 3 --family 20 --family 0 --family 10 --changed 0.1:0.15 --words 60:70"
-    arguments = [*options.split(), "-o", str(path)]
-    result = CliRunner().invoke(synth, arguments, catch_exceptions=False)
-    assert result.exit_code == 0
-    assert result.stdout == ""
+    options = "-n 300 --seed 3 --family 20:0.6 --family 0 --family 10:0.5:0.6 --changed 0.1:0.15"
+    arguments = [*options.split(), "--words", "60:70", "-o", str(path)]
+    result = invoke(*arguments)
+    assert (result.exit_code, result.stdout) == (0, "")
     assert "300 notes (180 original, 60 near, 30 exact, 30 family)" in result.stderr
-    spec = SynthSpec(300, seed=3, family=(20, 10), changed=(0.1, 0.15), words=(60, 70))
+    families = (Family(20, 0.6), Family(10, 0.5, 0.6))
+    spec = SynthSpec(300, seed=3, families=families, changed=(0.1, 0.15), words=(60, 70))
     assert read_lines(path) == generate(spec).to_pylist()
     with pytest.raises(OutputError):
-        CliRunner().invoke(synth, arguments, catch_exceptions=False)
-    quiet = CliRunner().invoke(synth, [*arguments, "--overwrite", "--quiet"])
+        invoke(*arguments)
+    quiet = invoke(*arguments, "--overwrite", "--quiet")
     assert (quiet.exit_code, quiet.output) == (0, "")
 
 
-@pytest.mark.parametrize("option", ["--changed=0.1", "--words=a:b", "--near=x", "-n=ten"])
+def test_the_command_takes_a_shape_and_changes_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "notes.parquet"
+    invoke("-n", "100", "--shape", "astride", "--near", "0.1", "-o", str(path), "--quiet")
+    assert pq.read_table(path).equals(generate(SynthSpec.shaped("astride", 100, near=0.1)))
+    invoke("-n", "100", "--family", "0", "-o", str(path), "--quiet", "--overwrite")
+    assert pq.read_table(path).equals(generate(SynthSpec(100, families=())))
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--changed=0.1", "--words=a:b", "--near=x", "-n=ten", "--family=x", "--family=9:0.1:0.2:0.3"],
+)
 def test_the_command_refuses_what_is_no_number(tmp_path: Path, option: str) -> None:
-    result = CliRunner().invoke(synth, ["-n", "10", "-o", str(tmp_path / "n.jsonl"), option])
+    result = invoke("-n", "10", "-o", str(tmp_path / "n.jsonl"), option)
     assert result.exit_code == 2
     assert list(tmp_path.iterdir()) == []
 
 
-def test_help_shows_defaults() -> None:
-    text = CliRunner().invoke(synth, ["--help"]).output
-    for default in ("0.2", "0.1", "0:0.2", "1000", "50:800", "50000", "N // 20"):
+def test_help_shows_defaults_and_shapes() -> None:
+    text = invoke("--help").output
+    for default in ("0:0.2", "50:800", "50000", "by --shape", "astride", "SIZE[:LOW[:HIGH]]"):
         assert default in text

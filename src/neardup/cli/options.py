@@ -1,37 +1,92 @@
-"""Options that several commands have, and what becomes of them."""
+"""Options that several commands have, in groups, and what becomes of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from neardup.errors import SpecError
-from neardup.spec import CLUSTERINGS, PRESETS, SCHEMES, ShingleSpec, Spec, preset
+from neardup.spec import CLUSTERINGS, PRESETS, SCHEMES, Spec, preset
 
 if TYPE_CHECKING:
-    from neardup.run.storage import Storage
-
-__all__ = [
-    "debug_option",
-    "input_options",
-    "output_options",
-    "pair_options",
-    "paths_of",
-    "quiet_notes_option",
-    "quiet_option",
-    "refuse_settings",
-    "source_of",
-    "spec_of",
-    "spec_options",
-    "storage_of",
-    "store_options",
-]
+    from neardup.api.running import Request
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+INPUT, OUTPUT = "Input", "Output"
+COMPARED, KEPT = "What is compared", "What is kept"
+RESOURCES, ADVANCED, OTHER = "Resources", "Advanced", "Other"
+_GROUPS = (INPUT, OUTPUT, COMPARED, KEPT, RESOURCES, ADVANCED, OTHER)
+
+
+class GroupedOption(click.Option):
+    """An option that the help lists under a heading."""
+
+    def __init__(self, *args: Any, group: str = OTHER, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+
+class Grouped(click.Command):
+    """A command whose help lists options under headings, and ends with an example."""
+
+    example = ""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {group: [] for group in _GROUPS}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                rows[getattr(parameter, "group", OTHER)].append(record)
+        headings = [group for group in _GROUPS if rows[group]]
+        for group in headings:
+            with formatter.section("Options" if len(headings) == 1 else group):
+                formatter.write_dl(rows[group])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.example:
+            with formatter.section("Example"):
+                for line in self.example.splitlines():
+                    formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+
+def grouped(example: str) -> Callable[[Callable[..., Any]], Grouped]:
+    """Return a decorator that makes a command of a function, with ``--debug``.
+
+    Args:
+        example: Command lines that the help ends with.
+    """
+
+    def make(function: Callable[..., Any]) -> Grouped:
+        command = click.command(cls=Grouped, no_args_is_help=True)(function)
+        command.example = example
+        return debug_option(command)
+
+    return make
+
+
+def option(*names: str, group: str = OTHER, **attributes: Any) -> Callable[[F], F]:
+    """Return an option under a heading, as `click.option` does; a default is shown in the help."""
+    attributes.setdefault("show_default", "default" in attributes)
+    return click.option(*names, cls=GroupedOption, group=group, **attributes)
+
+
+_input, _output = partial(option, group=INPUT), partial(option, group=OUTPUT)
+_compared, _kept = partial(option, group=COMPARED), partial(option, group=KEPT)
+_advanced, _flag = partial(option, group=ADVANCED), partial(option, group=ADVANCED, is_flag=True)
+
+
+def _all(options: Sequence[Callable[..., Any]]) -> Callable[[F], F]:
+    def add(command: F) -> F:
+        for one in reversed(options):
+            command = one(command)
+        return command
+
+    return add
 
 
 def _default(name: str) -> str:
@@ -39,266 +94,235 @@ def _default(name: str) -> str:
     return ", ".join(f"{key} {getattr(spec, name)}" for key, spec in PRESETS.items())
 
 
-def _one_of(*names: str, choices: Sequence[str], text: str, default: str | None = None) -> Any:
-    """Return the option that takes one of some words, the first one by default."""
-    return click.option(
-        *names,
-        type=click.Choice(choices),
-        default=choices[0] if default is None else default,
-        show_default=True,
-        help=text,
-    )
-
-
-#: Show where an error came from; `neardup.cli.main` looks for it before any command is read.
-debug_option = click.option(
+#: Show where an error was raised; `neardup.cli.main` looks for it before any command is read.
+debug_option = option(
     "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
 )
-quiet_option = click.option("--quiet", is_flag=True, help="No progress, no summary.")
+quiet_option = option("--quiet", is_flag=True, help="No progress, no summary.")
 #: Of commands that print an answer, which they do all the same.
-quiet_notes_option = click.option("--quiet", is_flag=True, help="No progress, no notes.")
-
-_INPUT = [
-    click.option(
-        "--text",
-        metavar="NAME[,NAME...]",
-        default="text",
-        show_default=True,
-        help="Column(s) with the text, joined by a blank.",
-    ),
-    click.option(
-        "--id", "id_", metavar="NAME", help="Column with your ids. [default: input position]"
-    ),
-    click.option(
-        "--input-format",
-        type=click.Choice(["jsonl", "parquet", "csv", "tsv", "arrow", "text"]),
-        help="Of all inputs. [default: by the ending of each]",
-    ),
-    _one_of(
-        "--encoding-errors",
-        choices=["strict", "replace"],
-        text="Refuse text that is not UTF-8, or replace what is wrong, go on and count.",
-    ),
-]
+quiet_notes_option = option("--quiet", is_flag=True, help="No progress, no notes.")
+json_option = _output("--json", "json_", is_flag=True, help="Print JSON.")
+no_text_option = _output("--no-text", is_flag=True, help="Leave the texts out; ids stay.")
+run_argument = click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+out_option = _output("-o", "--output", "out", metavar="OUT", required=True, help="Folder to make.")
+threads_option = option(
+    "--threads",
+    metavar="N",
+    type=click.IntRange(1),
+    group=RESOURCES,
+    help="[default: all available cores]",
+)
+memory_option = option(
+    "--memory",
+    metavar="SIZE",
+    group=RESOURCES,
+    help="Memory that may be used, such as 4GB. [default: half of what is free]",
+)
+encoding_option = _input(
+    "--encoding-errors",
+    type=click.Choice(["strict", "replace"]),
+    default="strict",
+    help="Refuse text that is not UTF-8, or replace what is wrong and count it.",
+)
+#: How inputs are read.
+input_options = _all(
+    [
+        _input(
+            "--text",
+            metavar="NAME[,NAME...]",
+            default="text",
+            help="Column with the text, or several, joined by a space.",
+        ),
+        _input(
+            "--id", metavar="NAME", help="Column with your ids. [default: position in the input]"
+        ),
+        _input(
+            "--input-format",
+            type=click.Choice(["jsonl", "parquet", "csv", "tsv", "arrow", "text"]),
+            help="Format of all inputs. [default: by the ending of each file]",
+        ),
+        encoding_option,
+    ]
+)
 _SHINGLE = [
-    click.option(
+    _compared(
         "--preset",
-        "preset_",
         type=click.Choice(list(PRESETS)),
         default="web",
-        show_default=True,
         help="Settings to start from; the options below override them.",
     ),
-    click.option(
+    _compared(
         "--shingle",
         metavar="word:N|char:N",
         help="What is compared: N consecutive words or characters. "
         f"[default: {_default('shingle')}]",
     ),
-    click.option(
+    _compared(
+        "--threshold",
+        metavar="T",
+        type=float,
+        help="Jaccard similarity from which on two documents are near-duplicates. "
+        f"[default: {_default('threshold')}]",
+    ),
+    _advanced(
         "--stem",
         metavar="LANGUAGE",
         help="Compare word stems; a Snowball language, or none. [default: clinical english]",
     ),
-    click.option("--keep-case", is_flag=True, help="Don't turn to lower case."),
-    click.option("--nfkc", is_flag=True, help="Unicode compatibility composition first."),
-    click.option("--strip-accents", is_flag=True, help="Remove combining marks."),
-    click.option("--raw", is_flag=True, help="With char:N: keep white space as it is."),
-    click.option("--bag", is_flag=True, help="Count repeated shingles: multiset Jaccard."),
+    _flag("--keep-case", help="Distinguish upper and lower case."),
+    _flag("--nfkc", help="Unicode compatibility composition first."),
+    _flag("--strip-accents", help="Remove combining marks."),
+    _flag("--raw", help="With char:N: keep white space as it is."),
+    _flag("--bag", help="Count repeated shingles: multiset Jaccard."),
 ]
-_EDGE = click.option(
-    "--edge-threshold",
-    metavar="T",
-    type=float,
-    help=f"Least similarity of a pair. [default: {_default('edge_threshold')}]",
-)
-_SPEC = [
-    *_SHINGLE,
-    _one_of("--scheme", choices=list(SCHEMES), text="Signature scheme.", default="affine32"),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of the hash functions."),
-    _EDGE,
-    click.option(
-        "--tree-threshold",
-        metavar="T",
-        type=float,
-        help="Least similarity of any two documents of a bounded cluster. "
-        f"[default: {_default('tree_threshold')}]",
-    ),
-    click.option(
+_BANDS = [
+    _compared(
         "--recall",
         metavar="P",
         type=float,
-        help="Probability that a pair at the edge threshold is found; bands and rows are chosen "
-        "for it. [default: 0.99]",
+        help="Probability that a pair at the threshold is found; bands and rows are chosen for it. "
+        "[default: 0.99]",
     ),
-    click.option("--bands", metavar="B", type=int, help="Choose the bands yourself; needs --rows."),
-    click.option("--rows", metavar="R", type=int, help="Choose the rows yourself; needs --bands."),
-    _one_of(
-        "--method", choices=["lsh", "allpairs"], text="Banding, or the exact join of all pairs."
+    _advanced(
+        "--method",
+        type=click.Choice(["lsh", "allpairs"]),
+        default="lsh",
+        help="Banding, or an exact search of all pairs.",
     ),
-    _one_of(
-        "--pairs",
-        choices=["collapsed", "all"],
-        text="Verify the pairs that clustering needs, or every pair that banding finds.",
+    _advanced("--bands", "num_bands", metavar="B", type=int, help="Number of bands; needs --rows."),
+    _advanced("--rows", metavar="R", type=int, help="Rows of a band; needs --bands."),
+    _advanced(
+        "--documents",
+        metavar="N",
+        type=int,
+        help="Number of documents to choose the bands for. [default: by the size of the input]",
     ),
-    _one_of(
-        "--cluster",
-        choices=list(CLUSTERINGS),
-        text="Clustering. bounded-mst and louvain verify every pair that banding finds; louvain "
-        "needs neardup[graph].",
+    _advanced(
+        "--scheme", type=click.Choice(list(SCHEMES)), default="affine32", help="Signature scheme."
     ),
-    click.option(
-        "--second-round",
-        is_flag=True,
-        help="With bounded and bounded-mst: merge clusters that an edge joins, where every two of "
-        "their documents reach the tree threshold.",
-    ),
-    click.option(
+    _advanced("--seed", type=int, default=0, help="Seed of the hash functions."),
+]
+_KEEP = [
+    _kept(
         "--keep",
         metavar="first|longest|max:COLUMN|min:COLUMN",
-        default="first",
-        show_default=True,
-        help="Which of the documents that repeat each other is kept.",
+        help="Which of the similar documents is kept. [default: first]",
+    ),
+    _kept(
+        "--order-by",
+        metavar="COLUMN",
+        help="Order of the documents. [default: that of the input]",
+    ),
+    _kept(
+        "--cluster",
+        type=click.Choice(list(CLUSTERINGS)),
+        help="How documents are grouped; it does not change what is kept. louvain needs "
+        f"neardup[graph]. [default: {_default('cluster')}]",
+    ),
+    _advanced(
+        "--tree-threshold",
+        metavar="T",
+        type=float,
+        help="Minimum similarity of any two documents of a bounded cluster. "
+        "[default: 0.4, or the threshold if that is lower]",
+    ),
+    _advanced(
+        "--pairs",
+        type=click.Choice(["kept", "all"]),
+        help="Compare what decides which documents are kept, or all pairs that share a bucket, and "
+        "list these. [default: kept]",
+    ),
+    _advanced(
+        "--max-bucket",
+        metavar="N",
+        type=int,
+        help="Compare with the first N kept documents of a bucket only. [default: no limit]",
     ),
 ]
-_STORE = [
-    click.option(
-        "--store",
-        metavar="auto|memory|sqlite[:PATH]|cassandra://HOST:PORT/KEYSPACE",
-        default="auto",
-        show_default=True,
-        help="Where the band matrix lies; auto takes SQLite where memory does not suffice.",
-    ),
-    _one_of(
-        "--design",
-        choices=["1", "2"],
-        text="A row of the store for each cell, or for each band and part.",
-        default="2",
-    ),
-    click.option(
-        "--memory",
-        metavar="SIZE",
-        help="Memory that may be used, such as 4GB. [default: half of what is free]",
-    ),
-    click.option(
-        "--part-size",
-        metavar="SIZE",
-        default="64MiB",
-        show_default=True,
-        help="Input that is signed, stored and, after a crash, repeated as a whole.",
-    ),
-    click.option("--run", "run_", metavar="NAME", help="Name of a run in a store of many runs."),
-    click.option(
-        "--threads", metavar="N", type=click.IntRange(1), help="[default: the cores there are]"
-    ),
-]
-_OUTPUT = [
-    _one_of(
-        "--format", "format_", choices=["parquet", "jsonl", "csv"], text="Of the clean corpus."
-    ),
-    _one_of("--compression", choices=["none", "lz4", "snappy", "zstd"], text="Of clean.parquet."),
-    click.option("--overwrite", is_flag=True, help="Replace the files of an earlier run in OUT."),
-]
+#: What is asked for; see `spec_of`.
+spec_options = _all([*_SHINGLE, *_BANDS, *_KEEP])
+#: Those that two texts by themselves need.
+pair_options = _all(_SHINGLE)
+#: Where band keys are stored.
+store_options = _all(
+    [
+        _advanced(
+            "--store",
+            metavar="auto|sqlite:FILE|cassandra://HOST:PORT/KEYSPACE",
+            default="auto",
+            help="Where band keys are stored.",
+        ),
+        _advanced(
+            "--layout",
+            type=click.Choice(["blob", "row"]),
+            default="blob",
+            help="A row of the store for each band and partition, or for each key.",
+        ),
+        _advanced("--run", metavar="NAME", help="Name of a run in a store of many runs."),
+    ]
+)
+resource_options = _all([memory_option, threads_option])
+#: What is written.
+output_options = _all(
+    [
+        _output(
+            "--format",
+            type=click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"]),
+            help="Format of the clean corpus. [default: that of the input]",
+        ),
+        _output(
+            "--annotate",
+            is_flag=True,
+            help="Write all documents to the clean corpus, with cluster, kept, duplicate_of, "
+            "similarity and cluster_size added to each.",
+        ),
+        _output("--no-clean", is_flag=True, help="Write no clean corpus."),
+        _output(
+            "--overwrite",
+            is_flag=True,
+            help="Replace what an earlier run left in the output folder.",
+        ),
+    ]
+)
 
 
-def input_options(command: F) -> F:
-    """How inputs are read; see `source_of`."""
-    return _all(_INPUT, command)
-
-
-def spec_options(command: F) -> F:
-    """What is asked for; see `spec_of`."""
-    return _all(_SPEC, command)
-
-
-def pair_options(command: F) -> F:
-    """Those of `spec_options` that two texts by themselves need; see `spec_of`."""
-    return _all([*_SHINGLE, _EDGE], command)
-
-
-def store_options(command: F) -> F:
-    """Where things are kept, and by how many threads; see `storage_of`."""
-    return _all(_STORE, command)
-
-
-def output_options(command: F) -> F:
-    """What is written into OUT: ``format_``, ``compression`` and ``overwrite``."""
-    return _all(_OUTPUT, command)
-
-
-def _all(options: Sequence[Callable[..., Any]], command: F) -> F:
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _parameters(options: Sequence[Callable[..., Any]]) -> list[click.Parameter]:
-    return _all(options, click.Command("", params=[])).params
-
-
-def refuse_settings(why: str) -> None:
-    """Refuse options of `input_options` and `spec_options` on the command line.
+def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> Request:
+    """Return what is asked of the library.
 
     Args:
-        why: What the message says.
-    """
-    context = click.get_current_context()
-    for parameter in _parameters([*_INPUT, *_SPEC]):
-        if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{parameter.opts[0]}: {why}; leave it out")
-
-
-def paths_of(options: dict[str, Any]) -> list[Path] | None:
-    """Return the INPUTs of a command as paths; None where there are none."""
-    return [Path(name) for name in options["inputs"]] or None
-
-
-def source_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return what the options say, as the arguments that all calls of the library have.
-
-    Args:
-        options: What click gives to a command that has `input_options`, `spec_options` and
-            `store_options`; its own options may be among them.
-
-    Returns:
-        ``text``, ``id``, ``input_format``, ``encoding_errors``, ``threads``, ``spec`` and
-        ``storage``, as in `neardup.dedup_files`.
+        inputs: The INPUTs of the command.
+        options: Those of `input_options`, `spec_options` and, as far as the command has them, of
+            the other groups, by name.
+        more: Other fields of the request.
 
     Raises:
         SpecError: A setting is out of range, or two contradict each other.
     """
-    return {
-        "text": options["text"].split(","),
-        "id": options["id_"],
-        "input_format": options["input_format"],
-        "encoding_errors": options["encoding_errors"],
-        "threads": options["threads"],
-        "spec": spec_of(options),
-        "storage": storage_of(options),
-    }
+    from neardup.api.running import Request
+    from neardup.engines.job import Resources
+    from neardup.engines.memory import parse_size
+    from neardup.output.writing import Writing
 
-
-def storage_of(options: dict[str, Any]) -> Storage:
-    """Return the storage that `store_options` ask for, and ``--resume`` and ``--keep-run``.
-
-    Args:
-        options: By name; a command without the last two may leave them out.
-
-    Raises:
-        SpecError: A setting is out of range.
-    """
-    from neardup.run.memory import parse_size
-    from neardup.run.storage import Storage
-
-    memory = options["memory"]
-    return Storage(
-        store=options["store"],
-        design=int(options["design"]),
-        memory=None if memory is None else parse_size(memory),
-        part_bytes=parse_size(options["part_size"]),
-        name=options["run_"],
-        resume=options.get("resume", False),
-        keep_run=options.get("keep_run", False),
+    take = options.pop
+    text, memory = take("text").split(","), take("memory", None)
+    return Request(
+        [Path(name) for name in inputs],
+        tuple(text),
+        take("id"),
+        resources=Resources(
+            None if memory is None else parse_size(memory),
+            take("threads"),
+            take("store", "auto"),
+            take("layout", "blob"),
+            take("run", None),
+            take("keep_run", False),
+        ),
+        writing=Writing(not take("no_clean", False), take("format", None), take("annotate", False)),
+        input_format=take("input_format"),
+        encoding_errors=take("encoding_errors"),
+        spec=spec_of(options),
+        **more,
     )
 
 
@@ -306,40 +330,15 @@ def spec_of(options: dict[str, Any]) -> Spec:
     """Return the preset with what the options override.
 
     Args:
-        options: By name; what `spec_options` does not have is passed over. None, or False for a
-            flag, leaves the preset's value.
+        options: Those of `spec_options`, by name. None, or False for a flag, leaves the preset's
+            value.
 
     Raises:
         SpecError: A setting is out of range, or two contradict each other.
     """
-    ours = [parameter.name or "" for parameter in _parameters(_SPEC)]
-    changes = {name: options[name] for name in ours if options.get(name) is not None}
-    spec = preset(changes.pop("preset_"))
-    inner: dict[str, Any] = {
-        name: True
-        for name in ("keep_case", "nfkc", "strip_accents", "raw", "bag")
-        if changes.pop(name, False)
-    }
-    shingle = changes.pop("shingle", None)
-    if shingle is not None:
-        parsed = ShingleSpec.parse(shingle)
-        inner.update(unit=parsed.unit, n=parsed.n)
-        if parsed.unit == "char":
-            inner["stem"] = None
-    stem = changes.pop("stem", None)
-    if stem is not None:
-        inner["stem"] = None if stem == "none" else stem
-    if "bands" in changes:
-        changes["num_bands"] = changes.pop("bands")
-    if "recall" in changes and ("num_bands" in changes or "rows" in changes):
-        raise SpecError("--recall and --bands with --rows exclude each other", "leave one out")
-    tree = changes.get("tree_threshold", spec.tree_threshold)
-    edge = changes.get("edge_threshold", spec.edge_threshold)
-    if "tree_threshold" not in options:  # two texts by themselves make no clusters
-        changes["tree_threshold"] = min(edge, tree) if edge > 0 else tree
-    elif "tree_threshold" not in changes and 0 < edge < tree:
-        raise SpecError(
-            f"the edge threshold {edge} is below the preset's tree threshold {tree}",
-            "give a --tree-threshold too, not above the edge threshold",
-        )
-    return spec.replace(**changes, **inner)
+    given = {k: value for k, value in options.items() if value is not None and value is not False}
+    if "recall" in given and ("num_bands" in given or "rows" in given):
+        raise SpecError("recall and bands with rows exclude each other", "leave one out")
+    if given.get("stem") == "none":
+        given["stem"] = None
+    return preset(given.pop("preset")).replace(**given)

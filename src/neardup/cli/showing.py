@@ -1,8 +1,9 @@
-"""What explain and compare have in common: how what they found is shown."""
+"""How commands show what they found: pages, charts, JSON, colours."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -11,37 +12,39 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from neardup.report.explain import View
+from neardup.cli.options import OUTPUT, option
 
-__all__ = ["check_html", "html_options", "json_option", "show"]
+if TYPE_CHECKING:
+    from neardup.report.views import View
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-json_option = click.option("--json", "json_", is_flag=True, help="Print JSON.")
 
-
-def html_options(command: F) -> F:
-    """``--html`` and ``--overwrite``, for `check_html`."""
-    html = click.option(
+def show_options(command: F) -> F:
+    """``--html`` and ``--overwrite`` for `check_html`, and ``--context`` for `show`."""
+    html = option(
         "--html",
         type=click.Path(path_type=Path),
         metavar="FILE",
+        group=OUTPUT,
         help="Write a page with both texts side by side too, which needs nothing else.",
     )
-    overwrite = click.option(
-        "--overwrite", is_flag=True, help="Replace the FILE of --html if it exists."
+    overwrite = option(
+        "--overwrite", is_flag=True, group=OUTPUT, help="Replace the FILE of --html if it exists."
     )
-    return html(overwrite(command))
+    context = option(
+        "--context",
+        metavar="N",
+        type=click.IntRange(0),
+        default=40,
+        group=OUTPUT,
+        help="Equal words that are shown before and after each difference.",
+    )
+    return html(overwrite(context(command)))
 
 
 def check_html(html: Path | None, inputs: Iterable[str | Path], overwrite: bool) -> None:
     """Refuse, before any work, a page that can't or must not be written.
-
-    Args:
-        html: What was given.
-        inputs: Files that are never replaced.
-        overwrite: Another file may be.
 
     Raises:
         OutputError: As for `neardup.report.outfile.check_file`.
@@ -52,29 +55,31 @@ def check_html(html: Path | None, inputs: Iterable[str | Path], overwrite: bool)
         check_file(html, inputs, overwrite)
 
 
-def show(shown: View, values: dict[str, Any], as_json: bool, html: Path | None) -> None:
+def show(
+    view: View, values: dict[str, Any], as_json: bool, html: Path | None, context: int
+) -> None:
     """Print a view, or the same as JSON, and write it as a page.
 
     Args:
-        shown: What was found, for people.
+        view: What was found, for people.
         values: The same for programs; the differences are added.
         as_json: Whether JSON is printed.
         html: Where the page goes; None for no page.
+        context: Equal words that are shown before and after each difference.
     """
-    from neardup.report.explain import render
-    from neardup.run.ids import plain_id
+    from neardup.engines.identifiers import plain_id
+    from neardup.report.views import page, render
 
     if html is not None:
         from neardup.report.outfile import write_file
-        from neardup.report.side_by_side import page
 
-        write_file(html, page(shown).encode())
+        write_file(html, page(view, context).encode())
     if as_json:
-        parts = [part._asdict() for part in shown.parts] if len(shown.texts) == 2 else None
+        parts = [part._asdict() for part in view.parts] if len(view.texts) == 2 else None
         # Ids may be of any type; and in ASCII, so that no terminal obeys what a text says.
         click.echo(json.dumps({**values, "differences": parts}, indent=2, default=plain_id))
     else:
-        click.echo(render(shown, _in_colour()), color=True)
+        click.echo(render(view, _in_colour(), context), color=True)
 
 
 def _in_colour() -> bool:
@@ -82,3 +87,42 @@ def _in_colour() -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in ("", "dumb"):
         return False
     return sys.stdout.isatty()
+
+
+def plot_option(what: str) -> Callable[[F], F]:
+    """Return ``--plot FILE``, with what is drawn in its help."""
+    return option(
+        "--plot",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        group=OUTPUT,
+        help=f"Draw {what}, to .svg, .png or .html.",
+    )
+
+
+def check_plot(plot: Path | None, run: Path | None = None, inputs: Iterable[Path] = ()) -> None:
+    """Refuse, before any work, what can't or must not be written.
+
+    Args:
+        plot: What was given.
+        run: The run that is drawn, whose inputs stay.
+        inputs: Other files that stay.
+
+    Raises:
+        SpecError: Another ending.
+        OutputError: As for `neardup.report.outfile.check_file`.
+        InputError: There is no finished run.
+        DependencyError: Matplotlib is not installed.
+    """
+    if plot is None:
+        return
+    # Nothing about its caches is printed.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    from neardup.report.charts import check_path
+
+    of_run: list[Path] = []
+    if run is not None:
+        from neardup.output.results import FolderResults
+
+        of_run = FolderResults(run).inputs
+    check_path(plot, [*inputs, *of_run])

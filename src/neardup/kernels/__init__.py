@@ -1,4 +1,4 @@
-"""Numba inner loops on plain arrays, each with an obvious twin in ``reference.py``.
+"""Numba inner loops on plain arrays, each with an obvious reference in the tests.
 
 Kernels release the GIL, take every parameter as an argument (Numba freezes globals) and cast at
 every arithmetic step (Numba widens, NumPy wraps). They know nothing of files, specs or threads.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -27,4 +28,19 @@ def _find_cache() -> None:
         os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="neardup-kernels-")
 
 
+def _remove_stale() -> None:
+    """Remove compiled kernels that are older than the newest source of a kernel.
+
+    Numba looks at the file of a kernel only, not at what it calls; and it loads what an index
+    refers to, which may be gone, before it looks.
+    """
+    here = Path(__file__).parent
+    newest = max(path.stat().st_mtime for path in here.glob("*.py"))
+    for index in here.glob("__pycache__/*.nbi"):
+        with suppress(OSError):
+            if index.stat().st_mtime < newest:
+                index.unlink()
+
+
 _find_cache()
+_remove_stale()

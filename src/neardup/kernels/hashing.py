@@ -1,4 +1,4 @@
-"""64-bit mixing, shared by the kernels; the twins in ``reference.py`` use Python integers."""
+"""64-bit mixing, shared by the kernels."""
 
 from __future__ import annotations
 

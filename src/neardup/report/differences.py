@@ -1,39 +1,56 @@
-"""What differs between texts, word by word: two side by side, or many as a template with slots.
+"""What differs between texts, word by word.
 
-Texts are aligned by a longest common subsequence of their words. Parts are slices of the texts as
-they are, so that the parts of a text joined give it back exactly.
+Texts are aligned by a longest common subsequence of their words. White space, punctuation and case
+never count as a difference. Parts are slices of the texts as they are, so that the parts of a text
+joined give it back exactly.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 import unicodedata
-from array import array
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from neardup.report.subsequence import Aligned, align
+import numpy as np
 
-__all__ = ["Difference", "Op", "differences", "template"]
+__all__ = [
+    "Cut",
+    "Difference",
+    "Fold",
+    "Op",
+    "Segment",
+    "align",
+    "cut",
+    "differences",
+    "folded",
+    "segments",
+]
 
 Op = Literal["equal", "delete", "insert", "replace"]
 
-#: Scripts written without blanks: each character is a word of its own, as in shingles.
-_NO_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_NO_BLANKS += "\U00020000-\U0003ffff"
+#: Scripts written without spaces: each character is a word of its own, as in shingles.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_UNSPACED += "\U00020000-\U0003ffff"
 #: What two changes have between them is shown as changed too if it has at most a fourth of the
 #: words of the smaller of them: single words that agree by chance only break up the view.
 _CHANCE = 4
+#: Cells of the table of an alignment; a bit each. Larger ones are cut at runs of `_RUN` words that
+#: occur once in each text.
+_MOST, _RUN = 1 << 30, 4
+#: Words that must be left out for a stretch to be folded.
+_FOLDED = 10
 
 
 class Difference(NamedTuple):
     """A part of two texts.
 
     Attributes:
-        op: ``"equal"`` in both, ``"delete"`` only in the first, ``"insert"`` only in the second,
-            ``"replace"`` where one takes the other's place.
+        op: ``"equal"`` where both have the same words (white space, punctuation and case may
+            differ), ``"delete"`` only in the first, ``"insert"`` only in the second, ``"replace"``
+            where one takes the other's place.
         text_a: What the first has there; empty for ``"insert"``.
         text_b: What the second has there; empty for ``"delete"``.
     """
@@ -43,166 +60,219 @@ class Difference(NamedTuple):
     text_b: str
 
 
+class Fold(NamedTuple):
+    """Equal words that are left out of a view: how many, and what each text has there."""
+
+    words: int
+    text_a: str
+    text_b: str
+
+
+class Segment(NamedTuple):
+    """A part of several texts.
+
+    Attributes:
+        equal: Whether all have the same words there.
+        spans: Begin and end in each text.
+        words: How many words; the most of any text.
+    """
+
+    equal: bool
+    spans: tuple[tuple[int, int], ...]
+    words: int
+
+
 def differences(a: str, b: str) -> list[Difference]:
     """Return two texts in parts that are equal and parts that differ, word by word.
 
-    A word is a run of letters, marks, digits and ``_``; every other character but white space
-    stands alone. The parts are in order, and no two in a row are equal.
-
-    Args:
-        a, b: The texts. Those of 100,000 words each take a second or two at worst.
+    A word is a run of letters, marks, digits and ``_``; in scripts written without spaces it is a
+    character. The parts are in order, and equal and different ones take turns.
+    Two texts of 100,000 words each take about a second.
 
     Examples:
-        >>> for part in differences("seen on Monday, well", "seen today, well"):
+        >>> for part in differences("seen on Monday, well", "Seen today; well"):
         ...     print(part.op, repr(part.text_a), repr(part.text_b))
-        equal 'seen ' 'seen '
+        equal 'seen ' 'Seen '
         replace 'on Monday' 'today'
-        equal ', well' ', well'
+        equal ', well' '; well'
     """
     found: list[Difference] = []
-    for part in _parts([a, b]):
-        if isinstance(part, str):
-            found.append(Difference("equal", part, part))
-        else:
-            op: Op = "replace" if all(part) else "delete" if part[0] else "insert"
-            found.append(Difference(op, *part))
+    for segment in segments(cut([a, b])):
+        (i, j), (k, m) = segment.spans
+        op: Op = "replace"
+        if segment.equal:
+            op = "equal"
+        elif i == j:
+            op = "insert"
+        elif k == m:
+            op = "delete"
+        found.append(Difference(op, a[i:j], b[k:m]))
     return found
 
 
-def template(texts: Sequence[str]) -> list[str | tuple[str, ...]]:
-    """Return what several texts share, with slots where they vary.
-
-    The words of the first text are aligned with each other one in turn; what all have in the same
-    order is shared.
-
-    Args:
-        texts: In any number; 200 of some hundred words take about a second.
-
-    Returns:
-        Parts in order: a string for what all share, a tuple for a slot, with what each text has
-        there (perhaps nothing), in the order of the texts. There is no empty string, and no slot
-        in which all are equal.
-
-    Examples:
-        >>> template(["Mrs A was seen.", "Mr B was seen.", "Dr Ng was not seen."])
-        [('Mrs A', 'Mr B', 'Dr Ng'), ' was ', ('', '', 'not '), 'seen.']
-    """
-    distinct = list(dict.fromkeys(texts))
-    if len(distinct) <= 1:
-        return [text for text in distinct if text]
-    place = {text: k for k, text in enumerate(distinct)}
-    order = [place[text] for text in texts]
-    return [
-        part if isinstance(part, str) else tuple(part[k] for k in order)
-        for part in _parts(distinct)
-    ]
-
-
-def _parts(texts: Sequence[str]) -> list[str | tuple[str, ...]]:
-    """Cut texts that are not all the same at the words that all share."""
-    numbers: dict[str, int] = {}
-    cut = [_cut(text, numbers) for text in texts]
-    words = [of_text[0] for of_text in cut]
-    # Row k: which word of text k each shared word is.
-    shared: Aligned = [list(range(len(words[0])))]
-    for other in words[1:]:
-        pairs = align([words[0][i] for i in shared[0]], other)
-        shared = [[row[i] for i, _ in pairs] for row in shared]
-        shared.append([j for _, j in pairs])
-    parts: list[str | tuple[str, ...]] = []
-    at = [0] * len(texts)
-    run = 0  # where what all share has begun in the first text
-    ends = [len(text) for text in texts]
-    for same in itertools.chain(zip(*shared, strict=True), [None]):
-        low = ends if same is None else [cut[k][1][i] for k, i in enumerate(same)]
-        between = [text[b:e] for text, b, e in zip(texts, at, low, strict=True)]
-        if any(value != between[0] for value in between):
-            parts += [texts[0][run : at[0]], *_trimmed(between)]
-            run = low[0]
-        at = ends if same is None else [cut[k][2][i] for k, i in enumerate(same)]
-    parts.append(texts[0][run:])
-    return _joined(_without_chance(_joined(parts)))
-
-
-def _cut(text: str, numbers: dict[str, int]) -> tuple[list[int], array[int], array[int]]:
-    """A number for each word, equal for equal words; where it begins, and where it ends."""
-    words, begins, ends = [], array("q"), array("q")
-    for match in _pattern().finditer(text):
-        words.append(numbers.setdefault(match[0], len(numbers)))
-        begins.append(match.start())
-        ends.append(match.end())
-    return words, begins, ends
-
-
-def _trimmed(values: list[str]) -> Iterable[str | tuple[str, ...]]:
-    """Split off the white space that all begin or end with."""
-    head = _blank_runs([value[: len(value) - len(value.lstrip())] for value in values])
-    rest = [value[len(head) :] for value in values]
-    tail = _blank_runs([value[len(value.rstrip()) :] for value in rest])
-    rest = [value[: len(value) - len(tail)] for value in rest]
-    return [head, tuple(rest), tail]
-
-
-def _blank_runs(runs: list[str]) -> str:
-    """The run of white space if it is the same in all, else nothing."""
-    return runs[0] if all(run == runs[0] for run in runs) else ""
-
-
-def _joined(parts: Iterable[str | tuple[str, ...]]) -> list[str | tuple[str, ...]]:
-    """Join parts of one kind that follow each other, and leave out empty ones."""
-    runs: list[list[str | tuple[str, ...]]] = []
-    for part in parts:
-        if not part or (isinstance(part, tuple) and not any(part)):
+def folded(parts: Sequence[Difference], context: int) -> Iterator[Difference | Fold]:
+    """Yield the parts of two texts, without what is far from any difference."""
+    for place, part in enumerate(parts):
+        before, after = (context if place else 0), (context if place < len(parts) - 1 else 0)
+        a, b = ([m.start() for m in _words(text)] for text in (part.text_a, part.text_b))
+        count = len(a) - before - after
+        if part.op != "equal" or len(parts) == 1 or count < _FOLDED:
+            yield part
             continue
-        if runs and isinstance(runs[-1][0], str) == isinstance(part, str):
-            runs[-1].append(part)
-        else:
-            runs.append([part])
-    return [
-        "".join(map(str, run))
-        if isinstance(run[0], str)
-        else tuple("".join(values) for values in zip(*run, strict=True))
-        for run in runs
-    ]
+        # Cut where words begin.
+        a, b = [*a, len(part.text_a)], [*b, len(part.text_b)]
+        i, j = (a[before], b[before]) if before else (0, 0)
+        k, m = (a[-1 - after], b[-1 - after])
+        if i or j:
+            yield Difference("equal", part.text_a[:i], part.text_b[:j])
+        yield Fold(count, part.text_a[i:k], part.text_b[j:m])
+        if part.text_a[k:] or part.text_b[m:]:
+            yield Difference("equal", part.text_a[k:], part.text_b[m:])
 
 
-def _without_chance(parts: list[str | tuple[str, ...]]) -> list[str | tuple[str, ...]]:
-    """Make slots of what is shared between two slots by chance."""
-    out: list[str | tuple[str, ...]] = []
-    sizes = [_size(part) for part in parts]
-    for k, part in enumerate(parts):
-        if isinstance(part, str) and 0 < k < len(parts) - 1:
-            slots = len(parts[k - 1])
-            if sizes[k] * _CHANCE <= min(sizes[k - 1], sizes[k + 1]):
-                part = (part,) * slots
-        out.append(part)
+class Cut(NamedTuple):
+    """A text, a number for each of its words, equal for equal words, and where these are."""
+
+    text: str
+    words: list[int]
+    begins: list[int]
+    ends: list[int]
+
+    def gap(self, before: int, after: int) -> tuple[int, int]:
+        """Return begin and end of what is between two words."""
+        low = self.ends[before] if before >= 0 else 0
+        return low, self.begins[after] if after < len(self.words) else len(self.text)
+
+
+def cut(texts: Iterable[str]) -> list[Cut]:
+    """Find the words of texts that are to be compared with each other."""
+    numbers: dict[str, int] = {}
+    found = []
+    for text in texts:
+        matches = list(_words(text))
+        words = [numbers.setdefault(match[0].lower(), len(numbers)) for match in matches]
+        spans = [match.span() for match in matches]
+        found.append(Cut(text, words, [low for low, _ in spans], [high for _, high in spans]))
+    return found
+
+
+def segments(texts: Sequence[Cut]) -> list[Segment]:
+    """Split texts of one `cut` at the words that all of them have in the same order.
+
+    Segments cover each text, in order; equal and different ones take turns.
+    """
+    # As if all had a word before the first one and one after the last one.
+    first, last = [[-1]] * len(texts), [[len(text.words)] for text in texts]
+    shared = np.hstack([first, _shared(texts), last])
+    found: list[Segment] = []
+    at, done = [0] * len(texts), 0
+
+    def add_equal(ends: Iterable[int], words: int) -> None:
+        spans = tuple(zip(at, ends, strict=True))
+        if any(low < high for low, high in spans):
+            found.append(Segment(True, spans, words))
+
+    for place in np.flatnonzero((np.diff(shared, axis=1) != 1).any(axis=0)).tolist():
+        before, after = shared[:, place].tolist(), shared[:, place + 1].tolist()
+        slot = _slot(texts, before, after)
+        if slot is not None:
+            add_equal([low for low, _ in slot], place - done)
+            most = max(j - i - 1 for i, j in zip(before, after, strict=True))
+            found.append(Segment(False, tuple(slot), most))
+            at, done = [high for _, high in slot], place
+    add_equal([len(text.text) for text in texts], shared.shape[1] - 2 - done)
+    return _without_chance(found)
+
+
+def _shared(texts: Sequence[Cut]) -> np.ndarray:
+    """Return int64[texts, words]: places of the words that all texts have in the same order."""
+    shared = np.arange(len(texts[0].words))[None, :]
+    for other in texts[1:]:
+        words = [texts[0].words[i] for i in shared[0].tolist()]
+        pairs = [(i + k, j + k) for i, j, n in align(words, other.words) for k in range(n)]
+        rows, places = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        shared = np.vstack([shared[:, rows], places])
+    return shared
+
+
+def _slot(
+    texts: Sequence[Cut], before: Sequence[int], after: Sequence[int]
+) -> list[tuple[int, int]] | None:
+    """Return what differs in each text between two shared words, without separators; or None."""
+    cuts = list(zip(texts, before, after, strict=True))
+    if all(c.words[i + 1 : j] == texts[0].words[before[0] + 1 : after[0]] for c, i, j in cuts):
+        return None
+    gaps = [c.gap(i, j) for c, i, j in cuts]
+    cores = [(c.begins[i + 1], c.ends[j - 1]) if j - i > 1 else None for c, i, j in cuts]
+    full = [core for core in cores if core is not None]
+    if len(full) == len(cores):
+        return full
+    # Some have no word there, only a separator: it belongs to one side or the other.
+    empty, other = cores.index(None), cores.index(full[0])
+    separator = texts[empty].text[slice(*gaps[empty])]
+    lead = texts[other].text[gaps[other][0] : full[0][0]]
+    trail = texts[other].text[full[0][1] : gaps[other][1]]
+    both = zip(gaps, cores, strict=True)
+    if lead != separator == trail:
+        return [(low, core[1] if core else low) for (low, _), core in both]
+    return [(core[0] if core else high, high) for (_, high), core in both]
+
+
+def _without_chance(found: list[Segment]) -> list[Segment]:
+    """Make one slot of two that have hardly anything between them."""
+    out: list[Segment] = []
+    for place, segment in enumerate(found):
+        equal = segment.equal
+        if equal and 0 < place < len(found) - 1:
+            around = min(found[place - 1].words, found[place + 1].words)
+            equal = segment.words * _CHANCE > around
+        if out and not equal and not out[-1].equal:
+            last = out.pop()
+            spans = tuple(
+                (low, high) for (low, _), (_, high) in zip(last.spans, segment.spans, strict=True)
+            )
+            segment = Segment(False, spans, last.words + segment.words)
+        out.append(segment._replace(equal=equal))
     return out
 
 
-def _size(part: str | tuple[str, ...]) -> int:
-    """Words, of the largest value."""
-    if isinstance(part, tuple):
-        return max(map(_size, part))
-    return sum(1 for match in _pattern().finditer(part) if match[0][0].isalnum())
+def align(a: Sequence[int], b: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield (place in a, place in b, length) of equal runs: a longest common subsequence.
+
+    Where that would take too much memory, texts are cut at a run that occurs once in each, the one
+    nearest to the middle of both.
+    """
+    from rapidfuzz.distance import LCSseq
+
+    if len(a) * len(b) <= _MOST:
+        for block in LCSseq.opcodes(a, b).as_matching_blocks():
+            yield block.a, block.b, block.size
+        return
+    once_a, once_b = _once(a), _once(b)
+    middle = len(a) // 2, len(b) // 2
+    cuts = [(i, once_b[run]) for run, i in once_a.items() if i and run in once_b]
+    if cuts:
+        i, j = min(cuts, key=lambda at: (abs(at[0] - middle[0]) + abs(at[1] - middle[1]), at))
+        yield from align(a[:i], b[:j])
+        for x, y, n in align(a[i:], b[j:]):
+            yield i + x, j + y, n
+
+
+def _once(words: Sequence[int]) -> dict[tuple[int, ...], int]:
+    """Return runs of words that occur once, with where they begin."""
+    runs = list(zip(*(words[k:] for k in range(_RUN)), strict=False))
+    counts = Counter(runs)
+    return {run: i for i, run in enumerate(runs) if counts[run] == 1}
+
+
+def _words(text: str) -> Iterator[re.Match[str]]:
+    """Yield the words of a text."""
+    return (re.compile(r"\w+") if text.isascii() else _pattern()).finditer(text)
 
 
 @functools.cache
 def _pattern() -> re.Pattern[str]:
-    """Matches a word; white space is what no match covers."""
-    marks = _class(
-        chr(point)
-        for point in (*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0))
-        if unicodedata.category(chr(point))[0] == "M"
-    )
-    return re.compile(rf"[{_NO_BLANKS}][{marks}]*|(?:[^\W{_NO_BLANKS}]+|[{marks}\u200d]+)+|[^\w\s]")
-
-
-def _class(characters: Iterable[str]) -> str:
-    """Ranges for a character class."""
-    ranges: list[list[int]] = []
-    for point in map(ord, characters):
-        if ranges and ranges[-1][1] == point - 1:
-            ranges[-1][1] = point
-        else:
-            ranges.append([point, point])
-    return "".join(f"{chr(low)}-{chr(high)}" for low, high in ranges)
+    """Return what matches a word."""
+    points = (*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0))
+    marks = "".join(c for c in map(chr, points) if unicodedata.category(c)[0] == "M")
+    return re.compile(rf"[{_UNSPACED}][{marks}]*|(?:[^\W{_UNSPACED}]+|[{marks}\u200d]+)+")

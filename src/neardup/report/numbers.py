@@ -1,10 +1,12 @@
-"""Numbers as a person reads them."""
+"""Numbers as a person reads them, and tables of them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-__all__ = ["counted", "percent", "short", "size"]
+__all__ = ["aligned", "counted", "labelled", "percent", "share", "short", "size", "with_interval"]
 
 
 def counted(number: int, one: str) -> str:
@@ -13,20 +15,18 @@ def counted(number: int, one: str) -> str:
     >>> counted(1, "pair"), counted(2000, "pair")
     ('1 pair', '2,000 pairs')
     """
-    return f"{number:,} {one}{'s' * (number != 1)}"
+    return f"{number:,} {one if number == 1 else one + 's'}"
 
 
-def percent(share: float) -> str:
+def percent(part: float) -> str:
     """Return a share in percent: one decimal, and as many as it takes near 0 and 1, up to four.
 
-    >>> percent(0.9963), percent(0.005237), percent(0.0000123), percent(0.99996), percent(1.0)
-    ('99.6 %', '0.5 %', '0.0012 %', '99.996 %', '100 %')
-    >>> percent(1e-9), percent(1 - 1e-9)
-    ('below 0.0001 %', 'above 99.9999 %')
+    >>> percent(0.9963), percent(0.0000123), percent(0.99996), percent(1e-9)
+    ('99.6 %', '0.0012 %', '99.996 %', 'below 0.0001 %')
     """
-    if math.isnan(share):
+    if math.isnan(part):
         return "none"
-    value = 100 * share
+    value = 100 * part
     if value in (0.0, 100.0):
         return f"{value:.0f} %"
     rest = min(value, 100 - value)
@@ -39,11 +39,16 @@ def percent(share: float) -> str:
     return f"{value:.{min(4, digits + (value < 50))}f} %"
 
 
+def share(count: int, whole: int) -> str:
+    """Return a count in percent of the whole; 0 of 0 is 0 %."""
+    return percent(count / whole) if whole else "0 %"
+
+
 def short(value: float) -> str:
     """Return a count or a time in three digits or so.
 
-    >>> short(12), short(0.034), short(1234), short(1234567), short(3.2e9)
-    ('12', '0.034', '1,234', '1.23 M', '3.2 G')
+    >>> short(12), short(0.034), short(1234), short(1234567)
+    ('12', '0.034', '1,234', '1.23 M')
     """
     value = float(value)
     for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e4)):
@@ -55,12 +60,41 @@ def short(value: float) -> str:
 
 
 def size(value: float) -> str:
-    """Return bytes in three digits.
-
-    >>> size(1_500_000), size(3.25e9), size(12)
-    ('1.5 MB', '3.25 GB', '12 B')
-    """
+    """Return bytes in three digits, such as ``1.5 MB``."""
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if value >= scale:
             return f"{value / scale:.3g} {unit}"
     return f"{value:.0f} B"
+
+
+def with_interval(values: Mapping[str, Any], name: str, of: str = "") -> str:
+    """Return the share ``values[name]`` with its 95 % interval, where that is one.
+
+    The ends of the interval are ``OF_low`` and ``OF_high``; ``of`` is the name if left out.
+    """
+    of = of or name
+    low, high = values[f"{of}_low"], values[f"{of}_high"]
+    share = "none" if values[name] is None else percent(values[name])
+    return share if low == high else f"{share} (95 % interval {percent(low)} to {percent(high)})"
+
+
+def labelled(lines: Iterable[tuple[str, str]], width: int = 12) -> str:
+    """Return a line for each label and what it stands for."""
+    return "\n".join(f"{label:<{width}}{text}" for label, text in lines)
+
+
+def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 0) -> str:
+    """Return a table of plain text: the rows below their heads, columns two spaces apart.
+
+    Each row has as many cells as there are heads. The first ``left`` columns are set flush left,
+    the others flush right.
+    """
+    lines = [heads, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if k < left else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

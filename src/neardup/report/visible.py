@@ -1,17 +1,25 @@
-"""Texts of strangers, made safe to look at: what can't be seen, or moves what can, is spelled out.
+"""Texts of strangers, made safe to look at: on a terminal, and in pages that load nothing.
 
-Terminals obey escape sequences, and both terminals and browsers let some characters turn the order
-of others around or hide them. What is returned here has none of these.
+Terminals obey escape sequences, and both terminals and browsers let some characters change the
+order of others or hide them. What `visible` returns has none of these. `html_page` escapes all
+values, and its policy lets the browser load nothing and run only what we wrote.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import math
 import re
+from collections.abc import Sequence
+from importlib import resources
 from typing import Any
 
-from neardup.run.ids import plain_id
+from neardup.engines.identifiers import plain_id
+from neardup.errors import DependencyError
+from neardup.report.numbers import percent, share, short, size
 
-__all__ = ["name", "visible"]
+__all__ = ["html_page", "name", "visible"]
 
 #: Controls but newline and tab; marks of direction; what takes no room, but for the joiners that
 #: some scripts are written with; separators that break lines; halves of surrogate pairs, which
@@ -49,3 +57,52 @@ def _spelled(match: re.Match[str]) -> str:
     if point < 0x20:
         return chr(0x2400 + point)
     return "␡" if point == 0x7F else f"⟨U+{point:04X}⟩"
+
+
+def html_page(
+    template: str, styles: Sequence[str], scripts: Sequence[str] = (), **values: Any
+) -> str:
+    """Render a page that needs nothing else.
+
+    Its policy names the one script and the one style sheet that are in it by their digests.
+    Templates, styles and scripts are files of this folder; values are escaped and made visible.
+
+    Raises:
+        DependencyError: Jinja is not installed.
+    """
+    try:
+        import jinja2
+    except ImportError as error:
+        raise DependencyError("pages need Jinja", "pip install 'neardup[report]'") from error
+    style = "\n".join(map(_asset, styles))
+    script = '"use strict";\n(() => {\n' + "\n".join(map(_asset, scripts)) + "})();\n"
+    policy = ["default-src 'none'", f"style-src {_digest(style)}"]
+    if scripts:
+        policy += [f"script-src {_digest(script)}", "require-trusted-types-for 'script'"]
+    policy += ["img-src data:", "base-uri 'none'", "form-action 'none'"]
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+        loader=jinja2.FunctionLoader(_asset),
+    )
+    environment.filters |= {"log1p": math.log1p, "number": "{:,}".format, "unbroken": _unbroken}
+    environment.filters |= {"percent": percent, "share": share, "short": short, "size": size}
+    values |= {"policy": "; ".join(policy), "style": style, "script": script}
+    return environment.get_template(template).render(values)
+
+
+def _asset(path: str) -> str:
+    return resources.files("neardup.report").joinpath(path).read_text(encoding="utf-8")
+
+
+def _digest(source: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+def _unbroken(text: str) -> str:
+    """Keep numbers and their units on one line."""
+    # What is escaped stays so.
+    return type(text)(re.sub(r"(?<=\d) (?=%|B\b|[kMGT]B\b)", "\u00a0", text))

@@ -1,16 +1,11 @@
-"""Made corpora of clinical-note-like texts, with the truth about who was made from whom.
+"""Synthetic notes with known near-duplicates, for demos, tests and benchmarks.
 
-    SynthSpec     what a corpus depends on
-    generate      the documents of any slice of positions, as an Arrow table
-    truth         what each document of a slice was made from, and how
-    write         both, streamed to files
-
-A document is a pure function of spec and position, so any slice can be made alone, and the corpus
-is the same for any number of threads.
+A document is a function of spec and position: slices can be generated alone and in parallel, and
+the bytes depend neither on threads nor on how the corpus is cut.
 """
 
-from neardup.synth.output import Written, truth_path, write
-from neardup.synth.spec import SynthSpec
-from neardup.synth.tables import generate, truth
+from neardup.synth.note_files import Written, truth_path, write
+from neardup.synth.note_tables import generate, truth
+from neardup.synth.shapes import SHAPES, Family, SynthSpec
 
-__all__ = ["SynthSpec", "Written", "generate", "truth", "truth_path", "write"]
+__all__ = ["SHAPES", "Family", "SynthSpec", "Written", "generate", "truth", "truth_path", "write"]

@@ -1,8 +1,8 @@
-// One cluster, opened: what its documents share, who they are, how they hang together, and any two
-// of them side by side.
+// One cluster, opened: what its documents share, who they are, and each next to the one that it is a
+// duplicate of.
 
-// Fields of a member, see `neardup.report.page.clusters`.
-const [ID, KEPT, KEPT_BY, SIMILARITY, CHARACTERS, STEPS, BEFORE, STEPS_BEFORE, NEAR] = [...Array(9).keys()];
+// Equal words that are shown on both sides of a difference; others unfold.
+const CONTEXT = 30;
 
 function section(name, title, ...children) {
   return make(
@@ -14,101 +14,106 @@ function section(name, title, ...children) {
 }
 
 class Cluster {
-  constructor(library, k, settings) {
-    this.library = library;
-    this.cluster = library.clusters[k];
-    this.settings = settings;
-    this.textOf = new Map(library.texts(this.cluster));
+  /** next opens the next cluster. */
+  constructor(context, k, next) {
+    Object.assign(this, context, { next });
+    this.cluster = this.library.clusters[k];
+    const { members } = this.cluster;
+    // Pairs to look at: where there are texts, those that have both.
+    const others = members.map((_, place) => place).filter((place) => members[place][BASE] >= 0);
+    const shown = others.filter((place) => this.library.hasText(this.cluster, place));
+    this.pairs = shown.length ? shown : this.settings.texts ? [] : others.filter((p) => members[p][COPY_OF] < 0);
   }
 
   draw(close) {
     const { cluster } = this;
+    const [first] = cluster.members;
+    const same = cluster.lowest === 1;
     const heading = make(
       "h3",
       { tabindex: "-1" },
-      counted(cluster.documents, "document") + " like ",
-      quoted(cluster.members[0][ID], { class: "id" }),
+      counted(cluster.documents, same ? "equal document" : "document") + (same ? ": " : " like "),
+      shownId(first[ID]),
     );
-    const back = make(
-      "button",
-      { type: "button", class: "close", "aria-label": "Close this cluster", on: { click: close } },
-      "✕",
-    );
+    const back = { type: "button", class: "close", "aria-label": "Close this cluster", on: { click: close } };
     return [
-      make("div", { class: "cluster-head" }, heading, back),
+      make("div", { class: "cluster-head" }, heading, make("button", back, "✕")),
       this.facts(),
       this.template(),
       this.members(),
       this.sides(),
-      this.tree(),
     ].filter(Boolean);
   }
 
   facts() {
-    const { cluster } = this;
-    const removed = cluster.documents - cluster.kept;
+    const { cluster, settings } = this;
     const found = [
       ["Kept", count(cluster.kept)],
-      ["Removed", count(removed)],
-      [cluster.every ? "Least similarity" : "Least similarity seen", similarityText(cluster.least)],
-      ["Longest chain", cluster.steps < 1 ? "–" : counted(cluster.steps, "step")],
+      ["Removed", count(cluster.documents - cluster.kept)],
+      ["Lowest similarity", similarityText(cluster.lowest)],
     ];
-    if (cluster.longest) {
-      const range =
-        cluster.shortest === cluster.longest
-          ? count(cluster.longest)
-          : count(cluster.shortest) + " to " + count(cluster.longest);
-      found.push(["Characters", range]);
+    if (cluster.steps > 1) found.push(["Longest path", counted(cluster.steps, "pair")]);
+    else if (cluster.lowest !== null && cluster.lowest < 1) {
+      // Jaccard distance obeys the triangle inequality.
+      found.push(["Any two of them", "at least " + similarityText(Math.max(0, 2 * cluster.lowest - 1))]);
     }
-    const list = make(
+    return make(
       "dl",
       { class: "cluster-facts" },
       found.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))),
+      settings.texts && !cluster.texts ? make("p", { class: "quiet" }, "Its texts are not in the page, to keep it small.") : null,
     );
-    const flags = suspicions(cluster, this.settings.threshold);
-    if (!flags.length) return list;
-    const why = make("p", { class: "worth" }, make("strong", {}, "Worth a look: "), flags.join(", ") + ".");
-    return make("div", {}, list, why);
   }
 
+  /** What the texts share, with a button for each place where they vary. */
   template() {
-    const { cluster, settings } = this;
-    if (!settings.texts) return null;
-    const of = cluster.compared.length;
-    const few = of < cluster.documents;
-    const title = `What ${few ? count(of) + " of them" : of === 2 ? "both" : "all " + count(of)} share`;
+    const { cluster } = this;
     const parts = cluster.template;
-    if (!parts) {
-      const why = "The texts of this cluster are not in the page, to keep it small.";
-      return section("template", title, make("p", { class: "quiet" }, why));
-    }
-    const text = this.library.text(cluster.texts[0]);
+    if (!parts || cluster.lowest === 1) return null;
+    const of = cluster.compared;
+    const sample = of < cluster.documents ? ` (a sample of ${count(cluster.documents)})` : "";
+    const title = `What ${of === 2 ? "both" : sample ? `these ${count(of)}` : `all ${count(of)}`} share${sample}`;
+    const text = this.library.text(cluster, 0);
     const slots = parts.filter((part) => typeof part !== "number");
     const shared = parts.reduce((sum, part) => sum + (typeof part === "number" ? part : 0), 0);
     const body = make("div", { class: "note", dir: "auto", tabindex: "0", role: "region", "aria-label": title });
     let at = 0;
-    for (const part of parts) {
+    parts.forEach((part, k) => {
       if (typeof part === "number") {
-        body.append(make("span", { class: "shared" }, text.slice(at, at + part)));
+        const pieces = folds(text.slice(at, at + part), CONTEXT, k === 0, k === parts.length - 1);
+        for (const [piece, words] of pieces) body.append(words ? this.fold(piece, words) : make("span", { class: "shared" }, piece));
         at += part;
       } else {
-        body.append(this.slot(part, of));
+        body.append(this.slot(part));
         at += part[0];
       }
-    }
-    let says;
-    if (!slots.length) says = "Nothing varies: these texts are the same, character by character.";
-    else if (!shared) says = "Nothing: no word is in all of them in the same order.";
-    else {
-      const share = Math.max(1, Math.min(99, Math.round((100 * shared) / text.length)));
-      says =
-        `${share} % of the first text is in ${of === 2 ? "both" : "all"} of them. ` +
-        `${counted(slots.length, "place")} ${slots.length === 1 ? "varies" : "vary"}; open one to see its values.`;
-    }
+    });
+    const share = Math.max(1, Math.min(99, Math.round((100 * shared) / text.length)));
+    const says = !slots.length
+      ? "Nothing varies but white space, punctuation or case."
+      : !shared
+        ? "Nothing: no word is in all of them in the same order."
+        : `${share} % of the first text is in ${of === 2 ? "both" : "all"} of them. ` +
+          `${counted(slots.length, "place")} ${slots.length === 1 ? "varies" : "vary"}; open one to see its values.`;
     return section("template", title, make("p", { class: "quiet" }, says), body);
   }
 
-  slot([, distinct, values], of) {
+  /** A button in place of equal words, which shows them. */
+  fold(text, words) {
+    const button = make(
+      "button",
+      {
+        type: "button",
+        class: "fold",
+        "aria-label": `${count(words)} words that do not differ; show them`,
+        on: { click: () => button.replaceWith(make("span", { class: "shared" }, text)) },
+      },
+      `${count(words)} words`,
+    );
+    return button;
+  }
+
+  slot([, distinct, values]) {
     const shown = values.slice(0, 2).map(([value]) => value);
     const rest = distinct - shown.length;
     const label = (value) =>
@@ -120,27 +125,17 @@ class Cluster {
       label(value),
     ]);
     if (rest > 0) face.push(make("span", { class: "or" }, ` +${count(rest)}`));
-    const button = make(
-      "button",
-      {
-        type: "button",
-        class: "slot",
-        "aria-expanded": "false",
-        on: {
-          click: () => {
-            const open = button.getAttribute("aria-expanded") === "true";
-            button.setAttribute("aria-expanded", String(!open));
-            if (open) button.nextSibling.remove();
-            else button.after(this.values(distinct, values, of));
-          },
-        },
-      },
-      face,
-    );
+    const toggle = () => {
+      const open = button.getAttribute("aria-expanded") === "true";
+      button.setAttribute("aria-expanded", String(!open));
+      if (open) button.nextSibling.remove();
+      else button.after(this.values(distinct, values));
+    };
+    const button = make("button", { type: "button", class: "slot", "aria-expanded": "false", on: { click: toggle } }, face);
     return make("span", { class: "slot-box" }, button);
   }
 
-  values(distinct, values, of) {
+  values(distinct, values) {
     const items = values.map(([value, many]) =>
       make(
         "span",
@@ -151,216 +146,231 @@ class Cluster {
     );
     const rest = distinct - values.length;
     if (rest > 0) items.push(make("span", { class: "quiet", role: "listitem" }, `and ${counted(rest, "other value")}`));
-    return make("span", { class: "values", role: "list", "aria-label": `Values in ${count(of)} texts` }, items);
+    return make("span", { class: "values", role: "list", "aria-label": "Values" }, items);
   }
 
+  /** The documents; exact copies of one are in its line. */
   members() {
-    const { cluster } = this;
-    const measured = cluster.members[0][CHARACTERS] !== null;
-    const heads = ["Document", "", "Similarity", measured ? "Characters" : null, ""].filter((x) => x !== null);
-    const rows = cluster.members.map((member, place) => {
-      const has = this.textOf.has(place);
+    const { cluster, settings } = this;
+    const measured = cluster.members[0][CHARACTERS] > 0;
+    const heads = ["Document", ...settings.columns, "Similarity", measured ? "Characters" : null, ""];
+    this.rows = [];
+    const rows = [];
+    cluster.members.forEach((member, place) => {
+      if (member[COPY_OF] >= 0) return;
+      const name = make("div", { class: "name" }, shownId(member[ID]), this.fate(member));
+      name.style.paddingInlineStart = `${Math.min(6, Math.max(0, member[DEPTH] - 1))}rem`;
+      const copies = this.copies(place);
+      if (copies) name.append(copies);
+      const shown = settings.columns.map((column, k) => {
+        const value = cluster.shown?.[place]?.[k] ?? null;
+        return make("td", { class: "shown", "data-column": column }, value === null ? "" : quoted(value));
+      });
       const cells = [
-        make("th", { scope: "row" }, quoted(member[ID], { class: "id" })),
-        make("td", {}, this.fate(member)),
-        make("td", { class: "wide" }, member[KEPT] ? "" : similarityBar(member[SIMILARITY])),
+        make("th", { scope: "row" }, name),
+        ...shown,
+        make("td", { class: "wide" }, member[NEAR] === null ? "" : similarityBar(member[NEAR])),
       ];
       if (measured) cells.push(make("td", { class: "number" }, count(member[CHARACTERS])));
-      const compare = { type: "button", class: "small", on: { click: () => this.compareWith(place) } };
-      if (this.textOf.size > 1) {
-        cells.push(make("td", { class: "action" }, has ? make("button", compare, "Compare") : null));
-      }
-      return make("tr", {}, cells);
+      const open = { type: "button", class: "small", on: { click: () => this.show(place, true) } };
+      cells.push(make("td", { class: "action" }, this.pairs.includes(place) ? make("button", open, "Compare") : null));
+      const row = make("tr", {}, cells);
+      this.rows[place] = row;
+      rows.push(row);
     });
-    if (this.textOf.size < 2) heads.pop();
     const table = make(
       "table",
       {},
-      make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head)))),
+      make("thead", {}, make("tr", {}, heads.filter((head) => head !== null).map((head) => make("th", { scope: "col" }, head)))),
       make("tbody", {}, rows),
     );
-    const left = cluster.documents - cluster.members.length;
+    const left = cluster.documents - cluster.members.length - (cluster.copies || 0);
     const says = [];
-    if (left) says.push(`${counted(left, "more document")} ${left === 1 ? "is" : "are"} not listed, to keep the page small.`);
-    if (this.settings.texts && this.textOf.size < cluster.documents) {
-      says.push(`The texts of ${count(this.textOf.size)} are in the page; these can be compared.`);
-    }
-    return section(
+    if (left > 0) says.push(`${counted(left, "more document")} ${left === 1 ? "is" : "are"} not listed, to keep the page small.`);
+    const made = section(
       "members",
       "Documents",
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Documents of the cluster" }, table),
       says.length ? make("p", { class: "quiet" }, says.join(" ")) : null,
+      settings.names_documents
+        ? make("button", { type: "button", class: "small save", on: { click: () => this.save() } }, "Save as CSV")
+        : null,
+    );
+    this.dim();
+    return made;
+  }
+
+  /** "and 19 exact copies", which lists their ids; null without any. */
+  copies(place) {
+    const { members, copies } = this.cluster;
+    const listed = members.filter((member) => member[COPY_OF] === place);
+    const unlisted = place === 0 ? copies || 0 : 0;
+    if (!listed.length && !unlisted) return null;
+    const many = listed.length + unlisted;
+    const names = listed.flatMap((member, k) => [k ? ", " : "", shownId(member[ID])]);
+    if (unlisted) names.push(` and ${count(unlisted)} more that are not listed`);
+    return make(
+      "details",
+      { class: "copies" },
+      make("summary", {}, `and ${many === 1 ? "1 exact copy" : counted(many, "exact copy", "exact copies")}`),
+      names,
     );
   }
 
   fate(member) {
-    if (member[KEPT]) return make("span", { class: "badge kept" }, "kept");
-    const by = member[KEPT_BY];
-    const id = typeof by === "number" ? this.cluster.members[by][ID] : by;
-    return make(
-      "span",
-      {},
-      make("span", { class: "badge removed" }, member[SIMILARITY] === 1 ? "same as" : "repeats"),
-      " ",
-      quoted(id, { class: "id" }),
-    );
+    if (member[SIMILARITY] === null) return make("span", { class: "badge kept" }, "kept");
+    const removed = make("span", { class: "badge removed" }, "removed");
+    if (member[TARGET] === null) return removed;
+    return make("span", {}, removed, " as a duplicate of ", shownId(member[TARGET]), ` (${similarityText(member[SIMILARITY])})`);
+  }
+
+  /** Show which documents are not looked at. */
+  dim() {
+    this.cluster.members.forEach((member, place) => {
+      const out = member[SIMILARITY] !== null && !this.selection.has(member);
+      this.rows[place]?.classList.toggle("below", out);
+    });
   }
 
   sides() {
-    const { cluster, settings } = this;
-    if (!cluster.compared) return null;
-    const places = settings.texts ? cluster.compared.filter((place) => this.textOf.has(place)) : cluster.compared;
-    if (places.length < 2) return null;
-    const choose = (name, chosen) => {
-      const options = places.map((place) => {
-        const option = make("option", { value: String(place), selected: place === chosen });
-        // Options show plain text only, so signs go in as characters.
-        option.textContent = cluster.members[place][ID].replace(HIDDEN, signOf);
-        return option;
-      });
-      const select = make("select", { "aria-label": name, on: { change: () => this.compare() } }, options);
-      return select;
-    };
-    // The two that tell most: the first, and the first that is not the same.
-    const other = places.find((place, k) => k > 0 && this.pair(places[0], place) < 1) ?? places[1];
-    this.left = choose("Text on the left", places[0]);
-    this.right = choose("Text on the right", other);
+    if (!this.pairs.length) return null;
+    const { members } = this.cluster;
+    const button = (label, action, more) =>
+      make("button", { type: "button", class: "small", on: { click: action }, ...more }, label);
+    this.before = button("‹", () => this.turn(-1), { "aria-label": "Pair before" });
+    this.after = button("›", () => this.turn(1), { "aria-label": "Next pair" });
+    this.right = button("✓ Right", () => this.judge(true), { title: "y" });
+    this.wrong = button("✗ Wrong", () => this.judge(false), { title: "n" });
+    this.place = make("span", { class: "quiet" });
     this.result = make("div", { class: "result", "aria-live": "polite" });
-    this.only = make("input", { type: "checkbox", on: { change: () => this.compare() } });
-    const swap = () => {
-      [this.left.value, this.right.value] = [this.right.value, this.left.value];
-      this.compare();
-    };
     const controls = make(
       "div",
       { class: "controls" },
-      this.left,
-      make("button", { type: "button", class: "small", "aria-label": "Swap the two", on: { click: swap } }, "⇄"),
-      this.right,
-      settings.texts ? make("label", { class: "check" }, this.only, "only what differs") : null,
+      make("span", { class: "group" }, this.before, this.place, this.after),
+      this.settings.names_documents
+        ? make("span", { class: "group judge", role: "group", "aria-label": "Is it a duplicate?" }, "A duplicate?", this.right, this.wrong)
+        : null,
     );
     const made = section("sides", "Side by side", controls, this.result);
-    this.compare();
+    // First what tells most: the lowest similarity of those that are looked at.
+    const looked = this.pairs.filter((place) => this.selection.has(members[place]));
+    const [first] = [...(looked.length ? looked : this.pairs)].sort((p, q) => members[p][NEAR] - members[q][NEAR]);
+    this.show(first);
     return made;
   }
 
-  /** The exact similarity of two members that were compared. */
-  pair(one, other) {
-    const { compared, pairs } = this.cluster;
-    let [i, j] = [compared.indexOf(one), compared.indexOf(other)];
-    if (i === j) return 1;
-    if (i > j) [i, j] = [j, i];
-    // Rows of a triangle: those before the i-th have one less each.
-    return pairs[i * compared.length - (i * (i + 1)) / 2 + (j - i - 1)] / 10000;
-  }
-
-  compareWith(place) {
-    this.right.value = String(place);
-    if (this.left.value === this.right.value) {
-      const other = [...this.left.options].find((option) => option.value !== this.right.value);
-      this.left.value = other.value;
+  show(place, go) {
+    this.shown = place;
+    const { members } = this.cluster;
+    const [one, other] = [members[members[place][BASE]], members[place]];
+    const at = this.pairs.indexOf(place);
+    this.place.textContent = `${count(at + 1)} of ${count(this.pairs.length)}`;
+    this.before.disabled = at === 0;
+    this.after.disabled = at === this.pairs.length - 1;
+    const judged = this.review.of(one, other);
+    this.right.setAttribute("aria-pressed", String(judged === true));
+    this.wrong.setAttribute("aria-pressed", String(judged === false));
+    this.rows.forEach((row, k) => row?.classList.toggle("open", k === place));
+    const says = make("p", { class: "pair" }, make("span", {}, "Exact similarity "), similarityBar(other[NEAR]));
+    const held = this.library.hasText(this.cluster, place);
+    const parts = held ? this.library.parts(this.cluster, place) : [];
+    if (held && parts.every((part) => part.equal)) {
+      const same = parts.every((part) => part.a === part.b);
+      says.append(make("span", { class: "quiet" }, same ? "No difference." : "No difference but white space, punctuation or case."));
     }
-    this.compare();
-    this.right.closest("section").scrollIntoView({ block: "nearest" });
-    this.left.focus({ preventScroll: true });
+    for (const member of [one, other]) {
+      if (held && member[CHARACTERS] > this.settings.characters) {
+        const cut = `Only the first ${count(this.settings.characters)} of ${count(member[CHARACTERS])} characters of `;
+        says.append(make("span", { class: "quiet" }, cut, shownId(member[ID]), " are in the page."));
+      }
+    }
+    const table = held ? this.table(one, other, parts) : null;
+    this.result.replaceChildren(says, ...(table ? [table] : []));
+    if (go) {
+      this.result.closest("section").scrollIntoView({ block: "nearest" });
+      (this.after.disabled ? this.right : this.after).focus({ preventScroll: true });
+    }
   }
 
-  compare() {
-    const [one, other] = [Number(this.left.value), Number(this.right.value)];
-    const says = make(
-      "p",
-      { class: "pair" },
-      make("span", {}, "Exact similarity "),
-      similarityBar(this.pair(one, other)),
-    );
-    if (!this.settings.texts) {
-      this.result.replaceChildren(says);
+  /** Both texts in rows: around each difference some words, and folded ones between. */
+  table(one, other, parts) {
+    const head = [one, other].map((member) => make("th", { scope: "col" }, shownId(member[ID])));
+    const body = make("tbody", {});
+    let cells = [make("td", { dir: "auto" }), make("td", { dir: "auto" })];
+    const close = () => {
+      if (cells[0].textContent.trim() || cells[1].textContent.trim()) body.append(make("tr", { class: "changed" }, cells));
+      cells = [make("td", { dir: "auto" }), make("td", { dir: "auto" })];
+    };
+    parts.forEach(({ equal, a, b }, k) => {
+      if (!equal) {
+        if (a) cells[0].append(make("del", {}, a));
+        if (b) cells[1].append(make("ins", {}, b));
+        return;
+      }
+      const both = [a, b].map((text) => folds(text, CONTEXT, k === 0, k === parts.length - 1));
+      const whole = parts.length === 1 || both[0].length !== both[1].length;
+      if (whole) {
+        cells.forEach((cell, side) => cell.append(make("span", {}, [a, b][side])));
+        return;
+      }
+      both[0].forEach(([text, words], piece) => {
+        if (!words) {
+          cells[0].append(make("span", {}, text));
+          cells[1].append(make("span", {}, both[1][piece][0]));
+          return;
+        }
+        close();
+        body.append(this.gap(words, [text, both[1][piece][0]]));
+      });
+    });
+    close();
+    return make("table", { class: "compared" }, make("thead", {}, make("tr", {}, head)), body);
+  }
+
+  /** A row in place of equal words, which shows them. */
+  gap(words, texts) {
+    const unfold = () => {
+      const cells = texts.map((text) => make("td", { dir: "auto" }, text.trim()));
+      const shown = make("tr", { class: "same" }, cells);
+      row.replaceWith(shown);
+    };
+    const button = make("button", { type: "button", class: "fold", on: { click: unfold } }, `${count(words)} equal words`);
+    const row = make("tr", { class: "gap" }, make("td", { colspan: "2" }, button));
+    return row;
+  }
+
+  turn(by) {
+    const to = this.pairs[this.pairs.indexOf(this.shown) + by];
+    if (to !== undefined) this.show(to);
+    return to !== undefined;
+  }
+
+  /** Judge the pair that is shown, and go to the next one; a second time takes it back. */
+  judge(right) {
+    if (this.shown === undefined || !this.settings.names_documents) return;
+    const { members } = this.cluster;
+    const pair = [members[members[this.shown][BASE]], members[this.shown]];
+    if (this.review.of(...pair) === right) {
+      this.review.set(...pair, undefined);
+      this.show(this.shown);
       return;
     }
-    const texts = [one, other].map((place) => this.library.text(this.textOf.get(place)));
-    const rows = rowsOf(compareTexts(...texts));
-    const changed = rows.filter((row) => row.changed).length;
-    says.append(make("span", { class: "quiet" }, changed ? "" : "No difference."));
-    for (const place of [one, other]) {
-      const characters = this.cluster.members[place][CHARACTERS];
-      if (characters > this.settings.characters) {
-        const cut = ` of ${count(characters)} characters of `;
-        says.append(
-          make("span", { class: "quiet" }, `Only the first ${count(this.settings.characters)}${cut}`, quoted(this.cluster.members[place][ID]), " are in the page."),
-        );
-      }
-    }
-    const head = make(
-      "tr",
-      {},
-      [one, other].map((place) => make("th", { scope: "col" }, quoted(this.cluster.members[place][ID], { class: "id" }))),
-    );
-    const body = make("tbody", {});
-    let hidden = 0;
-    const gap = () => {
-      if (hidden) body.append(make("tr", { class: "gap" }, make("td", { colspan: "2" }, `${counted(hidden, "passage")} without difference`)));
-      hidden = 0;
-    };
-    for (const row of rows) {
-      if (this.only.checked && !row.changed) {
-        hidden++;
-        continue;
-      }
-      gap();
-      const cell = (pieces, tag) =>
-        make("td", { dir: "auto" }, pieces.map(([differs, text]) => make(differs ? tag : "span", {}, text)));
-      const kind = (row.changed ? "changed" : "same") + (row.ends ? " ends" : "");
-      body.append(make("tr", { class: kind }, cell(row.a, "del"), cell(row.b, "ins")));
-    }
-    gap();
-    this.result.replaceChildren(says, make("table", { class: "compared" }, make("thead", {}, head), body));
+    this.review.set(...pair, right);
+    const waiting = this.pairs.find((p) => this.review.of(members[members[p][BASE]], members[p]) === undefined);
+    if (waiting !== undefined) this.show(waiting);
+    else if (!this.next()) this.show(this.shown);
   }
 
-  tree() {
-    const { members, documents, compared } = this.cluster;
-    const children = members.map(() => []);
-    const loose = [];
-    members.forEach((member, place) => {
-      if (place === 0) return;
-      if (member[BEFORE] >= 0) children[member[BEFORE]].push(place);
-      else loose.push(place);
+  save() {
+    const { cluster, settings, library } = this;
+    const heads = ["doc_id", "kept", "duplicate_of", "similarity", ...settings.columns, "text"];
+    const rows = cluster.members.map((member, place) => {
+      const kept = member[SIMILARITY] === null;
+      const of = kept ? null : (member[TARGET] ?? cluster.members[member[BASE]][ID]);
+      const shown = settings.columns.map((_, k) => cluster.shown?.[place]?.[k] ?? null);
+      const text = library.hasText(cluster, place) ? library.text(cluster, place) : null;
+      return [member[ID], String(kept), of, member[SIMILARITY], ...shown, text];
     });
-    // Deep chains are drawn without recursion.
-    const boxes = members.map((member) => {
-      const via = member[STEPS_BEFORE] - 1;
-      return make(
-        "li",
-        {},
-        make(
-          "span",
-          { class: "node" },
-          quoted(member[ID], { class: "id" }),
-          member[KEPT] ? make("span", { class: "badge kept" }, "kept") : null,
-          member[BEFORE] >= 0 ? similarityBar(member[NEAR]) : null,
-          via > 0 ? make("span", { class: "quiet" }, `by way of ${counted(via, "other document")}`) : null,
-        ),
-      );
-    });
-    members.forEach((_, place) => {
-      if (children[place].length) boxes[place].append(make("ul", {}, children[place].map((child) => boxes[child])));
-    });
-    const says =
-      "From the first kept document to each other one by the fewest pairs that were compared and found similar. " +
-      "The bar is the exact similarity of a document to the one that it hangs on.";
-    const out = [
-      make("p", { class: "quiet" }, says),
-      make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tree of the cluster" }, make("ul", { class: "tree" }, boxes[0])),
-    ];
-    if (loose.length) {
-      out.push(make("p", { class: "quiet" }, "No similar pair leads to these; they were grouped otherwise:"));
-      out.push(make("ul", { class: "tree" }, loose.map((place) => boxes[place])));
-    }
-    return section("tree-box", "How they hang together", out);
+    download(`cluster-${cluster.cluster}.csv`, "text/csv", csv(heads, rows, ["doc_id", "duplicate_of"]));
   }
-}
-
-/** The beginning of a text, not cut within a character. */
-function cutAt(text, length) {
-  const end = /[\ud800-\udbff]/.test(text[length - 1]) ? length - 1 : length;
-  return text.slice(0, end);
 }

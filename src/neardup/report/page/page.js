@@ -3,7 +3,9 @@
 const find = (id) => document.getElementById(id);
 const data = JSON.parse(find("data").textContent);
 const library = new Library(data);
+const selection = new Selection(data.slider);
 const settings = data.settings;
+const review = new Review(settings.run, library, find("review"));
 
 // Theme: the rules for dark screens are in one media rule, whose condition is changed here.
 const dark = [...document.styleSheets]
@@ -43,24 +45,38 @@ const panes = find("panes");
 const detail = find("detail");
 const empty = [...detail.childNodes];
 let openedBy = null;
+let cluster = null;
 
-function open(k, button) {
-  const cluster = new Cluster(library, k, settings);
+/** Open a cluster; unasked, nothing moves to it. */
+function open(k, button, unasked) {
+  cluster = new Cluster({ library, settings, selection, review }, k, openNext);
   detail.replaceChildren(...cluster.draw(close));
   detail.scrollTop = 0;
   panes.classList.add("opened");
   list.setOpen(k);
+  if (unasked) return;
   openedBy = button;
   history.replaceState(null, "", "#cluster-" + library.clusters[k].cluster);
-  const heading = detail.querySelector("h3");
-  heading.focus({ preventScroll: true });
-  if (detail.getBoundingClientRect().top < 0 || detail.getBoundingClientRect().top > innerHeight / 2) {
-    find("clusters").scrollIntoView();
+  detail.querySelector("h3").focus({ preventScroll: true });
+  const { top } = detail.getBoundingClientRect();
+  if (top < 0 || top > innerHeight / 2) find("clusters").scrollIntoView();
+}
+
+/** Open the next cluster of the list that has pairs to be judged; false if there is none. */
+function openNext() {
+  for (let next = list.next(); next; next = list.next()) {
+    open(...next);
+    if (!cluster.pairs.length) continue;
+    detail.querySelector(".sides").scrollIntoView();
+    cluster.right.focus({ preventScroll: true });
+    return true;
   }
+  return false;
 }
 
 function close() {
   if (!panes.classList.contains("opened")) return;
+  cluster = null;
   detail.replaceChildren(...empty);
   panes.classList.remove("opened");
   list.setOpen(null);
@@ -71,7 +87,7 @@ function close() {
 
 const list = new List(
   library,
-  settings.threshold,
+  selection,
   { search: find("search"), order: find("order"), status: find("status"), rows: find("rows"), pages: find("pages") },
   (k, button) => {
     const row = [...find("rows").children].findIndex((item) => item.contains(button));
@@ -80,13 +96,37 @@ const list = new List(
   },
 );
 
+new Found(
+  data,
+  selection,
+  settings.clusters,
+  {
+    similarities: find("similarities"),
+    cutoff: find("cutoff"),
+    value: find("cutoff-value"),
+    says: find("cutoff-says"),
+    bars: find("bars"),
+    filters: find("filters"),
+  },
+  (go) => {
+    list.find();
+    if (go && list.found.length) {
+      open(list.found[0], list.button(0));
+      find("clusters").scrollIntoView();
+    } else cluster?.dim();
+  },
+);
+
 document.addEventListener("keydown", (event) => {
   if (event.altKey || event.ctrlKey || event.metaKey) return;
-  const writes = event.target.closest?.("input, select, textarea");
-  if (event.key === "/" && !(writes && writes.type !== "checkbox")) {
+  const writes = event.target.closest?.("input:not([type=range]), select, textarea");
+  if (event.key === "/" && !writes) {
     event.preventDefault();
     find("search").focus();
     find("search").select();
+  } else if ((event.key === "y" || event.key === "n") && !writes && cluster) {
+    event.preventDefault();
+    cluster.judge(event.key === "y");
   } else if (event.key === "Escape") {
     if (event.target === find("search") && find("search").value) {
       event.preventDefault();
@@ -98,11 +138,14 @@ document.addEventListener("keydown", (event) => {
 
 function openFromAddress() {
   const wanted = /^#cluster-(\d+)$/.exec(location.hash);
-  if (!wanted) return;
-  const k = library.clusters.findIndex((cluster) => cluster.cluster === Number(wanted[1]));
+  const k = wanted ? library.clusters.findIndex((one) => one.cluster === Number(wanted[1])) : -1;
   if (k >= 0) open(k, null);
+  return k >= 0;
 }
 
 addEventListener("hashchange", openFromAddress);
-openFromAddress();
+// The first one is open, but on small screens, where it would hide the list.
+if (!openFromAddress() && list.found.length && matchMedia("(min-width: 901px)").matches) {
+  open(list.found[0], list.button(0), true);
+}
 document.documentElement.classList.add("ready");

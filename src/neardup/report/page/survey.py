@@ -1,54 +1,60 @@
-"""All clusters of a run at a glance, and which of them a page lists."""
+"""All clusters of a run at a glance, and which of them, and of their documents, a page shows."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.core.spanning import Spanning, farthest, spanning
-from neardup.report.page.reading import Lengths
-from neardup.run.finished import FinishedRun
-from neardup.spec import BOUNDED
+from neardup.cluster.edges import Edges
+from neardup.cluster.spanning import spanning
+from neardup.output.results import Results
 
-__all__ = ["Survey", "chosen", "survey", "suspicion"]
+__all__ = [
+    "Survey",
+    "chosen",
+    "closed",
+    "from_each_step",
+    "rounded",
+    "spread",
+    "steps_of",
+    "survey",
+]
 
 
 @dataclass(frozen=True)
 class Survey:
-    """The clusters of two and more documents, and how they hang together.
+    """The clusters of two and more documents, and how their documents are connected.
+
+    In a star, each removed document is connected to the kept one that it is a duplicate of. Where
+    pairs were listed, shortest paths of pairs lead from the first document to all others.
 
     Attributes:
         members: int64[]: documents, cluster by cluster, ascending in each.
         starts: int64[clusters + 1]: where each cluster begins there.
-        label: int64[clusters]: the lowest position of each.
-        root: int64[clusters]: its first kept document.
-        kept: bool[documents].
-        similarity: float64[documents]: to the kept document that a removed one repeats; else NaN.
-        tree: Edges, from the root of each cluster.
-        steps: int64[clusters]: most edges between the root and any document.
-        seen: float64[clusters]: lowest similarity of the pairs that the run has compared; NaN where
-            there is none.
-        bound: float64[clusters]: what any two documents of the cluster reach at least.
-        longest, shortest: int64[clusters]: characters; both 0 where lengths are not known.
-        edges: float64[]: similarities of all edges of the run.
-        lengths: Of the texts; None where the input can't be read.
+        label: int64[clusters]: the first document of each, in keep order.
+        duplicate_of: int64[documents]: the kept document that each one is a duplicate of; -1 where
+            it is kept.
+        similarity: float64[documents]: of these two; NaN where it is kept.
+        base: int64[documents]: the document before it on the path; -1 for the first ones.
+        near: float64[documents]: similarity to that; NaN without it.
+        depth: int64[documents]: number of pairs on the path.
+        lowest: float64[clusters]: lowest similarity that was computed; NaN where there is none.
+        steps: int64[clusters]: the longest path.
     """
 
     members: np.ndarray
     starts: np.ndarray
     label: np.ndarray
-    root: np.ndarray
-    kept: np.ndarray
+    duplicate_of: np.ndarray
     similarity: np.ndarray
-    tree: Spanning
+    base: np.ndarray
+    near: np.ndarray
+    depth: np.ndarray
+    lowest: np.ndarray
     steps: np.ndarray
-    seen: np.ndarray
-    bound: np.ndarray
-    longest: np.ndarray
-    shortest: np.ndarray
-    edges: np.ndarray
-    lengths: Lengths | None
 
     @property
     def sizes(self) -> np.ndarray:
@@ -60,99 +66,91 @@ class Survey:
         return self.members[self.starts[cluster] : self.starts[cluster + 1]]
 
 
-def survey(run: FinishedRun, lengths: Lengths | None) -> Survey:
-    """Look at all clusters of a run.
-
-    Raises:
-        InputError: A table is gone, or damaged.
-    """
-    cluster, kept, similarity = (run.array(name) for name in ("cluster", "kept", "similarity"))
-    sizes = np.bincount(cluster, minlength=len(cluster))
-    members = np.flatnonzero(sizes[cluster] > 1)
+def survey(results: Results) -> Survey:
+    """Look at all clusters of a run."""
+    cluster = results.array("cluster")
+    duplicate_of, similarity = results.duplicate_of, results.array("similarity")
+    members = np.flatnonzero(np.bincount(cluster, minlength=len(cluster))[cluster] > 1)
     members = members[np.argsort(cluster[members], kind="stable")]
     label, starts = np.unique(cluster[members], return_index=True)
     starts = np.append(starts, len(members)).astype(np.int64)
-    root = np.minimum.reduceat(np.where(kept[members], members, len(cluster)), starts[:-1])
-    table = run.edges(["doc_a", "doc_b", "similarity"])
-    a, b, likeness = (column.to_numpy() for column in table.columns)
-    tree = spanning(cluster, root, (a, b, likeness))
-
-    # Of each cluster the lowest similarity that was computed.
-    lowest = np.full(len(cluster), np.inf)
-    inside = cluster[a] == cluster[b]
-    np.minimum.at(lowest, cluster[a[inside]], likeness[inside])
-    removed = members[~kept[members]]
-    np.minimum.at(lowest, cluster[removed], similarity[removed])
-    seen = np.where(np.isinf(lowest[label]), np.nan, lowest[label])
-    reached = np.where(tree.steps[members] < 0, np.inf, tree.distance[members])
-    far = np.full(len(cluster), np.inf)
-    far[members] = reached
-    bound = np.maximum(0.0, 1 - farthest(members, starts, far))
-    if run.spec.cluster in BOUNDED:
-        bound = np.maximum(bound, run.spec.tree_threshold)
-    bound = np.fmin(bound, seen)
-
-    longest = shortest = np.zeros(len(label), dtype=np.int64)
-    if lengths is not None and len(members):
-        longest = np.maximum.reduceat(lengths.characters[members], starts[:-1])
-        shortest = np.minimum.reduceat(lengths.characters[members], starts[:-1])
-    return Survey(
-        *(members, starts, label, root, kept, similarity, tree),
-        np.maximum.reduceat(tree.steps[members], starts[:-1]),
-        *(seen, bound, longest, shortest, likeness, lengths),
-    )
+    base, near = duplicate_of.copy(), similarity.copy()
+    depth = (base >= 0).astype(np.int64)
+    lowest = np.where(np.isnan(near), np.inf, near)
+    table = results.edges(["doc_a", "doc_b", "similarity"])
+    if table is not None and len(label):
+        edges = Edges(*(np.asarray(column.to_numpy()) for column in table.columns))
+        tree = spanning(edges, cluster.astype(np.int32), label)
+        inside = np.flatnonzero(cluster[edges.a] == cluster[edges.b])
+        np.minimum.at(lowest, edges.a[inside], edges.similarity[inside])
+        # Without a path: the document that it is a duplicate of, or the first one.
+        within = (base >= 0) & (cluster[base] == cluster)
+        base, near = np.where(within, base, cluster), np.where(within, near, np.nan)
+        reached = tree.steps >= 0
+        base[reached], near[reached] = tree.parent[reached], tree.similarity[reached]
+        depth = np.where(reached, tree.steps, 1).astype(np.int64)
+        base[label], near[label], depth[label] = -1, np.nan, 0
+    seen, steps = lowest[label], np.zeros(0, dtype=np.int64)
+    if len(label):
+        seen = np.minimum.reduceat(lowest[members], starts[:-1])
+        steps = np.maximum.reduceat(depth[members], starts[:-1])
+    seen = np.where(np.isinf(seen), np.nan, seen)
+    return Survey(members, starts, label, duplicate_of, similarity, base, near, depth, seen, steps)
 
 
-def suspicion(
-    steps: np.ndarray, least: np.ndarray, longest: np.ndarray, shortest: np.ndarray
-) -> np.ndarray:
-    """Say how much there is to be looked at, from 0 to 3: a point each for what could be wrong.
+def rounded(similarity: np.ndarray) -> np.ndarray:
+    """Return similarities with four decimals; only 1 is 1."""
+    return np.where(similarity == 1, 1.0, np.minimum(0.9999, np.round(similarity, 4)))
 
-    * Long chains: 1 - 1 / steps from the root.
-    * Low least similarity: 1 minus that.
-    * Different lengths: 1 - shortest / longest.
 
-    Args:
-        steps: int[clusters].
-        least: float64[clusters].
-        longest, shortest: int[clusters].
+def steps_of(threshold: float) -> np.ndarray:
+    """Return float64[]: the similarities from the threshold up that the page's slider has."""
+    above = np.arange(math.floor(100 * threshold + 1e-9) + 1, 101) / 100
+    return np.concatenate([[threshold], above])
 
-    Returns:
-        float64[clusters].
+
+def from_each_step(similarity: np.ndarray, threshold: float) -> list[int]:
+    """Return how many similarities there are from each step of the slider on; NaN is none."""
+    values = np.sort(rounded(similarity[~np.isnan(similarity)]))
+    return [len(values) - n for n in np.searchsorted(values, steps_of(threshold) - 1e-9).tolist()]
+
+
+def chosen(found: Survey, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of ``most`` clusters, and those of the others; each the largest first.
+
+    One half are the largest, the others those with the lowest similarity.
     """
-    chain = 1 - 1 / np.maximum(1, steps)
-    different = 1 - shortest / np.maximum(1, longest)
-    return chain + (1 - least) + np.where(longest > 0, different, 0.0)
+    by_size = np.lexsort((found.label, -found.sizes))
+    largest = by_size[: most - most // 2]
+    by_lowest = np.lexsort((found.label, found.lowest))
+    lowest = by_lowest[~np.isin(by_lowest, largest)][: most - len(largest)]
+    full = np.isin(by_size, np.concatenate([largest, lowest]))
+    return by_size[full], by_size[~full]
 
 
-def chosen(found: Survey, most: int) -> np.ndarray:
-    """Return which clusters a page lists, largest first.
+def spread(found: Survey, docs: np.ndarray, count: int) -> list[int]:
+    """Choose documents of a cluster: evenly over similarity, then copies of the first one.
 
-    One half are the largest; the others are taken by suspicion, steps, least similarity and
-    lengths in turn, so that each order of the page begins with the clusters that belong there.
-
-    Args:
-        found: All clusters.
-        most: Clusters at most.
-
-    Returns:
-        int64[]: numbers of clusters.
+    Of ``docs``, that is the first one, then the others from the lowest similarity on, each with
+    those that its path leads over: ``count``, or a few more.
     """
-    sizes = found.sizes
-    by_size = np.lexsort((found.label, -sizes))
-    if most >= len(sizes):
-        return by_size
-    score = suspicion(found.steps, found.bound, found.longest, found.shortest)
-    lengths = found.shortest / np.maximum(1, found.longest)
-    orders = [by_size[: most - most // 2]]
-    orders += [
-        np.lexsort((found.label, key))[:most]
-        for key in (-score, -found.steps, found.bound, lengths)
-    ]
-    # The first of each order, then the second of each, until there are enough.
-    turns = np.concatenate([np.arange(len(order)) for order in orders[1:]])
-    rest = np.concatenate(orders[1:])[np.argsort(turns, kind="stable")]
-    picked = np.concatenate([orders[0], rest])
-    _, first = np.unique(picked, return_index=True)
-    picked = picked[np.sort(first)][:most]
-    return picked[np.lexsort((found.label[picked], -sizes[picked]))]
+    order = docs[np.argsort(found.near[docs], kind="stable")]
+    root = order[found.base[order] < 0]
+    order = order[found.base[order] >= 0]
+    rest, copies = order[found.near[order] != 1], order[found.near[order] == 1]
+    if len(rest) >= count:
+        rest = rest[np.linspace(0, len(rest) - 1, max(1, count - 1)).astype(np.int64)]
+    copies = copies[: max(0, count - 1 - len(rest))]
+    return closed(found, np.concatenate([root, rest, copies]).tolist())
+
+
+def closed(found: Survey, docs: Iterable[int]) -> list[int]:
+    """Return documents with those that their paths lead over, each after the one before it."""
+    out: dict[int, None] = {}
+    for doc in docs:
+        way = []
+        while doc >= 0 and doc not in out:
+            way.append(doc)
+            doc = int(found.base[doc])
+        out.update(dict.fromkeys(reversed(way)))
+    return list(out)

@@ -70,3 +70,43 @@ function similarityBar(value) {
   bar.firstChild.style.width = 100 * (value || 0) + "%";
   return make("span", { class: "similarity" }, bar, make("span", {}, similarityText(value)));
 }
+
+/** An id, without its middle where it is long: ends distinguish ids. */
+function shownId(text) {
+  return quoted(text.length > 120 ? `${cutAt(text, 60)}…${tailOf(text, 59)}` : text, { class: "id" });
+}
+
+/** The beginning of a text, not cut within a character. */
+function cutAt(text, length) {
+  const end = /[\ud800-\udbff]/.test(text[length - 1] || "") ? length - 1 : length;
+  return text.slice(0, end);
+}
+
+/** The end of a text, not cut within a character. */
+function tailOf(text, length) {
+  const tail = text.slice(-length);
+  return /^[\udc00-\udfff]/.test(tail) ? tail.slice(1) : tail;
+}
+
+/** Save a text as a file. */
+function download(name, type, text) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  make("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
+
+/**
+ * Rows as CSV, all values in quotes.
+ *
+ * Spreadsheets run what begins like a formula: a quote is put before that, except in ids.
+ */
+function csv(heads, rows, ids) {
+  const cell = (value, column) => {
+    let text = value === null || value === undefined ? "" : String(value);
+    if (typeof value === "string" && !ids.includes(heads[column]) && /^[=+\-@\t\r]/.test(text)) {
+      text = "'" + text;
+    }
+    return `"${text.replaceAll('"', '""')}"`;
+  };
+  return [heads, ...rows].map((row) => row.map(cell).join(",") + "\r\n").join("");
+}

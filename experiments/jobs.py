@@ -1,0 +1,97 @@
+"""A whole job, or a store by itself: called, or run as a process whose memory is measured.
+
+python -m experiments.jobs job URL LAYOUT NOTES.jsonl BANDS ROWS
+python -m experiments.jobs keys URL LAYOUT DOCUMENTS BANDS PARTITION
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from experiments.stores import opened
+from neardup.state import BandStore, Header, Layout
+
+__all__ = ["store_keys", "whole_job"]
+
+
+def whole_job(url: str, layout: Layout, notes: Path, bands: int, rows: int) -> float:
+    """Return the seconds from a file to clusters; two threads, nothing else is written.
+
+    Jobs differ in the store of the band keys alone. What a job leaves in a file is removed.
+
+    Args:
+        url: As `neardup.state.open_store` takes it.
+        layout: ``blob`` or ``row``.
+        notes: JSON lines.
+        bands: Bands.
+        rows: Signature entries in a band.
+    """
+    from neardup.api.running import Request
+    from neardup.engines.job import Resources
+    from neardup.engines.local import run
+    from neardup.spec import preset
+
+    spec = preset("clinical").replace(num_bands=bands, rows=rows)
+    resources = Resources(threads=2, store=url, layout=layout)
+    begin = time.perf_counter()
+    request = Request(notes, id="id", spec=spec, resources=resources)
+    run(request.job(request.clock()))
+    seconds = time.perf_counter() - begin
+    if url.startswith("sqlite:"):
+        Path(url.removeprefix("sqlite:")).unlink()
+    return seconds
+
+
+def store_keys(store: BandStore, documents: int, num_bands: int, partition: int) -> int:
+    """Write random keys, as hashes are, and read each band of all documents, as a run does.
+
+    A partition is made when its turn comes, so that what is seen from outside is one partition,
+    one band of all documents, and whatever the store holds.
+
+    Args:
+        store: An empty one.
+        documents: How many.
+        num_bands: Bands.
+        partition: Documents of a partition.
+
+    Returns:
+        Keys that were read.
+    """
+    rng = np.random.default_rng(1)
+    store.create(Header("keys", num_bands))
+    for number, first in enumerate(range(0, documents, partition)):
+        size = min(partition, documents - first)
+        store.put(number, rng.integers(0, 2**64, size=(num_bands, size), dtype=np.uint64), b"")
+    store.flush()
+    keys = np.empty(documents, dtype=np.uint64)
+    read = 0
+    for band in range(num_bands):
+        for number, found in store.band(band):
+            keys[number * partition : number * partition + len(found)] = found
+            read += len(found)
+    return read
+
+
+def main() -> None:
+    """Do one of the two."""
+    what, url, layout, *rest = sys.argv[1:]
+    layout = cast(Layout, layout)
+    if what == "job":
+        whole_job(url, layout, Path(rest[0]), int(rest[1]), int(rest[2]))
+        return
+    documents, num_bands, partition = map(int, rest)
+    with opened(url, layout, "keys") as store:
+        if (
+            documents
+            and store_keys(store, documents, num_bands, partition) != documents * num_bands
+        ):
+            raise SystemExit(f"{store.url}: not all keys were read")
+
+
+if __name__ == "__main__":
+    main()

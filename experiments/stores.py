@@ -1,0 +1,127 @@
+"""The band stores that are there, and commands in fresh processes, measured from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neardup.state import BandStore, Layout, open_store
+
+__all__ = ["ROOT", "Store", "empty_afterwards", "find_stores", "measure", "opened"]
+
+ROOT = Path(__file__).parents[1]
+KEYSPACE = "neardup_experiments"
+#: The row layout has a row for each key. More than so many take too long.
+_MAX_ROWS = {"SQLite": 10_000_000, "Cassandra": 250_000}
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where band keys are stored.
+
+    Attributes:
+        name: For charts and tables, by the names of the paper.
+        url: As `neardup.state.open_store` takes it, for SQLite without a file; None where there is
+            no server.
+        layout: ``blob`` or ``row``.
+    """
+
+    name: str
+    url: str | None
+    layout: Layout = "blob"
+
+    @property
+    def in_server(self) -> bool:
+        """Whether it is in Cassandra."""
+        return "Cassandra" in self.name
+
+    def takes(self, keys: int) -> bool:
+        """Return whether so many keys can be stored in a reasonable time."""
+        return self.layout == "blob" or keys <= _MAX_ROWS[self.name.rpartition(" ")[2]]
+
+    def at(self, folder: Path) -> str:
+        """Return the URL, with a file in a folder where it needs one."""
+        return f"sqlite:{folder / 'keys.sqlite'}" if self.url == "sqlite" else str(self.url)
+
+
+def find_stores() -> list[Store]:
+    """Return the stores to compare; those of Cassandra without a URL where no server runs.
+
+    The server is that of the environment variable NEARDUP_BENCH_CASSANDRA, or of ``make
+    cassandra``.
+    """
+    url = os.environ.get("NEARDUP_BENCH_CASSANDRA") or _server()
+    keyspace = f"{url.rpartition('/')[0]}/{KEYSPACE}" if url else None
+    return [
+        Store("in memory", "memory"),
+        Store("Design 1, SQLite", "sqlite", "row"),
+        Store("Design 2, SQLite", "sqlite"),
+        Store("Design 1, Cassandra", keyspace, "row"),
+        Store("Design 2, Cassandra", keyspace),
+    ]
+
+
+def _server() -> str:
+    command = [sys.executable, str(ROOT / "tools/cassandra.py"), "status"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+
+@contextlib.contextmanager
+def opened(url: str, layout: Layout, run: str) -> Iterator[BandStore]:
+    """Give an empty store, and leave it empty.
+
+    Args:
+        url: As `neardup.state.open_store` takes it.
+        layout: ``blob`` or ``row``.
+        run: Name of the run, in a store of many.
+    """
+    with open_store(url, layout=layout, run=run) as store:
+        store.drop()
+        yield store
+        store.drop()
+
+
+@contextlib.contextmanager
+def empty_afterwards(url: str | None) -> Iterator[None]:
+    """Remove our keyspace from Cassandra at the end, and before, where a run was killed."""
+
+    def remove() -> None:
+        from neardup.state.cassandra.contact import Contact
+        from neardup.state.cassandra.session import Session
+
+        session = Session(Contact.parse(str(url)))
+        session.open()
+        session.change("DROP KEYSPACE IF EXISTS <>")
+        session.close()
+
+    with contextlib.ExitStack() as stack:
+        if url is not None:
+            remove()
+            stack.callback(remove)
+        yield
+
+
+def measure(command: list[str]) -> dict[str, Any]:
+    """Run a command in a fresh process; see bench/measure.py for what is measured.
+
+    Raises:
+        RuntimeError: The command failed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.json")
+        tool = str(ROOT / "bench/measure.py")
+        wrapper = [sys.executable, "-S", tool, str(report), "--seconds", "600", "--"]
+        paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        subprocess.run([*wrapper, *command], check=True, env={**os.environ, "PYTHONPATH": paths})
+        found: dict[str, Any] = json.loads(report.read_text())
+    if found["failed"]:
+        raise RuntimeError(f"{' '.join(command)}: {found['failed']}")
+    return found

@@ -1,0 +1,237 @@
+"""The main job as one call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neardup.api.arguments import checked
+from neardup.api.progress import Progress, show_progress
+from neardup.api.running import Request, run_in_folder, run_in_memory, sketch_into_store
+from neardup.api.runs import Run, open_run
+from neardup.engines.clock import Clock
+from neardup.engines.job import Resources, Shard
+from neardup.engines.memory import parse_size
+from neardup.errors import SpecError
+from neardup.output.results import MemoryResults
+from neardup.output.writing import Writing
+from neardup.spec import ShingleSpec, Spec
+from neardup.spec import preset as settings_of
+from neardup.state.band_store import Layout
+
+if TYPE_CHECKING:
+    from neardup.forecast.plan import Plan
+
+__all__ = ["dedup", "plan", "sketch_corpus"]
+
+
+#: Settings that are arguments of their own.
+_GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pairs")
+
+
+def _make_spec(spec: Spec | None, preset: str | None, *given: Any) -> Spec:
+    """Return a preset, or a spec, with the values of `_GIVEN` that are not None."""
+    if spec is not None and not isinstance(spec, Spec):
+        raise SpecError(
+            f"`spec` is of type {type(spec).__name__}; expected a neardup.Spec",
+            'for example neardup.preset("web").replace(threshold=0.8)',
+        )
+    if spec is not None and preset is not None:
+        raise SpecError("`spec` and `preset` are both given", "leave one out")
+    base = spec or settings_of(preset or "web")
+    found = zip(_GIVEN, given, strict=False)
+    return base.replace(**{name: value for name, value in found if value is not None})
+
+
+@checked
+def dedup(
+    source: Any,
+    *,
+    text: str | Sequence[str] = "text",
+    id: str | None = None,
+    preset: str | None = None,
+    threshold: float | None = None,
+    recall: float | None = None,
+    shingle: str | ShingleSpec | None = None,
+    keep: str | None = None,
+    order_by: str | None = None,
+    cluster: str | None = None,
+    pairs: str | None = None,
+    spec: Spec | None = None,
+    out: str | os.PathLike[str] | None = None,
+    clean: bool = True,
+    format: str | None = None,
+    annotate: bool = False,
+    overwrite: bool = False,
+    resume: bool = False,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    store: str = "auto",
+    layout: Layout = "blob",
+    run: str | None = None,
+    keep_run: bool = False,
+    input_format: str | None = None,
+    encoding_errors: str = "strict",
+    progress: Progress = "auto",
+) -> Run:
+    """Find near-duplicates, exactly verified, and decide which documents to keep.
+
+    A document is removed if it is similar to one that is kept; no two kept documents that were
+    found to be similar are left. Similarity is the Jaccard similarity of sets of shingles.
+
+    Args:
+        source: A path (file, folder or pattern) or a list of `pathlib.Path`; a pyarrow Table,
+            RecordBatchReader or Dataset; a pandas or Polars frame or series; a dict of lists; a
+            Hugging Face dataset; or a list of texts.
+        text: Column with the text, or several, which are joined by a space.
+        id: Column with your ids, each once; positions without it.
+        preset: ``"web"`` (5 words, threshold 0.7; the default), ``"clinical"`` (8 stemmed words,
+            0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).
+        threshold: Similarity from which on two documents are near-duplicates, in (0, 1].
+        recall: Probability that a pair at the threshold is found, in (0, 1); 0.99 by default.
+        shingle: What is compared, such as ``"word:5"`` or ``"char:3"``.
+        keep: Which of the similar documents is kept: ``"first"`` (the default), ``"longest"``,
+            ``"max:COLUMN"`` or ``"min:COLUMN"``.
+        order_by: Column that gives the order of the documents; the order of the input without it.
+        cluster: ``"star"`` (a kept document and those that it stands for; the default),
+            ``"bounded"``, ``"components"`` or ``"louvain"``.
+        pairs: ``"all"`` lists all pairs that share a bucket and reach the threshold; ``"kept"``
+            compares only what decides which documents are kept.
+        spec: All settings in one object, instead of a preset; the arguments above override it.
+        out: Folder to write to; without it the result is in memory only.
+        clean: With ``out``: write the kept documents.
+        format: With ``out``: format of the clean corpus, ``"jsonl"``, ``"csv"``, ``"tsv"``,
+            ``"parquet"`` or ``"arrow"``; that of the input by default.
+        annotate: With ``out``: write all documents, with what was found added to each.
+        overwrite: With ``out``: replace what an earlier run left there.
+        resume: With ``out``: continue an interrupted run.
+        memory: Memory that may be used, in bytes or as text such as ``"4GB"``; half of what is free
+            by default. The result does not depend on it.
+        threads: Number of threads; all cores by default. The result does not depend on it.
+        store: Where band keys are stored: ``"auto"``, ``"sqlite:FILE"`` or
+            ``"cassandra://HOST/KEYSPACE"``.
+        layout: ``"blob"`` or ``"row"``: how a store lays out keys.
+        run: Name of a run whose sketches `neardup.sketch_corpus` has put into the store; then
+            ``source`` must be the same.
+        keep_run: With ``out``: keep the run folder, so that `Run.recluster` need not start again.
+        input_format: Format of all files; by the ending of each without it.
+        encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
+        progress: ``"auto"`` shows a bar on a terminal and in a notebook; True, False, or a function
+            that gets each `neardup.engines.clock.Event`.
+
+    Returns:
+        What was found.
+
+    Raises:
+        InputError: The input can't be used; its subclasses say why.
+        OutputError: The output folder exists, or can't be written.
+        ResumeError: The run to resume has other settings or inputs, or is damaged.
+        SpecError: A setting is out of range, or unknown.
+        StoreError: The store can't be used.
+
+    Examples:
+        >>> run = dedup(["one two three four five six", "One, two; three four five six!", "x"])
+        >>> run.keep_mask.tolist()
+        [True, False, True]
+    """
+    asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
+    size = None if memory is None else parse_size(memory)
+    resources = Resources(size, threads, store, layout, run, keep_run)
+    writing = Writing(clean, format, annotate)
+    with show_progress(progress) as listener:
+        reading = (text, id, input_format, encoding_errors)
+        request = Request(source, *reading, asked, resources, writing, listener=listener)
+        if out is None:
+            if resume or keep_run:
+                raise SpecError("`resume` and `keep_run` need an output folder", "give `out`")
+            return Run(MemoryResults(*run_in_memory(request)))
+        run_in_folder(request, Path(out), overwrite=overwrite, resume=resume)
+    return open_run(out)
+
+
+@checked
+def plan(
+    source: Any,
+    *,
+    text: str | Sequence[str] = "text",
+    id: str | None = None,
+    preset: str | None = None,
+    threshold: float | None = None,
+    recall: float | None = None,
+    shingle: str | ShingleSpec | None = None,
+    keep: str | None = None,
+    spec: Spec | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    input_format: str | None = None,
+    encoding_errors: str = "strict",
+) -> Plan:
+    """Estimate what `neardup.dedup` would find, need and take, from some 20,000 documents.
+
+    Nothing is written. Of a source that can be read only once, its beginning is used up.
+
+    Args:
+        source: As for `neardup.dedup`, as are all other arguments.
+
+    Raises:
+        InputError: The input can't be used; its subclasses say why.
+        SpecError: A setting is out of range.
+    """
+    from neardup.forecast import plan as forecast
+
+    asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
+    resources = Resources(None if memory is None else parse_size(memory), threads)
+    request = Request(source, text, id, input_format, encoding_errors, asked, resources)
+    return forecast.plan(request.job(Clock()))
+
+
+@checked
+def sketch_corpus(
+    source: Any,
+    *,
+    store: str,
+    run: str,
+    shard: str | Shard = "1/1",
+    text: str | Sequence[str] = "text",
+    id: str | None = None,
+    preset: str | None = None,
+    threshold: float | None = None,
+    recall: float | None = None,
+    shingle: str | ShingleSpec | None = None,
+    keep: str | None = None,
+    spec: Spec | None = None,
+    threads: int | None = None,
+    layout: Layout = "blob",
+    input_format: str | None = None,
+    encoding_errors: str = "strict",
+    progress: Progress = "auto",
+) -> dict[str, int]:
+    """Sketch a corpus, or a share of it, into a store that several processes can reach.
+
+    `neardup.dedup` with the same ``store`` and ``run`` continues from there, once all shares are
+    complete. Called again after a crash, it does what is missing.
+
+    Args:
+        source: As for `neardup.dedup`; the same in every process.
+        store: ``"sqlite:FILE"`` or ``"cassandra://HOST/KEYSPACE"``.
+        run: Name of the run in the store.
+        shard: Which share of the corpus, such as ``"3/8"``.
+        text: As for `neardup.dedup`, as are all other arguments; the same in every process.
+
+    Returns:
+        ``partitions`` and ``documents`` of this share, and ``of``, the partitions of the corpus.
+
+    Raises:
+        InputError: The input can't be used; its subclasses say why.
+        SpecError: A setting is out of range.
+        StoreError: The store can't be used, or has a run of that name for something else.
+    """
+    asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
+    resources = Resources(None, threads, store, layout, run)
+    share = shard if isinstance(shard, Shard) else Shard.parse(shard)
+    with show_progress(progress) as listener:
+        reading = (text, id, input_format, encoding_errors)
+        request = Request(source, *reading, asked, resources, listener=listener)
+        return sketch_into_store(request, share)

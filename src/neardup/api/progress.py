@@ -1,0 +1,100 @@
+"""Progress of a run: a bar on a terminal or in a notebook, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from neardup.engines.clock import Event, Listener
+
+__all__ = ["Progress", "show_progress"]
+
+#: What callers may ask for: ``"auto"``, yes, no, or a function that gets each event.
+Progress = bool | str | Listener | None
+
+#: Seconds between two lines where there is no terminal.
+_PAUSE = 10.0
+
+
+@contextmanager
+def show_progress(progress: Progress) -> Iterator[Listener | None]:
+    """Give a listener that shows events on stderr, or None.
+
+    Args:
+        progress: ``"auto"`` shows bars on a terminal and in a notebook; True shows at least lines;
+            False shows nothing; a function is called with each event.
+    """
+    if callable(progress):
+        yield progress
+    elif not progress or sys.stderr is None:
+        yield None
+    elif sys.stderr.isatty() or _in_notebook():
+        with _bars() as listener:
+            yield listener
+    elif progress == "auto":
+        yield None
+    else:
+        yield _lines()
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and "IPKernelApp" in getattr(shell, "config", {})
+
+
+@contextmanager
+def _bars() -> Iterator[Listener]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        TextColumn("{task.description:<18}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[rate]:>16}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bars:
+        tasks: dict[str, tuple[TaskID, float]] = {}
+
+        def listen(event: Event) -> None:
+            if event.stage not in tasks:
+                task = bars.add_task(event.stage, total=event.total, rate="")
+                tasks[event.stage] = task, time.monotonic()
+            task, start = tasks[event.stage]
+            if event.note:
+                bars.console.print(f"{event.stage}: {event.note}", highlight=False)
+            rate = _rate(event, time.monotonic() - start)
+            bars.update(task, completed=event.done, total=event.total, rate=rate)
+            if event.finished:
+                bars.update(task, visible=False)
+
+        yield listen
+
+
+def _lines() -> Listener:
+    start = last = time.monotonic()
+
+    def listen(event: Event) -> None:
+        nonlocal last
+        now, line = time.monotonic(), event.note
+        if not line and event.done and now - last >= _PAUSE:
+            share = f" {100 * event.done / event.total:.0f} %" if event.total else ""
+            line, last = f"{event.stage}{share}, {now - start:.0f} s so far", now
+        if line:
+            sys.stderr.write(f"neardup: {line}\n")
+            sys.stderr.flush()
+
+    return listen
+
+
+def _rate(event: Event, seconds: float) -> str:
+    if seconds < 0.1 or not event.done:
+        return ""
+    if event.unit == "bytes":
+        return f"{event.done / seconds / 1e6:,.0f} MB/s"
+    return f"{event.done / seconds:,.0f} {event.unit}/s"

@@ -1,0 +1,304 @@
+"""From what a caller asks for to a job, and from a job to an output folder that can be resumed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from neardup.engines.beginning import drop_store
+from neardup.engines.clock import Clock, Event, Listener
+from neardup.engines.job import Job, Resources, Shard, wanted_columns
+from neardup.engines.local import Outcome, run, sketch_shard
+from neardup.engines.memory import PrivatePeak
+from neardup.errors import (
+    ColumnError,
+    DuplicateIdError,
+    EncodingError,
+    FormatError,
+    NeardupError,
+    OutputError,
+    OutputSizeError,
+    ResumeError,
+    SpecError,
+)
+from neardup.io.opening import PARTITION_BYTES, open_source
+from neardup.io.source import Columns
+from neardup.output.record import digest_of, record
+from neardup.output.writing import Writing, check_folder, finish_outputs, write_outputs
+from neardup.spec import Spec
+from neardup.state.json_values import differences
+from neardup.state.run_state import RUN_FOLDER, RunState
+from neardup.threads import Pool
+
+__all__ = ["Request", "run_in_folder", "run_in_memory", "save", "sketch_into_store"]
+
+#: Errors that mean that the input or a setting must be changed, so that there is nothing to resume.
+_LOST = (FormatError, ColumnError, EncodingError, DuplicateIdError, SpecError, OutputSizeError)
+#: Partitions of a source, about: enough for all threads, and not too many to keep track of.
+_FEW_PARTITIONS, _MANY_PARTITIONS = 32, 4096
+_SMALLEST_PARTITION = 1 << 20
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a caller asks for.
+
+    Attributes:
+        source: What to read, see `neardup.dedup`.
+        text: Column that holds the text, or several.
+        id: Column that holds the ids; None for positions.
+        input_format: Format of all input files; None for that which the ending of each says.
+        encoding_errors: ``strict`` or ``replace``.
+        spec: What is asked for.
+        resources: What may be used, and where things are kept.
+        writing: How the clean corpus is written.
+        recipe: A recipe to use instead of choosing bands; None to choose.
+        begin: Where the time of the run begins, on the clock of `time.monotonic`; None for now.
+        listener: Gets the events.
+    """
+
+    source: Any
+    text: str | Sequence[str] = "text"
+    id: str | None = None
+    input_format: str | None = None
+    encoding_errors: str = "strict"
+    spec: Spec = field(default_factory=Spec)
+    resources: Resources = field(default_factory=Resources)
+    writing: Writing = field(default_factory=Writing)
+    recipe: Mapping[str, Any] | None = None
+    begin: float | None = None
+    listener: Listener | None = None
+
+    def __post_init__(self) -> None:
+        text = (self.text,) if isinstance(self.text, str) else self.text
+        if not isinstance(text, Sequence) or not all(isinstance(name, str) for name in text):
+            raise SpecError(f"`text` is {text!r}; expected the name of a column, or several")
+        object.__setattr__(self, "text", tuple(text))
+
+    def clock(self) -> Clock:
+        """Return a clock for the run."""
+        return Clock(self.listener, time.monotonic() if self.begin is None else self.begin)
+
+    def job(self, clock: Clock, state: RunState | None = None) -> Job:
+        """Open the source, and say what the result depends on.
+
+        Raises:
+            InputError: The source can't be opened.
+        """
+        folder = None if state is None else state.scratch_folder("inputs")
+        wanted = wanted_columns(self.spec, None)
+        columns = Columns(tuple(self.text), self.id, self.encoding_errors, wanted)
+        size, read_as = PARTITION_BYTES, self.input_format
+        opened = partial(
+            open_source, self.source, columns, input_format=read_as, copy_folder=folder
+        )
+        source = opened()
+        if source.files:
+            total = source.total_bytes or 0
+            size = min(size, max(_SMALLEST_PARTITION, total // _FEW_PARTITIONS))
+            size = max(size, total // _MANY_PARTITIONS)
+            source = opened(partition_bytes=size)
+        self.writing.check(source)
+        return Job(
+            source,
+            self.spec,
+            self.resources,
+            reading={
+                "given": self._given() if source.files else [],
+                "text": list(self.text),
+                "id": self.id,
+                "input_format": read_as,
+                "encoding_errors": self.encoding_errors,
+                "partition_bytes": size,
+            },
+            clock=clock,
+            state=state,
+            output=self.writing.as_dict(),
+            recipe=self.recipe,
+        )
+
+    def _given(self) -> list[str]:
+        source = self.source
+        if isinstance(source, str | os.PathLike):
+            return [os.fspath(source)]
+        return [os.fspath(path) for path in source] if isinstance(source, Sequence) else []
+
+
+def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
+    """Run without leaving anything behind; return what was found, and its record.
+
+    Raises:
+        SpecError: Band keys are to be stored elsewhere.
+    """
+    if request.resources.shared:
+        raise SpecError("`store` names a place outside this process, and `out` is not given")
+    clock = request.clock()
+    with PrivatePeak() as peak:
+        job = request.job(clock)
+        outcome = run(job)
+    return outcome, _timed(record(outcome, peak.peak), clock)
+
+
+def run_in_folder(
+    request: Request, out: Path, *, overwrite: bool = False, resume: bool = False
+) -> dict[str, Any]:
+    """Run, and write the results to a folder; return the record.
+
+    What was done so far is stored in the folder ``.run`` in ``out``, so that a run that was killed
+    at any moment continues where it was.
+
+    Raises:
+        InputError: The input can't be used; its subclasses say why.
+        OutputError: The folder exists, or can't be written.
+        ResumeError: The run to resume is another one, or damaged.
+        SpecError: A setting is out of range.
+        StoreError: The store can't be used.
+    """
+    check_folder(out, overwrite, resume=resume)
+    folder = out / RUN_FOLDER
+    if resume and not RunState.exists(folder):
+        found = _complete(request, out)
+        if found is not None:
+            if folder.exists():  # of a run that was killed while it cleared up
+                RunState.create(folder, overwrite=True).remove()
+            return found
+        if (out / "run.json").exists() and not overwrite:
+            raise OutputError(
+                f"{out} exists and is complete, with other settings or inputs",
+                "use overwrite=True, or name another output folder",
+            )
+    clock = request.clock()
+    if resume and RunState.exists(folder):
+        state = RunState.open(folder)
+        clock.emit(Event("read and sketch", note=f"continuing the run in {folder}"))
+    else:
+        state = RunState.create(folder, overwrite=overwrite or resume)
+    with state, _resumable(state) as jobs, PrivatePeak() as peak:
+        job = request.job(clock, state)
+        jobs.append(job)
+        check_folder(out, True, [file.path for file in job.source.files])
+        if state.manifest and not job.source.files:
+            raise ResumeError(
+                f"{out}: can't resume, since only files can be compared with what was read before",
+                "start again with overwrite=True, or write the table to a file",
+            )
+        asked = job.manifest()
+        before = {name: value for name, value in state.manifest.items() if name in asked}
+        found = None if differences(before, asked) else finish_outputs(out, state)
+        if found is None:
+            outcome = run(job)
+
+            def finish(about: dict[str, Any]) -> None:
+                about["peak_private_memory"] = peak.peak
+                about["disk"] = state.size()
+                _timed(about, clock)
+
+            with Pool(job.resources.threads) as pool:
+                found = write_outputs(outcome, out, request.writing, pool, finish)
+        if not job.resources.keep_run:
+            # In this order: what is in the store would stay for ever, once nobody knows of it.
+            if job.resources.shared:
+                drop_store(job)
+            state.remove()
+    return found
+
+
+def save(
+    outcome: Outcome, about: dict[str, Any], out: Path, writing: Writing, overwrite: bool
+) -> None:
+    """Write what a run in memory found to a folder.
+
+    Raises:
+        OutputError: The folder exists, or can't be written.
+    """
+    writing.check(outcome.job.source)
+    files = [file.path for file in outcome.job.source.files]
+    check_folder(out, overwrite, files)
+
+    def finish(found: dict[str, Any]) -> None:
+        for name in ("seconds", "peak_memory", "peak_private_memory"):
+            found[name] = about[name]
+
+    with RunState.create(out / RUN_FOLDER, overwrite=overwrite) as state:
+        try:
+            job = dataclasses.replace(outcome.job, state=state, output=writing.as_dict())
+            corpus = outcome.corpus
+            if writing.format is not None:  # nobody asked for them when it was read
+                schemas = [partition.schema() for _, partition in outcome.reader.partitions()]
+                corpus = corpus._replace(schemas=schemas)
+            saved = dataclasses.replace(outcome, job=job, corpus=corpus)
+            with Pool(job.resources.threads) as pool:
+                write_outputs(saved, out, writing, pool, finish)
+        finally:
+            state.remove()
+
+
+def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
+    """Put the sketches of a shard into a store that several processes can reach.
+
+    Raises:
+        InputError: The input can't be used; its subclasses say why.
+        SpecError: A setting is out of range, or no run is named.
+        StoreError: The store can't be used, or has a run of that name for something else.
+    """
+    if request.resources.run is None:
+        raise SpecError("`run` is None; a run in a shared store needs a name")
+    job = request.job(request.clock())
+    if not job.source.rereadable:
+        raise SpecError("a pipe can't be read in shards", "write it to a file")
+    return sketch_shard(job, shard)
+
+
+def _timed(about: dict[str, Any], clock: Clock) -> dict[str, Any]:
+    clock.lap("other")
+    about["seconds"] = {name: round(value, 4) for name, value in clock.seconds.items()}
+    return about
+
+
+def _complete(request: Request, out: Path) -> dict[str, Any] | None:
+    """Return the record of what is in a folder if it is what this request would make; else None."""
+    try:
+        found: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
+        job = request.job(request.clock())
+        # Of a pipe nobody knows whether the same comes out of it.
+        same = job.source.rereadable and found["asked"] == digest_of(job.manifest())
+        return found if same else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # it is something else
+
+
+@contextmanager
+def _resumable(state: RunState) -> Iterator[list[Job]]:
+    """Leave the run folder if it is of any use, and say how to continue; else remove it.
+
+    Yields:
+        A list for the job, once there is one: what it put into another store is removed as well.
+    """
+    before = bool(state.manifest)
+    jobs: list[Job] = []
+    try:
+        yield jobs
+    except ResumeError:
+        raise
+    except BaseException as error:
+        if not state.manifest or (isinstance(error, _LOST) and not before):
+            with suppress(NeardupError):  # the first error counts
+                state.remove()
+                for job in jobs:
+                    if job.resources.shared and job.resources.run is None:
+                        drop_store(job)
+            raise
+        hint = "continue with the same call and resume=True"
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(f"interrupted; {hint}") from error
+        if isinstance(error, NeardupError):
+            error.hint = f"{error.hint}; then {hint}" if error.hint else hint
+        raise

@@ -1,0 +1,58 @@
+"""``neardup dedup``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neardup.cli import options as o
+
+
+@o.grouped(
+    "neardup dedup notes.jsonl -o out --id note_id --threshold 0.8\n"
+    "neardup dedup shards/ -o out --preset clinical --memory 4GB --resume"
+)
+@o.inputs_argument
+@o.out_option
+@o.output_options
+@o.option("--resume", is_flag=True, group=o.OUTPUT, help="Continue the interrupted run in OUT.")
+@o.option(
+    "--keep-run",
+    is_flag=True,
+    group=o.OUTPUT,
+    help="Keep OUT/.run, so that neardup recluster need not read the input again.",
+)
+@o.input_options
+@o.spec_options
+@o.store_options
+@o.resource_options
+@o.quiet_option
+def dedup(
+    inputs: tuple[str, ...], out: str, overwrite: bool, resume: bool, quiet: bool, **options: Any
+) -> None:
+    """Find near-duplicates in INPUT and write a deduplicated corpus.
+
+    INPUT is a file, a folder, a pattern or - for standard input: JSON lines, Parquet, CSV, TSV,
+    Arrow IPC or plain text; the textual ones also as .gz and .zst. A folder of plain text files is
+    one document a file, with its path as its id.
+
+    OUT gets clean/ (the kept documents, in the format of the input), clusters.parquet (one row for
+    each document: its cluster, whether it is kept, and the kept document that it is a duplicate
+    of) and run.json (what was done). Pairs go into edges.parquet with --pairs all and with all
+    clusterings but star. After a crash the same command with --resume continues the run.
+
+    With --run, the sketches that neardup sketch put into the store are used.
+    """
+    from neardup.api.progress import show_progress
+    from neardup.api.running import run_in_folder
+    from neardup.engines.clock import process_start
+
+    with show_progress(not quiet) as listener:
+        request = o.request_of(inputs, options, begin=process_start(), listener=listener)
+        found = run_in_folder(request, Path(out), overwrite=overwrite, resume=resume)
+    if not quiet:
+        from neardup.report.summary_text import render
+
+        click.echo(render(found, out), err=True)

@@ -1,0 +1,100 @@
+"""``neardup plan`` and ``neardup tune``: what a run and its bands will do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neardup.cli import options as o
+from neardup.cli.showing import check_plot, plot_option
+from neardup.errors import SpecError
+
+
+@o.grouped("neardup plan shards/ --preset clinical --memory 4GB")
+@o.inputs_argument
+@o.input_options
+@o.spec_options
+@o.resource_options
+@o.json_option
+def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
+    """Estimate duplicates, memory, disk and time before running.
+
+    Some 20,000 documents from all over INPUT are looked at: how many documents there are, how long
+    they are, and how many are duplicates of each other; the bands that dedup will choose; memory,
+    disk, and a range for the time on this machine; and warnings about settings that do not suit the
+    texts.
+    """
+    from neardup.engines.clock import Clock
+    from neardup.forecast.plan import plan
+    from neardup.report.plan_text import render
+
+    found = plan(o.request_of(inputs, options).job(Clock()))
+    click.echo(json.dumps(found.as_dict(), indent=2) if json_ else render(found))
+
+
+@o.grouped("neardup tune --at 0.5:0.99 --at 0.05:0.001")
+@o.option(
+    "--at",
+    "points",
+    multiple=True,
+    metavar="SIMILARITY:PROBABILITY",
+    help="A point asked for, such as 0.5:0.99; repeat for more. From probability 0.5 on it is to "
+    "be reached, below it is not to be exceeded.",
+)
+@o.option(
+    "--num-hashes",
+    type=int,
+    metavar="N",
+    help="Length of the signature; bands times rows is at most that. [default: 128]",
+)
+@o.option("--bands", multiple=True, type=int, metavar="B", help="These bands only; needs --rows.")
+@o.option(
+    "--rows",
+    multiple=True,
+    type=int,
+    metavar="R",
+    help="Rows of these bands. Repeat both to compare several.",
+)
+@o.option("--all", "all_", is_flag=True, group=o.OUTPUT, help="Show all lines, not only ten.")
+@o.json_option
+@plot_option("the curves of the first choices")
+def tune(
+    points: tuple[str, ...],
+    num_hashes: int | None,
+    bands: tuple[int, ...],
+    rows: tuple[int, ...],
+    all_: bool,
+    json_: bool,
+    plot: Path | None,
+) -> None:
+    """Find bands and rows for points of the S-curve.
+
+    Pairs of similarity s become candidates with probability 1 - (1 - s^rows)^bands. All bands and
+    rows that satisfy the points are shown, the cheapest first; if there are none, the whole
+    signature is cut into bands, those first that come nearest to the points, and what they miss is
+    marked. Of each: the similarities found with probability 0.1 %, 50 % and 99 %, and the one at
+    which the curve is steepest.
+    """
+    if len(bands) != len(rows):
+        raise SpecError("bands and rows must be given together", "give both, equally often")
+    if bands and num_hashes is not None:
+        raise SpecError("`num_hashes` is given with bands and rows", "leave one out")
+    check_plot(plot)
+    from neardup.forecast.tune import tune
+    from neardup.report.tune_text import by_rows, render
+
+    hashes = 128 if num_hashes is None else num_hashes
+    tuning = tune(points, hashes, tuple(zip(bands, rows, strict=True)))
+    if plot is not None:
+        from neardup.report.charts import s_curves, save
+
+        firsts = tuning.choices if bands else [group[0] for group in by_rows(tuning)]
+        drawn = [(c.num_bands, c.rows) for c in firsts][:4]
+        save(s_curves(drawn, [(p.similarity, p.probability) for p in tuning.points]), plot)
+    if json_:
+        click.echo(json.dumps(tuning.as_dict(), indent=2))
+    else:
+        click.echo(render(tuning, bool(bands), None if all_ else 10))

@@ -1,0 +1,124 @@
+"""``neardup explain`` and ``neardup compare``: documents and texts next to each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neardup.cli import options as o
+from neardup.cli.showing import check_html, show, show_options
+from neardup.errors import InputError, SpecError
+
+#: Bytes of a text.
+_MOST = 64 << 20
+
+
+@o.grouped("neardup explain out note-17\nneardup explain out note-17 note-4 --html pair.html")
+@o.run_argument
+@click.argument("id_", metavar="ID")
+@click.argument("other", metavar="[ID2]", required=False)
+@o.option(
+    "--search",
+    is_flag=True,
+    help="Search the whole input for documents that reach the threshold with ID, whether the run "
+    "found them or not.",
+)
+@o.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(0),
+    default=20,
+    group=o.OUTPUT,
+    help="Documents of each kind that are named; all are counted.",
+)
+@o.no_text_option
+@o.json_option
+@show_options
+@o.threads_option
+@o.quiet_notes_option
+def explain(
+    run: Path,
+    id_: str,
+    other: str | None,
+    no_text: bool,
+    json_: bool,
+    html: Path | None,
+    overwrite: bool,
+    context: int,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Show why a document was removed or kept.
+
+    RUN is the output folder of neardup dedup, and ID an id in it; its position from 0 if the run
+    had no ids. With ID2, show how these two documents are related. Similarity is exact; bands are
+    counted from 1. The documents are read from the input again, which must not have changed. Put --
+    before ids that begin with -.
+    """
+    from neardup.inspect.explain import explain
+    from neardup.output.results import FolderResults
+    from neardup.report.explain_text import view
+
+    results = FolderResults(run)
+    check_html(html, results.inputs, overwrite)
+    found = explain(results, id_, other, texts=not no_text, **options)
+    show(view(found), found.as_dict(), json_, html, context)
+
+
+@o.grouped("neardup compare a.txt b.txt --shingle word:3")
+@click.argument("file1", metavar="FILE1")
+@click.argument("file2", metavar="FILE2")
+@o.encoding_option
+@o.pair_options
+@o.no_text_option
+@o.json_option
+@show_options
+def compare(
+    file1: str,
+    file2: str,
+    encoding_errors: str,
+    no_text: bool,
+    json_: bool,
+    html: Path | None,
+    overwrite: bool,
+    context: int,
+    **options: Any,
+) -> None:
+    """Show what two texts share, and where they differ.
+
+    Each file is one text, of 64 MiB at most; one of them may be - for standard input. Whether they
+    are duplicates is decided as neardup dedup would, with the same options.
+    """
+    if file1 == file2 == "-":
+        raise SpecError("both texts are to come from standard input", "name one file")
+    spec = o.spec_of(options)
+    check_html(html, (file1, file2), overwrite)
+    from neardup.inspect.compare import compare
+    from neardup.report.explain_text import view_of_pair
+
+    a, b = (_text(name, encoding_errors) for name in (file1, file2))
+    found = compare(a, b, spec)
+    shingle, texts = str(spec.shingle), () if no_text else (a, b)
+    values = {"files": [file1, file2], "shingle": shingle, **found.as_dict()}
+    if not no_text:
+        values["texts"] = [a, b]
+    view = view_of_pair(found, shingle, (file1, file2), texts)
+    show(view, values, json_, html, context)
+
+
+def _text(name: str, encoding_errors: str) -> str:
+    """Return the text of a file, whatever its ending."""
+    from neardup.io.opening import open_source
+    from neardup.io.source import Columns
+
+    path = Path(name)
+    if name != "-" and path.is_dir():
+        raise InputError(f"{name} is a folder; expected a file with one text")
+    columns = Columns(encoding_errors=encoding_errors)
+    source = open_source([path], columns, input_format="text")
+    if sum(file.size or 0 for file in source.files) > _MOST:
+        raise InputError(f"{name}: larger than {_MOST >> 20} MiB, for one text")
+    texts = [text for part in source.partitions() for text in part.read().text.to_pylist()]
+    return texts[0] or "" if texts else ""

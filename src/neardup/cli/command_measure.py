@@ -1,0 +1,115 @@
+"""``neardup audit`` and ``neardup evaluate``: how good a run was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neardup.cli import options as o
+from neardup.cli.showing import check_plot, plot_option
+from neardup.errors import SpecError
+
+
+@o.grouped("neardup audit out\nneardup audit out --sample 5000 --plot curve.svg")
+@o.run_argument
+@o.option(
+    "--sample",
+    type=int,
+    default=1000,
+    metavar="N",
+    help="Documents whose near-duplicates are searched for.",
+)
+@o.option("--seed", type=int, default=0, help="Another seed, another sample.")
+@o.json_option
+@plot_option("the S-curve, predicted and observed")
+@o.resource_options
+@o.quiet_notes_option
+def audit(run: Path, json_: bool, plot: Path | None, quiet: bool, **options: Any) -> None:
+    """Measure what a run missed, on your own data.
+
+    RUN is the output folder of neardup dedup. Documents are drawn at random, and all their
+    near-duplicates are searched for in the whole corpus, which is read again. The result: which
+    share of the kept documents still has a near-duplicate among them; the recall, and the pairs
+    that were missed; the S-curve, predicted and observed; and whether each removed document has a
+    kept one that reaches the threshold. RUN/audit.json keeps it for neardup report.
+    """
+    from neardup.api.progress import show_progress
+    from neardup.inspect.audit import audit
+    from neardup.output.results import FolderResults
+
+    check_plot(plot, run)
+    with show_progress(not quiet) as listener:
+        found = audit(FolderResults(run), listener=listener, **options).as_dict()
+    from neardup.report.audit_text import chart, render
+
+    if plot is not None:
+        from neardup.report.charts import save
+
+        save(chart(found), plot)
+    click.echo(json.dumps(found, indent=2) if json_ else render(found))
+
+
+@o.grouped("neardup evaluate out --truth pairs.csv")
+@o.run_argument
+@o.option(
+    "--truth",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    group=o.INPUT,
+    help="Pairs of ids, or an id and its group: CSV, TSV, JSON lines, Parquet or Arrow; or the "
+    "judgements that were saved from a report.",
+)
+@o.option(
+    "--columns",
+    metavar="A,B",
+    group=o.INPUT,
+    help="The two columns. [default: by their names, such as id_a and id_b, or id and group]",
+)
+@o.option(
+    "--kind",
+    type=click.Choice(["pairs", "links", "groups", "judged"]),
+    group=o.INPUT,
+    help="Meaning of the columns: pairs, links (pairs, closed transitively), groups, or judged "
+    "(pairs with a column that says whether they are duplicates). [default: by their names]",
+)
+@o.option(
+    "--missing",
+    type=click.Choice(["error", "skip"]),
+    default="error",
+    group=o.INPUT,
+    help="Refuse ids that the run has not, or leave out their rows and count them.",
+)
+@o.option(
+    "--only-named",
+    is_flag=True,
+    help="Leave out documents that the truth does not name; else they have no duplicates.",
+)
+@o.json_option
+@plot_option("precision and recall by threshold")
+def evaluate(
+    run: Path, truth: Path, columns: str | None, json_: bool, plot: Path | None, **options: Any
+) -> None:
+    """Compare a run with known duplicates: precision, recall, F1.
+
+    RUN is the output folder of neardup dedup. Scored are the removed documents; the edges, if pairs
+    were listed; and the clusters, by the pairs within them and by B-cubed; the pairs by threshold
+    too. Also reports blocking metrics: pairs completeness, pairs quality, reduction ratio.
+    """
+    check_plot(plot, run, [truth])
+    from neardup.inspect.evaluate import evaluate
+    from neardup.output.results import FolderResults
+    from neardup.report.evaluate_text import chart, render
+
+    named = None if columns is None else columns.split(",")
+    result = evaluate(FolderResults(run), truth, columns=named, **options)
+    if plot is not None:
+        from neardup.report.charts import save
+
+        if "judged" in result:
+            raise SpecError("judged pairs have no curve", "leave out `plot`")
+        save(chart(result), plot)
+    click.echo(json.dumps(result, indent=2) if json_ else render(result))

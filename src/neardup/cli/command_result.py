@@ -1,0 +1,113 @@
+"""``neardup recluster`` and ``neardup report``: what else can be made of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neardup.cli import options as o
+from neardup.spec import CLUSTERINGS
+
+_AS_BEFORE = "[default: as in RUN]"
+
+
+@o.grouped("neardup recluster out -o stricter --threshold 0.85")
+@o.run_argument
+@o.out_option
+@o.option("--threshold", metavar="T", type=float, group=o.KEPT, help=_AS_BEFORE)
+@o.option("--cluster", type=click.Choice(CLUSTERINGS), group=o.KEPT, help=_AS_BEFORE)
+@o.option("--tree-threshold", metavar="T", type=float, group=o.KEPT, help=_AS_BEFORE)
+@o.option("--keep", metavar="first|longest|max:COLUMN|min:COLUMN", group=o.KEPT, help=_AS_BEFORE)
+@o.option("--pairs", type=click.Choice(["kept", "all"]), group=o.KEPT, help=_AS_BEFORE)
+@o.output_options
+@o.resource_options
+@o.quiet_option
+def recluster(run: Path, out: str, quiet: bool, no_clean: bool, **options: Any) -> None:
+    """Re-cluster a finished run with other settings and the same bands.
+
+    RUN is the output folder of neardup dedup. The result is that of a full run with these settings
+    and the bands of RUN. If RUN has edges.parquet, these are enough for a threshold that is not
+    lower, with the clusterings star and components. Else the input is read again; its sketches are
+    reused if RUN was made with --keep-run.
+    """
+    from neardup.api.progress import show_progress
+    from neardup.inspect.recluster import recluster
+    from neardup.output.results import FolderResults
+
+    with show_progress(not quiet) as listener:
+        found = recluster(FolderResults(run), out, clean=not no_clean, listener=listener, **options)
+    if not quiet:
+        from neardup.report.summary_text import render
+
+        click.echo(render(found.record, out), err=True)
+
+
+@o.grouped(
+    "neardup report out -o report.html\n"
+    "neardup report out -o report.html --title 'Notes of 2024' --show title,source --by source"
+)
+@o.run_argument
+@o.option(
+    "-o",
+    "--output",
+    "out",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path),
+    group=o.OUTPUT,
+    help="Page to make, such as report.html.",
+)
+@o.option(
+    "--title", metavar="TEXT", group=o.OUTPUT, help="Heading. [default: the name of the input]"
+)
+@o.option(
+    "--show",
+    metavar="COLUMN[,COLUMN...]",
+    group=o.OUTPUT,
+    help="Columns of the input that are shown next to ids.",
+)
+@o.option(
+    "--by",
+    metavar="COLUMN",
+    group=o.OUTPUT,
+    help="Add a table of whose documents are duplicates of whose, such as --by source.",
+)
+@o.no_text_option
+@o.option(
+    "--max-clusters",
+    metavar="N",
+    type=click.IntRange(0),
+    default=1000,
+    group=o.OUTPUT,
+    help="Clusters shown with their texts: half of them the largest, half those with the lowest "
+    "similarity. The file has about 4 kB for each.",
+)
+@o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace FILE if it exists.")
+@o.threads_option
+@o.quiet_option
+def report(
+    run: Path, out: Path, show: str | None, no_text: bool, quiet: bool, **options: Any
+) -> None:
+    """Write what a run did and found as one page for any browser.
+
+    RUN is the output folder of neardup dedup. The page needs no network and no server. It shows the
+    result, the similarities with a slider for the threshold, and the clusters: search them, open
+    them, see what their documents share, compare each with the one that it is a duplicate of, and
+    judge it (the judgements are saved as a file that neardup evaluate reads). Texts are read from
+    the input again, which must not have changed. An audit that was done before (neardup audit RUN)
+    is shown too.
+    """
+    from neardup.api.progress import show_progress
+    from neardup.output.results import FolderResults
+    from neardup.report.numbers import size
+    from neardup.report.page import write_report
+
+    columns = tuple(show.split(",")) if show else ()
+    with show_progress(not quiet) as listener:
+        path = write_report(
+            FolderResults(run), out, show=columns, texts=not no_text, listener=listener, **options
+        )
+    if not quiet:
+        click.echo(f"written     {path}: {size(path.stat().st_size)}", err=True)

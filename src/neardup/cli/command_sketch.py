@@ -1,0 +1,44 @@
+"""``neardup sketch``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from neardup.cli import options as o
+
+
+@o.grouped("neardup sketch shards/ --store cassandra://db/neardup --run notes --shard 3/8")
+@o.inputs_argument
+@o.input_options
+@o.spec_options
+@o.store_options
+@o.option(
+    "--shard",
+    metavar="I/N",
+    default="1/1",
+    group=o.ADVANCED,
+    help="Sketch every N-th partition, from the I-th on.",
+)
+@o.threads_option
+@o.quiet_option
+def sketch(inputs: tuple[str, ...], shard: str, quiet: bool, **options: Any) -> None:
+    """Compute the band keys of INPUT into a store that several machines can reach.
+
+    Give the same INPUT and settings to each shard. When all are complete, neardup dedup with the
+    same INPUT, settings, --store and --run continues from there.
+    """
+    from neardup.api.progress import show_progress
+    from neardup.api.running import sketch_into_store
+    from neardup.engines.job import Shard
+
+    with show_progress(not quiet) as listener:
+        request = o.request_of(inputs, options, listener=listener)
+        found = sketch_into_store(request, Shard.parse(shard))
+    if not quiet:
+        click.echo(
+            f"sketched    {found['documents']:>12,}   documents in {found['partitions']:,} of "
+            f"{found['of']:,} partitions",
+            err=True,
+        )

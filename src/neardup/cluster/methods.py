@@ -1,0 +1,54 @@
+"""One function for every clustering of edges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neardup.cluster.bounded import Bound, bounded
+from neardup.cluster.components import components
+from neardup.cluster.edges import Edges
+from neardup.cluster.kept import kept_set, star
+from neardup.cluster.louvain import louvain
+from neardup.errors import SpecError
+
+__all__ = ["METHODS", "Bound", "cluster_edges"]
+
+METHODS = ("star", "bounded", "components", "louvain")
+
+
+def cluster_edges(
+    method: str, edges: Edges, n: int, bound: Bound | None = None, seed: int = 0
+) -> np.ndarray:
+    """Cluster the documents of some edges.
+
+    Args:
+        method: One of ``METHODS``.
+        edges: Pairs that reach the threshold.
+        n: Number of documents.
+        bound: For ``"bounded"``, which needs it.
+        seed: For ``"louvain"``.
+
+    Returns:
+        int32[n]: the lowest document of each one's cluster.
+
+    Raises:
+        SpecError: There is no such method, or ``bound`` is missing.
+        DependencyError: The method needs a package that is not installed.
+        ValueError: The edges are not sorted, or a document is out of range.
+
+    Examples:
+        >>> edges = Edges([0, 1, 2], [1, 2, 3], [0.9, 0.9, 0.8])
+        >>> cluster_edges("star", edges, 5).tolist()
+        [0, 0, 2, 2, 4]
+    """
+    if method == "star":
+        return star(kept_set(edges, n).duplicate_of)
+    if method == "components":
+        return components(edges, n)
+    if method == "louvain":
+        return louvain(edges, n, seed)
+    if method != "bounded":
+        raise SpecError(f"cluster is {method!r}; expected one of {', '.join(METHODS)}")
+    if bound is None:
+        raise SpecError("bound is None; the clustering bounded needs it")
+    return bounded(edges, n, bound).labels

@@ -1,0 +1,1 @@
+"""Run the stages: on one machine, with threads, bounded memory and resume."""

@@ -1,0 +1,100 @@
+"""What a run reports while it works, and where its time goes; only the command line prints."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["Clock", "Event", "Listener", "process_start"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """How far a stage is.
+
+    Attributes:
+        stage: Name of the stage.
+        done: How much is done, in ``unit``.
+        total: How much there is to do; None where that is not known.
+        unit: ``"bytes"``, ``"documents"`` or ``"bands"``.
+        finished: The stage is over.
+        note: What a person should know besides, in a few words.
+    """
+
+    stage: str
+    done: int = 0
+    total: int | None = None
+    unit: str = "documents"
+    finished: bool = False
+    note: str = ""
+
+
+Listener = Callable[[Event], None]
+
+
+def process_start() -> float:
+    """Return when this process was started, on the clock of `time.monotonic`, in seconds."""
+    now = time.monotonic()
+    if sys.platform == "linux":
+        with suppress(OSError, ValueError, IndexError):
+            import os
+
+            # Field 22, counted from after the name, which may hold blanks and parentheses.
+            fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+            started = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+            return now - (time.clock_gettime(time.CLOCK_BOOTTIME) - started)
+    import psutil
+
+    return now - (time.time() - psutil.Process().create_time())
+
+
+@dataclass
+class Clock:
+    """Gives every moment from the beginning to one stage, so that the stages add up to the whole.
+
+    Attributes:
+        listener: Called with each event, from the calling thread; None for silence.
+        begin: Where the time begins, on the clock of `time.monotonic`.
+        seconds: Wall seconds by stage. What is between stages is counted as ``other``.
+        sizes: Bytes that a stage read or wrote, where it did.
+    """
+
+    listener: Listener | None = None
+    begin: float = field(default_factory=time.monotonic)
+    seconds: dict[str, float] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._last = self.begin
+
+    def lap(self, name: str) -> None:
+        """Give the time since the last lap to a stage."""
+        now = time.monotonic()
+        self.seconds[name] = self.seconds.get(name, 0.0) + now - self._last
+        self._last = now
+
+    def emit(self, event: Event) -> None:
+        if self.listener is not None:
+            self.listener(event)
+
+    @contextmanager
+    def stage(
+        self, name: str, total: int | None = None, unit: str = "documents"
+    ) -> Iterator[Callable[[int], None]]:
+        """Time a stage; the value given is called with what was done since the last call."""
+        self.lap("other")
+        done = 0
+
+        def advance(more: int) -> None:
+            nonlocal done
+            done += more
+            self.emit(Event(name, done, total, unit))
+
+        self.emit(Event(name, 0, total, unit))
+        yield advance
+        self.lap(name)
+        self.emit(Event(name, done, total, unit, finished=True))

@@ -1,0 +1,149 @@
+"""The users' ids: unique, of a type whose values can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.errors import ColumnError, DuplicateIdError
+from neardup.match.bucketing import group
+from neardup.stages.batches import array_of
+
+__all__ = ["Ids", "check_ids", "id_array", "plain_id", "show_id", "take_ids"]
+
+#: Ids by position; None where positions are the ids.
+Ids: TypeAlias = "pa.ChunkedArray[Any] | None"
+
+_HINT = "leave the id out to use positions as ids"
+_LONGEST = 100  # characters of an id that a message shows
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def id_array(column: pa.ChunkedArray[Any], name: str) -> pa.ChunkedArray[Any]:
+    """Return ids in a plain type: integers, strings or bytes.
+
+    Args:
+        column: The ids as they were read.
+        name: Of the column.
+
+    Raises:
+        ColumnError: They are of a type that can't be an id, such as lists.
+    """
+    kind: Any = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        chunks: Any = column.chunks
+        storage: Any = kind.storage_type
+        column = pa.chunked_array([chunk.storage for chunk in chunks], storage)
+        kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        target: pa.DataType = pa.uint64() if pa.types.is_uint64(kind) else pa.int64()
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or "string_view" in str(kind):
+        target = pa.large_string()
+    elif pa.types.is_boolean(kind) or pa.types.is_nested(kind) or pa.types.is_floating(kind):
+        raise ColumnError(f"column {name!r} holds {kind}, which can't be an id", _HINT)
+    elif "binary" in str(kind):
+        target = pa.large_binary()
+    else:
+        target = pa.large_string()  # dates, decimals, UUIDs: as they are written
+    try:
+        return column if column.type == target else column.cast(target)
+    except pa.ArrowException as error:
+        raise ColumnError(f"column {name!r} holds {kind}, which can't be an id", _HINT) from error
+
+
+def check_ids(
+    ids: pa.ChunkedArray[Any], name: str, place: Callable[[int], str], secret: bool
+) -> None:
+    """Make sure that every document has an id of its own.
+
+    Args:
+        ids: See `id_array`.
+        name: Of the column.
+        place: Returns where a document is, for messages.
+        secret: The ids are texts, which no message may quote.
+
+    Raises:
+        DuplicateIdError: Two documents have the same id, or one has none.
+    """
+    if ids.null_count:
+        row = int(pc.index(pc.is_null(ids), True).as_py())
+        raise DuplicateIdError(f"{place(row)} has no id in column {name!r}", _HINT)
+    hashes = np.concatenate([np.empty(0, np.uint64), *(_hashes(chunk) for chunk in ids.chunks)])
+    members, starts = group(hashes)
+    # Equal hashes are nearly always equal ids, and there are few or none.
+    found: list[tuple[int, int]] = []
+    for low, high in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        seen: dict[Any, int] = {}
+        for position in members[low:high].tolist():
+            value = _value(ids[position])
+            if value in seen:
+                found.append((position, seen[value]))
+                break
+            seen[value] = position
+    if found:
+        row, before = min(found)
+        shown = "an id" if secret else f"the id {show_id(_value(ids[row]))}"
+        raise DuplicateIdError(
+            f"{place(row)} has {shown} that {place(before)} has too, in column {name!r}; ids must "
+            "be unique",
+            _HINT,
+        )
+
+
+def take_ids(ids: Ids, positions: np.ndarray) -> pa.Array[Any]:
+    """Return the ids at some positions as one Arrow array; null for -1.
+
+    Args:
+        ids: Ids by position; None where positions are the ids.
+        positions: int[].
+    """
+    missing = positions < 0
+    if ids is None:
+        return array_of(positions.astype(np.int64), null=missing)
+    chosen: Any = array_of(positions.astype(np.int64), null=missing)
+    taken: Any = ids.take(chosen)
+    return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+
+
+def plain_id(value: Any) -> int | str:
+    """Return an id as a value that JSON has; bytes as the text that they are, as far as possible.
+
+    >>> plain_id(7), plain_id(b"A-7"), plain_id(b"7\\xff")
+    (7, 'A-7', '7\\\\xff')
+    """
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value if isinstance(value, int | str) else str(value)
+
+
+def show_id(value: Any) -> str:
+    """Return an id as a message shows it."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+def _value(scalar: pa.Scalar[Any]) -> Any:
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:  # strings of a file that are not UTF-8
+        return scalar.cast(pa.large_binary()).as_py()
+
+
+def _hashes(chunk: pa.Array[Any]) -> np.ndarray:
+    """Return uint64[n]: evenly distributed, equal for equal ids."""
+    if pa.types.is_integer(chunk.type):
+        values = chunk.to_numpy(zero_copy_only=False).astype(np.uint64) * _MULTIPLIER
+    else:
+        from neardup.kernels.tokens import hash_tokens
+        from neardup.sketch.texts import text_buffers
+
+        values = np.empty(len(chunk), dtype=np.uint64)
+        strings: Any = chunk.view(pa.large_string())
+        hash_tokens(*text_buffers(strings), values)
+    return values ^ values >> np.uint64(32)

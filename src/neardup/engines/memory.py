@@ -1,0 +1,337 @@
+"""How much memory a run may take and needs; arrays in memory while that lasts, then in files."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import sys
+import tempfile
+import threading
+import weakref
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.errors import OutputError, SpecError
+
+__all__ = [
+    "MemoryPlan",
+    "PrivatePeak",
+    "Scratch",
+    "Workload",
+    "default_memory",
+    "parse_size",
+    "peak_memory",
+    "plan_memory",
+    "reserve",
+    "show_size",
+]
+
+#: Smaller arrays are always in memory: what they take is counted with the working memory.
+_SMALL = 1 << 20
+
+Shape = int | tuple[int, ...]
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+# Measured, in bytes.
+#: Interpreter, libraries and compiled kernels.
+_BASE = 200_000_000
+#: What a thread needs to turn a partition into sketches, or its documents into sets.
+_THREAD = 48_000_000
+_THREAD_CHAR = 80_000_000
+#: What sorting pairs takes, some at a time; all of them go to files where there is no room.
+_EDGES = 256_000_000
+#: Of each document: its hash, counts, bitmap, order and answer, and what grouping a band takes.
+DOCUMENT = 150
+#: Of a band key.
+_KEY = 8
+#: Of documents that are held, so that they need not be read again, at most.
+_HELD = 256 << 20
+
+
+def parse_size(size: int | str) -> int:
+    """Return bytes: ``"4GB"`` is 4 * 10**9, ``"4GiB"`` 4 * 2**30.
+
+    Args:
+        size: A number of bytes, or a text with a unit.
+
+    Raises:
+        SpecError: It is no size.
+
+    Examples:
+        >>> parse_size("1.5GB")
+        1500000000
+    """
+    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
+        return size
+    text = size.lower() if isinstance(size, str) else ""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?)(i?)b?\s*", text)
+    if found is None or (found[3] and not found[2]):
+        raise SpecError(f"{size!r} is not a size", "write it as 500MB, 4GB or 4GiB")
+    return int(float(found[1]) * (_BINARY if found[3] else _UNITS)[found[2]])
+
+
+def show_size(size: int) -> str:
+    """Return a size as people write it.
+
+    >>> show_size(4_321_000_000)
+    '4.3 GB'
+    """
+    for unit, scale in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6)):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size / 1000:.0f} kB"
+
+
+def default_memory() -> int:
+    """Return half of the memory that is free now, in bytes."""
+    import psutil
+
+    free = psutil.virtual_memory().available
+    # In a container its own limit counts.
+    with suppress(OSError, ValueError):
+        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+        free = min(free, limit - int(Path("/sys/fs/cgroup/memory.current").read_text()))
+    return max(free, 0) // 2
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What decides how much memory a run needs.
+
+    Attributes:
+        documents: How many there are, about.
+        text: Bytes of text, about.
+        columns: Bytes of the columns that are held: ids, and what decides what is kept.
+        num_bands: Bands.
+        threads: Threads.
+        char: Whether shingles are of characters.
+        edges: Whether pairs are listed.
+    """
+
+    documents: int
+    text: int
+    columns: int
+    num_bands: int
+    threads: int
+    char: bool
+    edges: bool = False
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """How the memory is divided, in bytes.
+
+    Attributes:
+        memory: What may be used.
+        minimum: What the run needs at least.
+        keys: What all band keys take; they are read from the store again where that is too much.
+        arrays: What arrays may take before they are mapped to files.
+        held: Documents that are held, so that they need not be read again.
+    """
+
+    memory: int
+    minimum: int
+    keys: int
+    arrays: int
+    held: int
+
+    @property
+    def holds_keys(self) -> bool:
+        """Whether all band keys stay in memory."""
+        return 2 * self.keys <= self.arrays
+
+    def check(self, documents: int) -> None:
+        """Refuse what can't be done.
+
+        Raises:
+            SpecError: The memory is less than the minimum.
+        """
+        if self.memory < self.minimum:
+            raise SpecError(
+                f"`memory` is {show_size(self.memory)}; at least {show_size(self.minimum)} are "
+                f"needed (estimated documents: {documents:,})",
+                "allow more memory, or use fewer threads",
+            )
+
+
+def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
+    """Divide the memory.
+
+    Args:
+        workload: What there is to do.
+        memory: What may be used; None for half of what is free.
+    """
+    memory = default_memory() if memory is None else memory
+    working = _BASE + workload.threads * (_THREAD_CHAR if workload.char else _THREAD)
+    working += _EDGES if workload.edges else 0
+    minimum = working + DOCUMENT * workload.documents + workload.columns
+    keys = _KEY * workload.num_bands * workload.documents
+    room = max(0, memory - minimum)
+    # A small share of a large corpus saves little time, and its sets need the memory.
+    held = min(_HELD, room // 4) if workload.text < 4 * _HELD else 0
+    return MemoryPlan(memory, minimum, keys, room - held, held)
+
+
+def peak_memory() -> int:
+    """Return the largest resident memory of this process so far, in bytes; 0 where unknown."""
+    if sys.platform == "win32":
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+class PrivatePeak:
+    """Watches the private memory of this process (RSS of anonymous pages) while it is open.
+
+    Pages of mapped files don't count: the system drops them when it needs the memory.
+
+    Args:
+        pause: Seconds between two looks.
+    """
+
+    def __init__(self, pause: float = 0.05) -> None:
+        self._pause = pause
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="neardup-memory", daemon=True)
+        #: The peak so far, in bytes; 0 where it can't be measured.
+        self.peak = 0
+
+    def _watch(self) -> None:
+        while not self._end.wait(self._pause):
+            self._look()
+
+    def _look(self) -> None:
+        self.peak = max(self.peak, _private())
+
+    def __enter__(self) -> Self:
+        self._look()
+        if self.peak:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._end.set()
+        self._look()
+
+
+def _private() -> int:
+    with suppress(OSError, ValueError):
+        status = Path("/proc/self/status").read_text()
+        found = re.search(r"RssAnon:\s+(\d+)", status)
+        return int(found[1]) * 1024 if found else 0
+    return 0
+
+
+class Scratch:
+    """Allocates arrays, and counts the bytes of those that are alive.
+
+    Pages of a mapped file belong to the file: the system writes them out and drops them when memory
+    is short, so that they don't count as private memory of the process. The files have no name, so
+    that nothing is left of them, however the process ends.
+
+    Args:
+        budget: Bytes of arrays that may be in memory; None for all.
+        folder: Where files go; None for the system's folder for temporary files.
+    """
+
+    def __init__(self, budget: int | None = None, folder: Path | None = None) -> None:
+        self.budget = budget
+        self._folder = folder
+        # Arrays may be given up while one is asked for, in the same thread.
+        self._lock = threading.RLock()
+        self.used = 0
+        self.mapped = 0
+
+    def fits(self, size: int) -> bool:
+        """Return whether an array of so many bytes would be in memory."""
+        return self.budget is None or self.used + size <= self.budget
+
+    def empty(self, shape: Shape, dtype: npt.DTypeLike) -> np.ndarray:
+        """Return an array with anything in it.
+
+        Args:
+            shape: Of the array.
+            dtype: Of its entries.
+
+        Raises:
+            OutputError: There is no space on the disk for it.
+        """
+        kind = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        if size < _SMALL:
+            return np.empty(shape, kind)
+        with self._lock:
+            held = self.fits(size)
+            if held:
+                self.used += size
+        flat = np.empty(size, np.uint8) if held else np.frombuffer(self._map(size), np.uint8)
+        if not held:
+            with self._lock:
+                self.mapped += size
+        # Views keep the flat array alive, so that it goes when the last of them does.
+        weakref.finalize(flat, self._forget, held, size).atexit = False
+        return flat.view(kind).reshape(shape)
+
+    def zeros(self, shape: Shape, dtype: npt.DTypeLike) -> np.ndarray:
+        """Return an array of zeros."""
+        return self.filled(shape, dtype, 0)
+
+    def filled(self, shape: Shape, dtype: npt.DTypeLike, value: float) -> np.ndarray:
+        """Return an array that is ``value`` everywhere."""
+        array = self.empty(shape, dtype)
+        array[...] = value
+        return array
+
+    def _forget(self, held: bool, size: int) -> None:
+        with self._lock:
+            if held:
+                self.used -= size
+            else:
+                self.mapped -= size
+
+    def _map(self, size: int) -> mmap.mmap:
+        try:
+            with tempfile.TemporaryFile(dir=self._folder) as file:
+                reserve(file.fileno(), size)
+                return mmap.mmap(file.fileno(), size)
+        except OSError as error:
+            reason = (error.strerror or "the system refused it").lower()
+            raise OutputError(
+                f"no room for {size:,} bytes of scratch space: {reason}",
+                "free some space, or allow more memory",
+            ) from error
+
+
+def reserve(descriptor: int, size: int) -> None:
+    """Have a file of so many bytes allocated on the disk.
+
+    A full disk must show here, not when a mapped page is written to, which would end the process.
+
+    Args:
+        descriptor: Of the file.
+        size: Bytes, from its beginning.
+
+    Raises:
+        OSError: There is no space.
+    """
+    if size == 0:
+        return
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
+        return
+    zeros = bytes(1 << 20)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    for low in range(0, size, len(zeros)):
+        os.write(descriptor, zeros[: min(len(zeros), size - low)])

@@ -1,0 +1,85 @@
+"""A source as a run goes through it: several times, holding what is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.engines.metadata import Corpus
+from neardup.io.source import Documents, Partition, Source
+from neardup.stages.batches import array_of
+
+__all__ = ["Reader", "Wanted"]
+
+
+class Wanted(NamedTuple):
+    """A partition of which some documents are wanted.
+
+    Attributes:
+        number: Of the partition.
+        partition: The partition.
+        rows: int64[]: rows of the documents; None for all.
+        documents: Documents of the partition.
+    """
+
+    number: int
+    partition: Partition
+    rows: np.ndarray | None
+    documents: int
+
+
+class Reader:
+    """Goes through a source.
+
+    Args:
+        source: The source; where it can be read only once, its partitions are held.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._once: list[Partition] | None = None
+        #: Documents that were read and held, by number of their partition.
+        self.held: dict[int, Documents] = {}
+
+    def partitions(self) -> Iterator[tuple[int, Partition]]:
+        """Yield all partitions with their numbers."""
+        if self.source.rereadable:
+            yield from enumerate(self.source.partitions())
+            return
+        if self._once is not None:
+            yield from enumerate(self._once)
+            return
+        held: list[Partition] = []
+        for number, partition in enumerate(self.source.partitions()):
+            held.append(partition)
+            yield number, partition
+        self._once = held
+
+    def again(
+        self, corpus: Corpus, rows: Callable[[int, int], np.ndarray | None]
+    ) -> Iterator[Wanted]:
+        """Yield the partitions that have wanted documents.
+
+        Args:
+            corpus: What was found in the first pass.
+            rows: Called with the positions (first, last) of a partition's documents; returns the
+                wanted rows, ascending, or None for all.
+        """
+        for number, partition in self.partitions():
+            first, last = corpus.limits(number)
+            chosen = rows(first, last)
+            if last > first and (chosen is None or len(chosen)):
+                yield Wanted(number, partition, chosen, last - first)
+
+    def texts(self, wanted: Wanted) -> pa.LargeStringArray:
+        """Return the wanted texts of a partition."""
+        held = self.held.get(wanted.number)
+        if held is None:
+            rows = np.arange(wanted.documents) if wanted.rows is None else wanted.rows
+            return wanted.partition.texts(rows, wanted.documents)
+        if wanted.rows is None:
+            return held.text
+        return held.text.take(array_of(wanted.rows))

@@ -1,0 +1,111 @@
+"""What a user should know of texts and settings before a run: warnings, with their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from neardup.engines.local import Outcome
+
+__all__ = ["Advice", "advice", "one_word_changed"]
+
+#: From this share of the documents on, many have fewer tokens than a shingle.
+_SHORT = 0.05
+#: Buckets are crowded where so many documents share one with another, and each shares one of each
+#: band with so many others on average, as a number and as a share of all.
+_COMPARED, _OTHERS, _DENSITY = 0.8, 10, 0.02
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A warning.
+
+    Attributes:
+        kind: ``short``, ``long shingle``, ``crowded`` or ``head only``.
+        text: What a person should know.
+        value: The number that it is about.
+    """
+
+    kind: str
+    text: str
+    value: float
+
+
+def advice(outcome: Outcome, sample: str) -> Iterator[Advice]:
+    """Yield warnings.
+
+    Args:
+        outcome: What was found in a sample.
+        sample: Where it is from, see `neardup.forecast.plan.Plan`.
+    """
+    counts, tokens, spec = outcome.answer.counts, outcome.corpus.tokens, outcome.job.spec
+    n, word, documents = spec.shingle.n, spec.shingle.unit == "word", len(tokens)
+    unit, one = ("words", "word") if word else ("characters", "character")
+    short = counts["short"] / documents
+    if short >= _SHORT:
+        yield Advice(
+            "short",
+            f"{_percent(short)} of the texts have fewer than {n} {unit}, the length of a shingle; "
+            "of these only equal ones are found",
+            short,
+        )
+    median = float(np.median(tokens[tokens > 0])) if (tokens > 0).any() else 0.0
+    reached = one_word_changed(median, n)
+    if median > 0 and reached < spec.threshold:
+        fits = [k for k in range(n - 1, 0, -1) if one_word_changed(median, k) >= spec.threshold]
+        remedy = f"; `shingle`={spec.shingle.unit}:{fits[0]} would find it" if fits else ""
+        yield Advice(
+            "long shingle",
+            f"a shingle of {n} {unit} is long for these texts: with one {one} changed, a text of "
+            f"median length ({median:.0f} {unit}) has a similarity of {reached:.2f}, below the "
+            f"threshold of {spec.threshold:g}{remedy}",
+            reached,
+        )
+    density = _density(outcome)
+    if density:
+        yield Advice(
+            "crowded",
+            "nearly all documents share buckets, each with "
+            f"{_percent(density)} of the others in each band, so that time grows with the square "
+            f"of their number; use {'longer' if word else 'words as'} shingles for texts of this "
+            "length, or raise the `threshold`",
+            density,
+        )
+    if sample == "head":
+        yield Advice(
+            "head only",
+            "only the beginning of the input was looked at, since it can't be entered elsewhere; "
+            "if the rest is different, so is what the run finds and takes",
+            float(documents),
+        )
+
+
+def one_word_changed(tokens: float, n: int) -> float:
+    """Return the similarity of two texts of so many tokens that differ in one in the middle.
+
+    Of the ``tokens - n + 1`` shingles of each, up to n hold that token.
+
+    >>> round(one_word_changed(40, 8), 3), one_word_changed(5, 8)
+    (0.61, 0.0)
+    """
+    shingles = tokens - n + 1
+    if shingles < 1:
+        return 0.0
+    changed = min(n, shingles)
+    return float((shingles - changed) / (shingles + changed))
+
+
+def _density(outcome: Outcome) -> float:
+    """Return the share of the others that a document shares a bucket with; 0 if not crowded."""
+    counts, bands = outcome.answer.counts, outcome.recipe.num_bands
+    documents = counts["documents"] - counts["empty"] - counts["exact_duplicates"]
+    if not bands or counts["compared_documents"] < _COMPARED * documents:
+        return 0.0
+    others = 2 * counts["candidates"] / bands / max(1, documents)
+    return others / documents if others >= max(_OTHERS, _DENSITY * documents) else 0.0
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"

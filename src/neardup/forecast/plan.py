@@ -1,0 +1,301 @@
+"""What a run would find, need and take, from a sample of its documents; nothing is written."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.engines.beginning import Head, choose_recipe
+from neardup.engines.job import Job, Resources, wanted_columns
+from neardup.engines.local import Outcome, run
+from neardup.engines.memory import Workload, parse_size, plan_memory
+from neardup.engines.reading import Reader
+from neardup.forecast.advice import Advice, advice
+from neardup.intervals import wilson
+from neardup.io.opening import PARTITION_BYTES, open_source
+from neardup.io.source import Columns, Partition
+from neardup.recipe import Recipe
+from neardup.sketch.bands import candidate_probability
+from neardup.sketch.texts import as_text
+from neardup.spec import ShingleSpec, Spec
+from neardup.spec import preset as settings_of
+from neardup.threads import Pool
+
+__all__ = ["Plan", "Share", "plan"]
+
+#: Documents, bytes of text, and partitions that are looked at, at most.
+_DOCUMENTS, _TEXT, _PARTITIONS = 20_000, 64 << 20, 24
+#: Formats that can be entered anywhere; others are looked at from their beginning.
+_SPREAD = ("jsonl", "parquet", "arrow", "text", "frame")
+#: Of a source with fewer bytes all partitions are known in no time.
+_SMALL = 64 << 20
+#: Documents that kernels are compiled and loaded with, and documents that are compared first.
+_WARM, _FIRST = 64, 1000
+#: Shingles to go through while pairs of more of them are compared; some ten seconds of one core.
+_WORK = 2_000_000_000
+#: A run takes between so many times the time of the sample, scaled, and so many seconds to start.
+_FASTEST, _SLOWEST, _START = 0.5, 3.0, (0.7, 2.0)
+#: Bytes of a document in the run folder and in the tables, without keys and ids.
+_METADATA, _ROW = 60, 20
+
+
+class Share(NamedTuple):
+    """A share of the sampled documents, 0 to 1, with its 95 % interval.
+
+    Attributes:
+        share: The share.
+        low: Lower end.
+        high: Upper end.
+    """
+
+    share: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, hits: int, number: int) -> Share:
+        share = hits / number if number else 0.0
+        return cls(share, *wilson(share, number))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run would find, need and take.
+
+    Shares of duplicates are those in the sample. A duplicate whose original is not in the sample is
+    not seen, so that the corpus has at least so many; and at most about so many divided by the
+    share of its documents that were sampled.
+
+    The fields are in ``docs/formats.md``, JSON of plan.
+    """
+
+    documents: int
+    exact: bool
+    text: int
+    sampled: int
+    sample: str
+    tokens: dict[str, float]
+    empty: float
+    short: float
+    exact_duplicates: Share
+    near_duplicates: Share
+    compared: Share
+    num_bands: int
+    rows: int
+    predicted_recall: float
+    memory: int
+    memory_minimum: int
+    memory_wanted: int
+    threads: int
+    disk: int
+    disk_output: int
+    seconds_low: float
+    seconds_high: float
+    warnings: tuple[Advice, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        values = asdict(self)
+        for name in ("exact_duplicates", "near_duplicates", "compared"):
+            values[name] = getattr(self, name)._asdict()
+        return values
+
+
+def plan(  # noqa: PLR0913
+    source: Any,
+    *,
+    text: str | Sequence[str] = "text",
+    id: str | None = None,
+    preset: str | None = None,
+    threshold: float | None = None,
+    recall: float | None = None,
+    shingle: str | ShingleSpec | None = None,
+    spec: Spec | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    input_format: str | None = None,
+    encoding_errors: str = "strict",
+) -> Plan:
+    """Estimate what a run would find, need and take, from some 20,000 documents.
+
+    Nothing is written. Fewer documents are compared where that would take long.
+
+    Args:
+        source: As for `neardup.dedup`, as are the other arguments; or a job, for which they don't
+            count. What can be read only once is read.
+        spec: All settings in one object, instead of a preset.
+
+    Raises:
+        InputError: The input can't be used; its subclasses say why.
+        SpecError: A setting is out of range.
+
+    Examples:
+        >>> found = plan([f"text {k} with words of its own a{k} b{k}" for k in range(9)])
+        >>> found.documents, found.exact, found.near_duplicates.share
+        (9, True, 0.0)
+    """
+    if isinstance(source, Job):
+        return _plan(source)
+    names = (text,) if isinstance(text, str) else tuple(text)
+    given = {"threshold": threshold, "recall": recall, "shingle": shingle}
+    spec = (spec or settings_of(preset or "web")).replace(
+        **{name: value for name, value in given.items() if value is not None}
+    )
+    columns = Columns(names, id, encoding_errors, wanted_columns(spec, None))
+    resources = Resources(None if memory is None else parse_size(memory), threads)
+    opened = open_source(source, columns, input_format=input_format)
+    if opened.files:  # about as many partitions as a run makes of it
+        size = min(PARTITION_BYTES, max(1 << 20, (opened.total_bytes or 0) // 32))
+        opened = open_source(source, columns, input_format=input_format, partition_bytes=size)
+    return _plan(Job(opened, spec, resources, {}))
+
+
+def _plan(job: Job) -> Plan:
+    with Pool(job.resources.threads) as pool:
+        head = Head.read(Reader(job.source), job.wanted)
+        recipe = choose_recipe(job, head)
+        looked = _look(job, head, pool)
+        threads = pool.threads
+    _measured(job, recipe, looked, _WARM)
+    outcome = _measured(job, recipe, looked, _FIRST)
+    # Where nearly all documents share a bucket, work grows with the square of their number.
+    size = int(_FIRST * math.sqrt(_WORK / max(1, _work(outcome))))
+    if size >= 2 * _FIRST and len(looked.texts) > _FIRST:
+        outcome = _measured(job, recipe, looked, size)
+    return _estimate(job, looked, outcome, threads)
+
+
+def _work(outcome: Outcome) -> int:
+    """Return how many shingles were gone through to compare pairs, at most."""
+    counts = outcome.answer.counts
+    pairs = counts["pairs_compared"] + counts["pairs_ruled_out"]
+    return pairs * counts["shingles"] // counts["documents"]
+
+
+class _Looked(NamedTuple):
+    """What was read of the source, or of its partitions that were read."""
+
+    sample: str
+    whole: bool
+    #: Some of each partition.
+    texts: pa.LargeStringArray
+    #: Number, bytes of text, and bytes of other columns, of all their documents.
+    documents: int
+    text: int
+    columns: int
+    #: How much larger the source is; 1 where that is unknown.
+    scale: float
+    #: Wall seconds that reading took.
+    seconds: float
+
+
+def _look(job: Job, head: Head, pool: Pool) -> _Looked:
+    """Read partitions from all over the source, or from its beginning."""
+    source = job.source
+    anywhere = source.format in _SPREAD and all(file.is_plain for file in source.files)
+    spread = source.rereadable and (anywhere or (source.total_bytes or _SMALL) < _SMALL)
+    parts: Iterable[Partition] = itertools.chain(
+        (partition for _, partition, _ in head.parts), (partition for _, partition in head.rest)
+    )
+    if spread:
+        known = list(source.partitions())
+        parts = (known[number] for number in _spread_order(len(known)))
+    texts: list[pa.LargeStringArray] = []
+    documents = text = columns = size = 0
+    begin = time.monotonic()
+    reads = pool.ordered(lambda part: (part.read(job.wanted), part.size), parts, pool.threads)
+    for found, of in reads:
+        texts.append(found.text)
+        documents, text = documents + len(found.text), text + found.text.nbytes
+        columns, size = columns + found.columns.nbytes, size + of
+        if documents >= _DOCUMENTS or text >= _TEXT or len(texts) >= _PARTITIONS:
+            whole = source.total_bytes is not None and size >= source.total_bytes
+            break
+    else:
+        whole = True
+    seconds = time.monotonic() - begin
+    scale = 1.0 if whole else max(1.0, (source.total_bytes or 0) / max(1, size))
+    share = min(1.0, _DOCUMENTS / max(1, documents), _TEXT / max(1, text))
+    some = pa.concat_arrays([part.slice(0, math.ceil(len(part) * share)) for part in texts])
+    sample = "spread" if spread or whole else "head"
+    return _Looked(sample, whole, as_text(some), documents, text, columns, scale, seconds)
+
+
+def _spread_order(number: int) -> list[int]:
+    """Return all of some partitions so that the first ones, however many, are from everywhere."""
+    golden = (math.sqrt(5) - 1) / 2  # whose multiples fill 0 to 1 most evenly
+    order: list[int] = np.argsort(np.arange(number) * golden % 1).tolist()
+    return order
+
+
+def _measured(job: Job, recipe: Recipe, looked: _Looked, size: int) -> Outcome:
+    """Run on so many of the texts in memory, with the recipe of the run."""
+    last = len(looked.texts) - 1
+    docs = np.unique(np.linspace(0, last, min(size, last + 1)).astype(np.int64))
+    table = pa.table({"text": as_text(looked.texts.take(docs))})
+    spec = job.spec.replace(keep="first", order_by=None)
+    resources = Resources(threads=job.resources.threads)  # a sample needs little memory
+    source = open_source(table, Columns())
+    return run(Job(source, spec, resources, {}, recipe=recipe.as_dict()))
+
+
+def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan:
+    counts, recipe, spec = outcome.answer.counts, outcome.recipe, job.spec
+    tokens, sampled = outcome.corpus.tokens, outcome.corpus.documents
+    filled = sampled - counts["empty"]
+    different = filled - counts["exact_duplicates"]
+    compared = Share.of(counts["compared_documents"], different)
+    documents, text, columns = (
+        round(looked.scale * n) for n in (looked.documents, looked.text, looked.columns)
+    )
+    growth = documents / sampled
+    char = spec.shingle.unit == "char"
+    listed = job.spec.enumerates
+    load = Workload(documents, text, columns, recipe.num_bands, threads, char, listed)
+    memory = plan_memory(load, job.resources.memory)
+    sets = 8 * counts["shingles"] * compared.share * growth
+    kept = counts["kept"] / sampled
+    output = round((job.source.total_bytes or text) * kept + documents * _ROW + 2 * columns)
+    # Reading once, again for what is compared, and once more for the clean corpus.
+    reading = looked.seconds * looked.scale * (2 + compared.share)
+    seconds = outcome.job.clock.seconds
+    comparing = sum(seconds.get(stage, 0.0) for stage in ("resolve", "pairs", "clusters"))
+    fastest = reading + growth * sum(seconds.values())
+    slowest = fastest + growth * comparing * compared.share**2 * (growth - 1)
+    low, median, high = np.percentile(tokens, [5, 50, 95]).tolist()
+    sample = "all" if looked.whole and sampled == documents else looked.sample
+    recall = 1.0
+    if recipe.num_bands:
+        recall = candidate_probability(spec.threshold, recipe.num_bands, recipe.rows)
+    return Plan(
+        documents=documents,
+        exact=looked.whole,
+        text=text,
+        sampled=sampled,
+        sample=sample,
+        tokens={"median": median, "low": low, "high": high},
+        empty=counts["empty"] / sampled,
+        short=counts["short"] / sampled,
+        exact_duplicates=Share.of(counts["exact_duplicates"], filled),
+        near_duplicates=Share.of(counts["removed"] - counts["exact_duplicates"], different),
+        compared=compared,
+        num_bands=recipe.num_bands,
+        rows=recipe.rows,
+        predicted_recall=recall,
+        memory=memory.memory,
+        memory_minimum=memory.minimum,
+        memory_wanted=round(memory.minimum + 2 * memory.keys + sets + text),
+        threads=threads,
+        disk=round(output + documents * _METADATA + memory.keys + columns + sets),
+        disk_output=output,
+        seconds_low=_START[0] + _FASTEST * fastest,
+        seconds_high=_START[1] + _SLOWEST * slowest,
+        warnings=tuple(advice(outcome, sample)),
+    )

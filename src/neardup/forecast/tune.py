@@ -1,0 +1,284 @@
+"""Bands and rows for points of the S-curve that a user asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from neardup.errors import SpecError
+from neardup.sketch.bands import Bands, band_cost, candidate_probability, similarity_at, steepest
+
+__all__ = ["REPORTED", "Choice", "Point", "Tuning", "solve", "tune"]
+
+#: As in `neardup.Spec`.
+_MAX_HASHES, _MAX_BANDS, _MAX_ROWS = 8192, 4096, 64
+#: Documents that the cost is estimated for.
+_DOCUMENTS = 1_000_000
+#: Probabilities whose similarities are reported of each choice.
+REPORTED = (0.001, 0.5, 0.99)
+_EXAMPLE = "for example 0.5:0.99, similarity 0.5 with probability 99 %"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of the S-curve: at least this probability from 0.5 on, at most this one below.
+
+    Attributes:
+        similarity: In (0, 1).
+        probability: In (0, 1).
+
+    Raises:
+        SpecError: One of them is out of range.
+    """
+
+    similarity: float
+    probability: float
+
+    def __post_init__(self) -> None:
+        for name in ("similarity", "probability"):
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and 0 < float(value) < 1):
+                raise SpecError(
+                    f"the {name} of a point is {value!r}; expected more than 0 and less than 1",
+                    _EXAMPLE,
+                )
+
+    @classmethod
+    def parse(cls, text: str) -> Point:
+        """Make a point from ``"SIMILARITY:PROBABILITY"``.
+
+        >>> Point.parse("0.5:0.99")
+        Point(similarity=0.5, probability=0.99)
+        """
+        similarity, _, probability = text.partition(":")
+        try:
+            numbers = float(similarity), float(probability)
+        except ValueError as error:
+            expected = "expected SIMILARITY:PROBABILITY"
+            raise SpecError(f"a point is {text!r}; {expected}", _EXAMPLE) from error
+        return cls(*numbers)
+
+    @property
+    def at_least(self) -> bool:
+        """Whether at least this probability is asked for, and not at most."""
+        return self.probability >= 0.5
+
+    def missed_by(self, probability: float) -> float:
+        """Return by which factor more pairs are lost, or compared, than asked for; at least 1."""
+        if self.at_least:
+            return max(1.0, (1 - probability) / (1 - self.probability))
+        return max(1.0, probability / self.probability)
+
+    def __str__(self) -> str:
+        return f"{self.similarity:g}:{self.probability:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Bands and rows, and what they give.
+
+    Attributes:
+        num_bands: Bands.
+        rows: Signature entries in a band.
+        points: What was asked for.
+    """
+
+    num_bands: int
+    rows: int
+    points: tuple[Point, ...] = ()
+
+    @property
+    def num_hashes(self) -> int:
+        """Signature entries that the bands take."""
+        return self.num_bands * self.rows
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """P(candidate) at each of the points."""
+        return tuple(self.probability(p.similarity) for p in self.points)
+
+    @property
+    def missed(self) -> tuple[Point, ...]:
+        """The points that are not satisfied."""
+        pairs = zip(self.points, self.probabilities, strict=True)
+        return tuple(point for point, probability in pairs if point.missed_by(probability) > 1)
+
+    @property
+    def steepest(self) -> float:
+        """The similarity at which the S-curve rises fastest."""
+        return steepest(self.num_bands, self.rows)
+
+    def probability(self, similarity: float) -> float:
+        """P(candidate) of a pair of this similarity."""
+        return candidate_probability(similarity, self.num_bands, self.rows)
+
+    def similarity_at(self, probability: float) -> float:
+        """The similarity of pairs that become candidates with this probability."""
+        return similarity_at(probability, self.num_bands, self.rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        missed = self.missed
+        return {
+            "num_bands": self.num_bands,
+            "rows": self.rows,
+            "num_hashes": self.num_hashes,
+            "points": [
+                {
+                    "similarity": point.similarity,
+                    "asked": "at least" if point.at_least else "at most",
+                    "asked_probability": point.probability,
+                    "probability": probability,
+                    "satisfied": point not in missed,
+                }
+                for point, probability in zip(self.points, self.probabilities, strict=True)
+            ],
+            "similarity_at": {f"{p:g}": self.similarity_at(p) for p in REPORTED},
+            "steepest": self.steepest,
+            "satisfied": not missed if self.points else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What `tune` found.
+
+    Attributes:
+        points: What was asked for.
+        num_hashes: Length of the signature.
+        choices: The cheapest first, or the nearest first if none satisfies all points.
+        satisfied: Whether the choices satisfy all points; None where none are asked for.
+        longer: If they don't: the choice of the shortest signature that does, up to 8,192 hashes;
+            None where none does.
+    """
+
+    points: tuple[Point, ...]
+    num_hashes: int
+    choices: tuple[Choice, ...]
+    satisfied: bool | None
+    longer: Choice | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "num_hashes": self.num_hashes,
+            "satisfied": self.satisfied,
+            "choices": [choice.as_dict() for choice in self.choices],
+            "longer": self.longer and self.longer.as_dict(),
+        }
+
+
+def tune(
+    points: Iterable[Point | str | tuple[float, float]] = (),
+    num_hashes: int = 128,
+    choices: Sequence[tuple[int, int]] = (),
+) -> Tuning:
+    """Find the bands and rows that satisfy points of the S-curve 1 - (1 - s**rows)**num_bands.
+
+    The cheapest come first, by the cost by which a run chooses its bands. If no choice satisfies
+    all points, the whole signature is used: for each number of rows as many bands as it holds,
+    those first that satisfy the points that are asked for as *at least*, and of these the one that
+    misses the others by the smallest factor.
+
+    Args:
+        points: `Point`, ``"0.5:0.99"`` or ``(0.5, 0.99)``: similarity and probability. From 0.5 on
+            the probability is to be reached, below it is not to be exceeded.
+        num_hashes: Length of the signature; ``num_bands * rows`` is at most that, 1 to 8,192.
+        choices: ``(num_bands, rows)`` to be looked at instead of searched for.
+
+    Raises:
+        SpecError: A number is out of range, points contradict each other, or there are neither
+            points nor choices.
+
+    Examples:
+        >>> best = tune(["0.5:0.99", "0.05:0.001"]).choices[0]
+        >>> best.num_bands, best.rows, [round(p, 3) for p in best.probabilities]
+        (42, 3, [0.996, 0.005])
+    """
+    asked = tuple(_point(p) for p in points)
+    _check_whole(num_hashes, "`num_hashes`", _MAX_HASHES)
+    if choices:
+        given = tuple(_choice(choice, asked) for choice in choices)
+        longest = max(c.num_hashes for c in given)
+        return Tuning(asked, longest, given, not any(c.missed for c in given) if asked else None)
+    if not asked:
+        raise SpecError("nothing is asked for", "give a point such as 0.5:0.99, or bands and rows")
+    found = solve(asked, num_hashes)
+    if found:
+        return Tuning(asked, num_hashes, tuple(found), True)
+    longer = min(solve(asked, _MAX_HASHES), key=lambda c: (c.num_hashes, c.num_bands), default=None)
+    every = range(1, min(num_hashes, _MAX_ROWS) + 1)
+    whole = [Choice(min(_MAX_BANDS, num_hashes // rows), rows, asked) for rows in every]
+    return Tuning(asked, num_hashes, tuple(sorted(whole, key=_distance)), False, longer)
+
+
+def solve(points: Sequence[Point], num_hashes: int) -> list[Choice]:
+    """Return all choices that satisfy all points with so many hashes, the cheapest first.
+
+    Raises:
+        SpecError: Points contradict each other.
+    """
+    lower = [p for p in points if p.at_least]
+    for low in lower:
+        for high in points:
+            if not high.at_least and low.similarity <= high.similarity:
+                raise SpecError(
+                    f"the points {low} and {high} contradict each other",
+                    "the more similar a pair, the more probably it is found",
+                )
+    threshold = min((p.similarity for p in lower), default=1.0)
+    found: list[tuple[float, int, Choice]] = []
+    for rows in range(1, min(num_hashes, _MAX_ROWS) + 1):
+        bands = np.arange(1, min(_MAX_BANDS, num_hashes // rows) + 1)
+        fits = np.ones(len(bands), dtype=np.bool_)
+        for point in points:
+            # As `candidate_probability`, of many bands.
+            with np.errstate(divide="ignore"):
+                chance = -np.expm1(bands * np.log1p(-(np.float64(point.similarity) ** rows)))
+            asked = point.probability
+            fits &= chance >= asked if point.at_least else chance <= asked
+        for number in bands[fits].tolist():
+            cost = band_cost(Bands(number, rows, 0.0), threshold, _DOCUMENTS, None)
+            found.append((cost, rows, Choice(number, rows, tuple(points))))
+    return [choice for _, _, choice in sorted(found, key=lambda f: f[:2])]
+
+
+def _distance(choice: Choice) -> tuple[float, ...]:
+    """Return by which factors a choice misses points, those to be reached first."""
+    pairs = list(zip(choice.points, choice.probabilities, strict=True))
+    return tuple(
+        max((p.missed_by(found) for p, found in pairs if p.at_least == kind), default=1.0)
+        for kind in (True, False)
+    )
+
+
+def _point(value: Point | str | tuple[float, float]) -> Point:
+    if isinstance(value, str):
+        return Point.parse(value)
+    if isinstance(value, Point):
+        return value
+    return Point(*_two(value, "a point", "similarity and probability, such as (0.5, 0.99)"))
+
+
+def _choice(value: tuple[int, int], points: tuple[Point, ...]) -> Choice:
+    num_bands, rows = _two(value, "a choice", "bands and rows, such as (42, 3)")
+    _check_whole(num_bands, "`num_bands`", _MAX_BANDS)
+    _check_whole(rows, "`rows`", _MAX_ROWS)
+    return Choice(int(num_bands), int(rows), points)
+
+
+def _two(value: Any, what: str, expected: str) -> tuple[Any, Any]:
+    try:
+        first, second = value
+    except (TypeError, ValueError) as error:
+        raise SpecError(f"{what} is {value!r}; expected {expected}") from error
+    return first, second
+
+
+def _check_whole(value: Any, name: str, highest: int) -> None:
+    if not (isinstance(value, Integral) and 1 <= int(value) <= highest):
+        raise SpecError(f"{name} is {value!r}; expected a whole number, 1 to {highest}")

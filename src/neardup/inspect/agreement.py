@@ -1,0 +1,78 @@
+"""How well pairs and clusters agree with known duplicates, from counts: no pair is listed.
+
+B-cubed is from A. Bagga and B. Baldwin, Algorithms for scoring coreference chains, LREC 1998.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["PairCounts", "b_cubed", "pair_counts"]
+
+
+class PairCounts(NamedTuple):
+    """How many pairs are given, are true, and are both."""
+
+    shared: int
+    given: int
+    true: int
+
+    def scores(self) -> dict[str, Any]:
+        """Return what is given, and its precision, recall and F1; None without a divisor.
+
+        >>> PairCounts(shared=3, given=4, true=6).scores()
+        {'given': 4, 'true': 3, 'precision': 0.75, 'recall': 0.5, 'f1': 0.6}
+        """
+        shared, given, true = self
+        return {
+            "given": given,
+            "true": shared,
+            "precision": _ratio(shared, given),
+            "recall": _ratio(shared, true),
+            "f1": _ratio(2 * shared, given + true),
+        }
+
+
+def pair_counts(given: np.ndarray, true: np.ndarray) -> PairCounts:
+    """Count the pairs that one cluster holds, over all clusters.
+
+    Args:
+        given: int64[documents]: a label for each document; only equality matters.
+        true: int64[documents]: labels of the true clusters.
+
+    Examples:
+        >>> pair_counts(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 2]))
+        PairCounts(shared=1, given=2, true=1)
+    """
+    a, b, both, _, _ = _cells(given, true)
+    return PairCounts(*(int((sizes * (sizes - 1) // 2).sum()) for sizes in (both, a, b)))
+
+
+def b_cubed(given: np.ndarray, true: np.ndarray) -> dict[str, float | None]:
+    """Return the mean, over documents, of the share of each one's cluster that is true.
+
+    That is the precision; the recall is the share of its true cluster that is found. Labels are as
+    for `pair_counts`.
+    """
+    a, b, both, of_a, of_b = _cells(given, true)
+    squares = both.astype(np.float64) ** 2
+    if not len(given):
+        return {"precision": None, "recall": None, "f1": None}
+    precision = float((squares / a[of_a]).sum()) / len(given)
+    recall = float((squares / b[of_b]).sum()) / len(given)
+    f1 = _ratio(2 * precision * recall, precision + recall)
+    return {"precision": precision, "recall": recall, "f1": f1}
+
+
+def _cells(given: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return sizes of clusters; of what two of them share; and which two these are: int64[]."""
+    of_a, of_b = (np.unique(x, return_inverse=True)[1].astype(np.int64) for x in (given, true))
+    a, b = np.bincount(of_a), np.bincount(of_b)
+    cells, sizes = np.unique(of_a * max(1, len(b)) + of_b, return_counts=True)
+    return a, b, sizes, cells // max(1, len(b)), cells % max(1, len(b))
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None

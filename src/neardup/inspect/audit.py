@@ -1,0 +1,378 @@
+"""What a finished run missed, by exact search for the near-duplicates of some of its documents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from neardup.engines.clock import Clock, Event, Listener
+from neardup.engines.identifiers import plain_id
+from neardup.engines.memory import PrivatePeak, Workload, parse_size, plan_memory, show_size
+from neardup.errors import InputError, SpecError
+from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, PairList, Tally
+from neardup.inspect.corpus_search import CorpusSearch
+from neardup.inspect.exact_search import SHINGLE_BYTES, ExactSearch, Similar, taken
+from neardup.intervals import wilson
+from neardup.kernels.jaccard import Sets
+from neardup.match.verifying import make_sets, similarities
+from neardup.output.results import Results
+from neardup.sketch.bands import candidate_probability
+from neardup.sketch.texts import Ragged
+from neardup.threads import Pool, check_threads
+
+__all__ = ["FORMAT", "Audit", "audit", "stored_audit"]
+
+#: Version of what `Audit.as_dict` returns.
+FORMAT = 2
+#: Name of the file in the output folder.
+_NAME = "audit.json"
+# Memory in bytes: of a sampled document but for its shingles (number, id, place in the index), and
+# in each thread its counters; of each of its band keys; of a shingle, before the index is made.
+_SAMPLED, _SEARCHED, _KEY, _HELD = 400, 21, 8, 16
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What `audit` found.
+
+    A true pair is one whose exact similarity reaches the threshold; it is found if the two share a
+    bucket, unless both are kept, as then they were not compared. Shares are 0 to 1, and None where
+    there was nothing to take a share of; ``_low`` and ``_high`` are the ends of intervals of 95 %.
+    The fields are those of ``audit.json``, see ``docs/formats.md``; the definitions are in
+    ``docs/method.md``. Lists of pairs have the 10,000 most similar ones, all are counted.
+    """
+
+    run: str
+    documents: int
+    empty: int
+    sampled: int
+    seed: int
+    threshold: float
+    bands: dict[str, int] | None
+    kept_documents: int
+    kept_sampled: int
+    kept_near: int
+    kept_near_share: float | None
+    kept_near_low: float
+    kept_near_high: float
+    kept_pairs: list[dict[str, Any]]
+    kept_pairs_count: int
+    with_neighbours: int
+    pairs: int
+    recall: float | None
+    recall_low: float
+    recall_high: float
+    predicted_recall: float
+    expected_recall: float | None
+    missed: list[dict[str, Any]]
+    missed_pairs: int
+    curve: list[dict[str, Any]]
+    removed: int
+    removed_checked: int
+    wrong_removed: int
+    wrong: list[dict[str, Any]]
+    seconds: dict[str, float]
+    peak_private_memory: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, with ``format``, the version of their layout."""
+        return {"format": FORMAT, **asdict(self)}
+
+
+def audit(  # noqa: PLR0913
+    results: Results,
+    *,
+    sample: int = 1000,
+    seed: int = 0,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    write: bool = True,
+    listener: Listener | None = None,
+) -> Audit:
+    """Measure what a run missed, by exact search for all near-duplicates of some documents.
+
+    The corpus is read again, and every document is compared with the sampled ones.
+
+    Args:
+        results: Of the run.
+        sample: Documents to draw, of all and of the kept ones; about, where some are empty.
+        seed: Another seed, another sample.
+        memory: Private memory that may be used, in bytes or as text such as ``"4GB"``; None for
+            half of what is free.
+        threads: Threads; None for the cores that there are.
+        write: Leave the result in the output folder as ``audit.json``, where the report finds it.
+        listener: Gets the events.
+
+    Raises:
+        InputError: The input is gone or has changed, or a table is damaged.
+        SpecError: A setting is out of range, or the sample does not fit into the memory.
+    """
+    check_threads(threads)
+    for name, value, minimum in (("sample", sample, 1), ("seed", seed, 0)):
+        if value < minimum:
+            raise SpecError(f"`{name}` is {value}; expected {minimum} or more")
+    clock = Clock(listener)
+    with Pool(threads) as pool, PrivatePeak() as peak:
+        room = _Room(results, sample, None if memory is None else parse_size(memory), pool.threads)
+        source = results.source
+        with clock.stage("tables", results.documents):
+            tables = _Tables(results)
+        with clock.stage("sample", sample):
+            corpus = CorpusSearch(results, pool)
+            drawn = _draw(tables, corpus, sample, seed, room)
+        with clock.stage("search", results.documents) as advance:
+            search = _Search(tables, corpus, drawn)
+            for done in corpus.search(search.queries, search.lowest, search.look):
+                advance(done)
+        source.check_unchanged()
+        found = search.findings()
+    clock.lap("other")
+    seconds = {name: round(value, 4) for name, value in clock.seconds.items()}
+    made = Audit(**found, seed=seed, seconds=seconds, peak_private_memory=peak.peak)
+    if write and results.folder is not None:
+        _write(results.folder, made, clock)
+    return made
+
+
+def stored_audit(results: Results) -> dict[str, Any] | None:
+    """Return the last audit that was left in the folder of a run; None where there is none.
+
+    One of an earlier run in the same folder, or of another version, is none.
+    """
+    if results.folder is None:
+        return None
+    try:
+        held: dict[str, Any] = json.loads((results.folder / _NAME).read_text(encoding="utf-8"))
+        same = held.pop("of") == _digest(results.folder) and held["format"] == FORMAT
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return held if same else None
+
+
+def _digest(folder: Path) -> str:
+    return hashlib.sha256((folder / "run.json").read_bytes()).hexdigest()
+
+
+def _write(folder: Path, found: Audit, clock: Clock) -> None:
+    text = json.dumps({"of": _digest(folder), **found.as_dict()}, indent=1, ensure_ascii=False)
+    path = folder / _NAME
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        # The answer is there, and was minutes of work.
+        reason = (error.strerror or "the system refused it").lower()
+        clock.emit(Event("search", note=f"{path} can't be written: {reason}"))
+
+
+class _Room:
+    """The bytes that the shingles of the sample may take; refuses a sample that needs more."""
+
+    def __init__(self, results: Results, sample: int, memory: int | None, threads: int) -> None:
+        counts, num_bands = results.record["counts"], results.recipe.num_bands
+        char = results.recipe.shingle.unit == "char"
+        load = Workload(results.documents, 0, results.ids.nbytes, num_bands, threads, char)
+        plan = plan_memory(load, memory)
+        filled = max(1, results.documents - int(counts["empty"]))
+        documents = min(2 * sample, filled)
+        each = _SAMPLED + COUNTER_BYTES + threads * _SEARCHED + _KEY * num_bands
+        self._memory = plan.memory
+        self._bytes = plan.memory - plan.minimum - each * documents
+        self.check(documents * int(counts["shingles"]) // filled, SHINGLE_BYTES)
+
+    def check(self, shingles: int, each: int = _HELD) -> None:
+        """Refuse a sample of too many shingles, of ``each`` bytes."""
+        if shingles * each > self._bytes:
+            needed = self._memory - self._bytes + shingles * each
+            raise SpecError(
+                f"`memory` is {show_size(self._memory)}; a sample with {shingles:,} shingles needs "
+                f"at least {show_size(needed)}",
+                "allow more memory, use fewer threads, or draw a smaller `sample`",
+            )
+
+
+class _Tables:
+    """What the tables say, and the removed documents that they alone don't justify."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        self.kept, self.stated = results.array("kept"), results.array("similarity")
+        self.named: Any = results.clusters(["duplicate_of"]).column(0)
+        places: Any = pc.index_in(self.named, value_set=results.ids, skip_nulls=True)
+        self.duplicate_of = np.asarray(pc.fill_null(places, -1).to_numpy(), dtype=np.int64)
+        if len(self.kept) != results.documents:
+            raise InputError(
+                f"{results.name}: the table of clusters has {len(self.kept):,} rows; expected "
+                f"{results.documents:,}",
+                "run neardup dedup again",
+            )
+        right = self.kept[self.duplicate_of] & (self.stated >= results.spec.threshold)
+        self.wrong = np.flatnonzero(~self.kept & ~(right & (self.duplicate_of >= 0)))
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The numbers of sampled documents, ascending, and their sets."""
+
+    docs: np.ndarray
+    sets: Sets
+    #: bool[]: whether each was drawn from all documents, and from the kept ones.
+    of_all: np.ndarray
+    of_kept: np.ndarray
+    #: Those drawn from all that were removed, and their exact similarity to the kept one.
+    removed: np.ndarray
+    exact: np.ndarray
+
+
+def _draw(tables: _Tables, corpus: CorpusSearch, sample: int, seed: int, room: _Room) -> _Sample:
+    """Draw documents that are not empty, and make their sets and those of their kept ones."""
+    kept, documents = tables.kept, len(tables.kept)
+    empty = int(tables.results.record["counts"]["empty"])
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(documents)
+    drawn = []
+    for docs in (order, order[kept[order]]):
+        # So many that about as many as are asked for are not empty; empty ones are all kept.
+        share = (len(docs) - empty) / max(1, len(docs))
+        drawn.append(docs[: math.ceil(sample / share) if share else 0])
+    both = np.union1d(*drawn)
+    removed = drawn[0][~kept[drawn[0]]]
+    removed = removed[tables.duplicate_of[removed] >= 0]
+    sets = corpus.sets(np.concatenate([both, tables.duplicate_of[removed]]), room.check)
+    a = np.searchsorted(both, removed).astype(np.int32)
+    b = len(both) + np.arange(len(removed), dtype=np.int32)
+    exact = similarities(sets, a, b, 0.0, corpus.pool)
+    # Those of the kept ones are not needed any more, nor are empty ones.
+    rows = np.flatnonzero(sets.size[: len(both)])
+    docs = both[rows]
+    room.check(int(sets.size[rows].sum()), SHINGLE_BYTES)
+    of_all, of_kept = (np.isin(docs, some) for some in drawn)
+    return _Sample(docs, make_sets(taken(sets, rows)), of_all, of_kept, removed, exact)
+
+
+class _Search:
+    """The corpus, compared with the sample partition by partition."""
+
+    def __init__(self, tables: _Tables, corpus: CorpusSearch, sample: _Sample) -> None:
+        self._tables, self._corpus, self._sample = tables, corpus, sample
+        self._recipe, self._threshold = tables.results.recipe, tables.results.spec.threshold
+        # As far down as the curve goes.
+        self.lowest = min(0.1, self._threshold)
+        self.queries = ExactSearch(sample.sets)
+        self._keys = corpus.keys(sample.sets, np.arange(len(sample.docs)))
+        self._tally = Tally(len(sample.docs), self._threshold, self.lowest, self._recipe)
+        self._missed, self._left = PairList(), PairList()
+        self._near = np.zeros(len(sample.docs), dtype=np.bool_)
+        self._lock = threading.Lock()
+
+    def look(self, similar: Similar, sets: Ragged, numbers: np.ndarray) -> None:
+        """Count near-duplicates of the sample among some documents; in several threads."""
+        sample, kept = self._sample, self._tables.kept
+        other = sample.docs[similar.query] != numbers[similar.doc]
+        doc, query, similarity = (column[other] for column in similar)
+        a, b = sample.docs[query], numbers[doc]
+        shared = np.ones(len(a), dtype=np.bool_)
+        if self._recipe.num_bands:
+            new = np.diff(doc, prepend=-1) > 0  # they ascend
+            keys, rows = self._corpus.keys(sets, doc[new]), np.cumsum(new) - 1
+            for low in range(0, len(a), 1 << 16):
+                some = slice(low, low + (1 << 16))
+                shared[some] = (self._keys[query[some]] == keys[rows[some]]).any(axis=1)
+        true = similarity >= self._threshold
+        # Of two kept documents that reach the threshold and share a bucket one must be removed.
+        between = true & kept[a] & kept[b]
+        found = shared & ~between
+        # Two sampled documents find each other.
+        place = np.minimum(np.searchsorted(sample.docs, b), len(sample.docs) - 1)
+        again = (a > b) & (sample.docs[place] == b)
+        of_all, of_kept = sample.of_all[query], sample.of_kept[query]
+        once = of_all & ~(again & sample.of_all[place])
+        columns = (query, similarity, shared, found, once)
+        left = between & of_kept & ~(again & sample.of_kept[place])
+        with self._lock:
+            self._tally.add(*(column[of_all] for column in columns))
+            self._near[query[between & of_kept]] = True
+            for pairs, rows in ((self._missed, once & true & ~found), (self._left, left)):
+                pairs.add(a[rows], b[rows], similarity[rows], shared[rows])
+
+    def findings(self) -> dict[str, Any]:
+        """Return the fields of an `Audit`, but for what was measured of the audit itself."""
+        results, sample, tally = self._tables.results, self._sample, self._tally
+        documents, empty = results.documents, int(results.record["counts"]["empty"])
+        bands, rows = self._recipe.num_bands, self._recipe.rows
+        drawn, kept_drawn = int(sample.of_all.sum()), int(sample.of_kept.sum())
+        kept = int(self._tables.kept.sum()) - empty
+        recall = tally.recall(drawn / max(1, documents - empty))
+        near = int(self._near.sum())
+        unknown = 1 - kept_drawn / max(1, kept)
+        low, high = wilson(near / max(1, kept_drawn), kept_drawn / unknown if unknown else math.inf)
+        return {
+            "run": results.name,
+            "documents": documents,
+            "empty": empty,
+            "sampled": drawn,
+            "threshold": self._threshold,
+            "bands": {"num_bands": bands, "rows": rows} if bands else None,
+            "kept_documents": kept,
+            "kept_sampled": kept_drawn,
+            "kept_near": near,
+            "kept_near_share": near / kept_drawn if kept_drawn else None,
+            "kept_near_low": low,
+            "kept_near_high": high,
+            "kept_pairs": self._listed(self._left),
+            "kept_pairs_count": self._left.total,
+            "with_neighbours": recall.number,
+            "pairs": tally.pairs,
+            "recall": recall.share if recall.number else None,
+            "recall_low": recall.low,
+            "recall_high": recall.high,
+            "predicted_recall": (
+                candidate_probability(self._threshold, bands, rows) if bands else 1.0
+            ),
+            "expected_recall": tally.expected(),
+            "missed": self._listed(self._missed),
+            "missed_pairs": self._missed.total,
+            "curve": tally.curve(),
+            **self._removed(),
+        }
+
+    def _listed(self, pairs: PairList) -> list[dict[str, Any]]:
+        names = ("doc_a", "doc_b", "doc_id_a", "doc_id_b", "similarity", "shared")
+        return [
+            dict(zip(names, (a, b, self._id(a), self._id(b), *rest), strict=True))
+            for a, b, *rest in pairs.rows()
+        ]
+
+    def _id(self, doc: int) -> Any:
+        return plain_id(self._tables.results.ids[doc].as_py())
+
+    def _removed(self) -> dict[str, Any]:
+        tables, removed, exact = self._tables, self._sample.removed, self._sample.exact
+        bad = (exact < self._threshold) | (exact != tables.stated[removed])
+        docs = np.union1d(tables.wrong, removed[bad])
+        known = dict(zip(removed.tolist(), exact.tolist(), strict=True))
+        named = tables.named
+        return {
+            "removed": len(tables.kept) - int(tables.kept.sum()),
+            "removed_checked": len(removed),
+            "wrong_removed": len(docs),
+            "wrong": [
+                {
+                    "doc": doc,
+                    "doc_id": self._id(doc),
+                    "duplicate_of": plain_id(named[doc].as_py()) if named[doc].is_valid else None,
+                    "similarity": known.get(doc),
+                    "stated": float(tables.stated[doc]) if tables.stated[doc] >= 0 else None,
+                }
+                for doc in docs[:LISTED].tolist()
+            ],
+        }

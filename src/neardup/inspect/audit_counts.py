@@ -1,0 +1,138 @@
+"""What an audit counts: whole numbers, which threads may add to in any order, one at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from neardup.intervals import Estimate, estimate
+from neardup.recipe import Recipe
+from neardup.sketch.bands import candidate_probability
+
+__all__ = ["COUNTER_BYTES", "LISTED", "PairList", "Tally", "class_limits"]
+
+#: Memory that a sampled document takes here, at most, in bytes: 16 in each of 20 classes.
+COUNTER_BYTES = 360
+#: Pairs that are listed at most; all are counted.
+LISTED = 10_000
+#: Similarities and probabilities are summed up as whole multiples of one over this.
+_SCALE = 100_000_000
+#: Where the classes of similarity begin.
+_GRID = [k / 20 for k in range(2, 21)]
+
+
+def class_limits(threshold: float, lowest: float) -> np.ndarray:
+    """Return the limits of classes of similarity: twentieths, and the threshold."""
+    # A limit so near to the threshold would be a class with hardly a pair in it.
+    grid = [x for x in _GRID if abs(x - threshold) >= 0.01 or x == 1]
+    limits = np.unique([*grid, threshold, lowest])
+    return np.append(limits, 1.0) if threshold == 1 else limits  # a class of 1 alone
+
+
+class Tally:
+    """Counts pairs by sampled document and class of similarity.
+
+    Attributes:
+        neighbours: int64[documents]: others that reach the threshold with each.
+        found: int64[documents]: how many of them were found.
+        pairs: Number of pairs that reach the threshold, each once.
+    """
+
+    def __init__(self, documents: int, threshold: float, lowest: float, recipe: Recipe) -> None:
+        self._threshold, self._recipe = threshold, recipe
+        self._limits = class_limits(threshold, lowest)
+        classes = len(self._limits) - 1
+        self.neighbours, self.found = (np.zeros(documents, dtype=np.int64) for _ in range(2))
+        self.pairs = self._expected = 0
+        #: int64[2, documents, classes]: pairs, and those that share a bucket.
+        self._counts = np.zeros((2, documents, classes), dtype=np.int64)
+        self._similarity = np.zeros(classes, dtype=np.int64)
+
+    def _chance(self, similarity: np.ndarray) -> np.ndarray:
+        bands, rows = self._recipe.num_bands, self._recipe.rows
+        return candidate_probability(similarity, bands, rows) if bands else np.ones_like(similarity)
+
+    def add(
+        self,
+        query: np.ndarray,
+        similarity: np.ndarray,
+        shared: np.ndarray,
+        found: np.ndarray,
+        once: np.ndarray,
+    ) -> None:
+        """Count some pairs of a sampled document and any other one.
+
+        Args:
+            query: int32[pairs]: row of the sampled one.
+            similarity: float64[pairs]: exact.
+            shared: bool[pairs]: whether they share a bucket.
+            found: bool[pairs]: whether the run found them.
+            once: bool[pairs]: false for the second of two rows of a pair of sampled documents.
+        """
+        kind = np.searchsorted(self._limits[:-1], similarity, side="right") - 1
+        true, whole = similarity >= self._threshold, np.rint(similarity * _SCALE).astype(np.int64)
+        self.pairs += int((true & once).sum())
+        self._expected += int(np.rint(self._chance(similarity[true]) * _SCALE).sum())
+        np.add.at(self._similarity, kind[once], whole[once])
+        np.add.at(self.neighbours, query[true], 1)
+        np.add.at(self.found, query[true & found], 1)
+        for counts, rows in zip(self._counts, (once, once & shared), strict=True):
+            np.add.at(counts, (query[rows], kind[rows]), 1)
+
+    def recall(self, sampled: float) -> Estimate:
+        """Return the share of true pairs that was found; see `neardup.intervals.estimate`."""
+        return estimate(self.found, self.neighbours, sampled, weighted=True)
+
+    def expected(self) -> float | None:
+        """Return the share that was to be found, by the similarities; None without true pairs."""
+        neighbours = int(self.neighbours.sum())
+        return self._expected / _SCALE / neighbours if neighbours else None
+
+    def curve(self) -> list[dict[str, Any]]:
+        """Return the classes of similarity that have pairs.
+
+        Intervals are of a probability over all draws of the hash functions, of which the run is
+        one: they don't depend on how large the sample is.
+        """
+        pairs, shared = self._counts
+        lines: list[dict[str, Any]] = []
+        for k in np.flatnonzero(pairs.sum(axis=0)).tolist():
+            total = int(pairs[:, k].sum())
+            mean = int(self._similarity[k]) / _SCALE / total
+            observed = estimate(shared[:, k], pairs[:, k], 0.0)
+            lines.append(
+                {
+                    "begin": float(self._limits[k]),
+                    "end": float(self._limits[k + 1]),
+                    "similarity": mean,
+                    "pairs": total,
+                    "documents": observed.number,
+                    "predicted": float(self._chance(np.array([mean]))[0]),
+                    "observed": observed.share,
+                    "observed_low": observed.low,
+                    "observed_high": observed.high,
+                }
+            )
+        return lines
+
+
+class PairList:
+    """The most similar of some pairs, and their ``total`` number."""
+
+    def __init__(self, limit: int = LISTED) -> None:
+        self._limit = limit
+        self._held = [np.zeros(0, kind) for kind in (np.int64, np.int64, np.float64, np.bool_)]
+        self.total = 0
+
+    def add(self, a: np.ndarray, b: np.ndarray, similarity: np.ndarray, shared: np.ndarray) -> None:
+        """Add pairs of documents, each once, and whether they share a bucket."""
+        new = [np.minimum(a, b), np.maximum(a, b), similarity, shared]
+        self.total += len(a)
+        held = [np.concatenate(both) for both in zip(self._held, new, strict=True)]
+        order = np.lexsort((held[1], held[0], -held[2]))[: self._limit]
+        self._held = [column[order] for column in held]
+
+    def rows(self) -> list[tuple[int, int, float, bool]]:
+        """Return (lower document, higher one, similarity, shared), the most similar first."""
+        return list(zip(*(column.tolist() for column in self._held), strict=True))

@@ -1,0 +1,137 @@
+"""Two texts next to each other: what they share, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from neardup.errors import SpecError
+from neardup.sketch.texts import Ragged
+from neardup.sketch.tokenising import Tokeniser
+from neardup.spec import ShingleSpec, Spec
+
+__all__ = ["Comparison", "Forms", "compare", "compare_forms", "forms_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two texts share: numbers of shingles and tokens, and shares of them.
+
+    Attributes:
+        similarity: Exact Jaccard similarity of their shingle sets; 0.0 where either is empty.
+        containment_a: Share of the first one's shingles that the second has; 0.0 without any.
+        containment_b: Share of the second one's shingles that the first has.
+        equal: ``"bytes"`` if the texts are the same, ``"tokens"`` if their tokens are; else None.
+        n: Tokens in a shingle.
+    """
+
+    similarity: float
+    containment_a: float
+    containment_b: float
+    shared: int
+    only_a: int
+    only_b: int
+    tokens_a: int
+    tokens_b: int
+    equal: Literal["bytes", "tokens"] | None
+    threshold: float
+    n: int
+
+    @property
+    def duplicates(self) -> bool:
+        """Whether the similarity reaches the threshold; a text without tokens has none."""
+        return self.similarity >= self.threshold
+
+    @property
+    def note(self) -> str:
+        """Why the similarity is what it is, in a word; empty where there is nothing to say."""
+        few, many = sorted((self.tokens_a, self.tokens_b))
+        if not few:
+            which = "one text is" if many else "both texts are"
+            return f"{which} empty, and empty texts are never duplicates"
+        if self.equal is not None:
+            same = self.equal == "bytes"
+            return "the texts are equal, byte for byte" if same else "the texts have equal tokens"
+        if few < self.n:
+            which = "both texts are" if many < self.n else "one text is"
+            return (
+                f"{which} shorter than a shingle of {self.n}: such a text is one shingle as a "
+                "whole, so that only equal tokens make a duplicate"
+            )
+        return ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {**asdict(self), "duplicates": self.duplicates, "note": self.note}
+
+
+class Forms(NamedTuple):
+    """Some texts, the hashes of the tokens of each, in order, and their shingle sets."""
+
+    texts: list[str]
+    tokens: list[np.ndarray]
+    sets: Ragged
+
+
+def forms_of(texts: Sequence[str], shingle: ShingleSpec) -> Forms:
+    """Tokenise and shingle some texts."""
+    tokeniser = Tokeniser(shingle)
+    tokens, _ = tokeniser.tokens(*tokeniser.normalise(texts))
+    each = [row.copy() for row in np.split(tokens.values, tokens.offsets[1:])[:-1]]
+    sets = tokeniser.to_sets(tokeniser.shingles(tokens))
+    return Forms(list(texts), each, Ragged(sets.values.copy(), sets.offsets))
+
+
+def compare_forms(forms: Forms, a: int, b: int, spec: Spec) -> Comparison:
+    """Compare two of some texts, by their numbers."""
+    tokens_a, tokens_b = forms.tokens[a], forms.tokens[b]
+    values, offsets = forms.sets
+    set_a, set_b = (values[offsets[row] : offsets[row + 1]] for row in (a, b))
+    shared = len(np.intersect1d(set_a, set_b, assume_unique=True))
+    equal: Literal["bytes", "tokens"] | None = None
+    if forms.texts[a] == forms.texts[b]:
+        equal = "bytes"
+    elif len(tokens_a) and np.array_equal(tokens_a, tokens_b):
+        equal = "tokens"
+    return Comparison(
+        similarity=shared / max(1, len(set_a) + len(set_b) - shared),
+        containment_a=shared / max(1, len(set_a)),
+        containment_b=shared / max(1, len(set_b)),
+        shared=shared,
+        only_a=len(set_a) - shared,
+        only_b=len(set_b) - shared,
+        tokens_a=len(tokens_a),
+        tokens_b=len(tokens_b),
+        equal=equal,
+        threshold=spec.threshold,
+        n=spec.shingle.n,
+    )
+
+
+def compare(text_a: str, text_b: str, spec: Spec | None = None) -> Comparison:
+    """Return what two texts share, and whether they would be near-duplicates.
+
+    Args:
+        text_a: The first text.
+        text_b: The second text.
+        spec: What a document becomes, and the threshold; the preset ``web`` by default.
+
+    Raises:
+        SpecError: One of them is not a text.
+
+    Examples:
+        >>> from neardup.spec import preset
+        >>> found = compare("a b c d", "a b c e", preset("web").replace(n=2))
+        >>> found.similarity, found.containment_a, found.duplicates
+        (0.5, 0.6666666666666666, False)
+        >>> compare("Hello", "hello!").note
+        'the texts have equal tokens'
+    """
+    for name, text in (("text_a", text_a), ("text_b", text_b)):
+        if not isinstance(text, str):
+            raise SpecError(f"`{name}` is of type {type(text).__name__}; expected a str")
+    spec = spec or Spec()
+    return compare_forms(forms_of([text_a, text_b], spec.shingle), 0, 1, spec)

@@ -1,0 +1,229 @@
+"""A finished run against duplicates that are known: the ground truth.
+
+Pairs completeness, pairs quality and reduction ratio are those of P. Christen, Data Matching,
+Springer 2012, chapter 7.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neardup.cluster.components import connected
+from neardup.errors import InputError
+from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts
+from neardup.inspect.ground_truth import GroundTruth, read_truth
+from neardup.intervals import wilson
+from neardup.output.results import Results
+
+__all__ = ["evaluate"]
+
+
+class _Pairs(NamedTuple):
+    """Pairs of documents, int64[pairs] twice, with their similarities, float64[pairs]."""
+
+    a: np.ndarray
+    b: np.ndarray
+    similarity: np.ndarray
+
+    def within(self, scope: np.ndarray) -> _Pairs:
+        """Return the pairs whose two documents are in scope, bool[documents]."""
+        both = scope[self.a] & scope[self.b]
+        return _Pairs(*(column[both] for column in self))
+
+
+def evaluate(
+    results: Results,
+    truth: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    kind: str | None = None,
+    missing: str = "error",
+    only_named: bool = False,
+) -> dict[str, Any]:
+    """Compare a run with the ground truth: precision, recall, F1.
+
+    The definitions are in ``docs/method.md``, the layout of the result in ``docs/formats.md``.
+
+    Args:
+        results: Of the run.
+        truth: A file, a table (Arrow's, a frame, a dict of columns), or a list of pairs of ids. Two
+            columns are pairs of ids, or an id and its group; a null in the second means that the
+            document has no duplicate. Pairs with a third column ``duplicate`` (true or false) are
+            judged one by one, and nothing is said of others.
+        columns: Their names; without it they are looked for, see ``docs/formats.md``.
+        kind: ``"pairs"``, ``"links"`` (pairs of which all that they connect are duplicates),
+            ``"groups"`` or ``"judged"``, where the names don't say.
+        missing: ``"error"``, or ``"skip"`` to leave out rows with ids that the run has not.
+        only_named: Leave out the documents that the truth does not name; else they are taken to
+            have no duplicates.
+
+    Returns:
+        Plain values; a score that has nothing to divide by is None.
+
+    Raises:
+        InputError: The truth can't be read, or names documents that the run has not.
+        SpecError: A setting is out of range.
+    """
+    known = read_truth(results, truth, columns, kind, missing)
+    if known.skipped and not len(known.docs):
+        name = truth if isinstance(truth, str | os.PathLike) else "the truth"
+        raise InputError(
+            f"{name}: none of its rows has ids that {results.name} has",
+            "ids are in the column doc_id of the table of clusters; they are positions where the "
+            "run had no `id`",
+        )
+    labels, edges, removals = _found(results)
+    judge = _Judge(known, results.documents)
+    about = {
+        "documents": results.documents,
+        "threshold": results.spec.threshold,
+        "pairs": results.spec.pairs,
+        "cluster": results.spec.cluster,
+        "truth": {
+            "kind": known.kind,
+            "pairs": judge.pairs,
+            "documents": int(judge.named.sum()),
+            "skipped": known.skipped,
+            "only_named": only_named,
+        },
+    }
+    if known.kind == "judged":
+        return {**about, "judged": _judged(known, labels, edges)}
+    scope = judge.named if only_named else np.ones(results.documents, dtype=np.bool_)
+    removals, edges = removals.within(scope), edges and edges.within(scope)
+    pairs = removals if edges is None else edges
+    alike = judge.alike(pairs)
+    given = PairCounts(int(alike.sum()), len(alike), judge.pairs)
+    removable = int(scope.sum()) - len(np.unique(judge.labels[scope]))
+    right = PairCounts(int(judge.alike(removals).sum()), len(removals.a), removable)
+    clusters = labels[scope], judge.labels[scope]
+    apart = int((alike & (labels[pairs.a] != labels[pairs.b])).sum())
+    if edges is None:
+        lines = _by_stars(results, labels, judge.labels, scope)
+    else:
+        lines = _by_edges(results.spec.threshold, edges, alike, judge.pairs)
+    scored = [line for line in lines if line["f1"] is not None]
+    return {
+        **about,
+        "removed": right.scores(),
+        "edges": None if edges is None else given.scores(),
+        "clusters": {
+            "pairwise": pair_counts(*clusters).scores(),
+            "b_cubed": b_cubed(*clusters),
+        },
+        "blocking": _blocking(results, given, judge.within(labels) + apart),
+        "by_threshold": {"of": "clusters" if edges is None else "edges", "lines": lines},
+        "best": max(scored, key=lambda line: (line["f1"], -line["threshold"]), default=None),
+    }
+
+
+class _Judge:
+    """What the truth says of pairs: labels of true clusters, documents named, number of pairs."""
+
+    def __init__(self, known: GroundTruth, documents: int) -> None:
+        there = (known.others >= 0) & known.right
+        x, y = known.docs[there], known.others[there]
+        self.named = np.zeros(documents, dtype=np.bool_)
+        self.named[known.docs] = True
+        if known.kind == "groups":
+            self.labels = int(y.max(initial=-1)) + 1 + np.arange(documents, dtype=np.int64)
+            self.labels[x] = y
+        else:
+            self.named[known.others[known.others >= 0]] = True
+            self.labels = connected(x, y, documents).astype(np.int64)
+        self._documents, self._codes = documents, np.unique(_codes(x, y, documents)[x != y])
+        self._closed = known.kind in ("groups", "links")
+        closed = pair_counts(self.labels, self.labels).true if self._closed else 0
+        self.pairs = closed if self._closed else len(self._codes)
+
+    def alike(self, pairs: _Pairs) -> np.ndarray:
+        """Return bool[pairs]: whether each pair is a true one."""
+        if self._closed:
+            return np.asarray(self.labels[pairs.a] == self.labels[pairs.b])
+        return np.isin(_codes(pairs.a, pairs.b, self._documents), self._codes)
+
+    def within(self, labels: np.ndarray) -> int:
+        """Return how many true pairs are within one cluster."""
+        if self._closed:
+            return pair_counts(labels, self.labels).shared
+        a, b = np.divmod(self._codes, max(1, self._documents))
+        return int((labels[a] == labels[b]).sum())
+
+
+def _codes(a: np.ndarray, b: np.ndarray, documents: int) -> np.ndarray:
+    return np.asarray(np.minimum(a, b) * documents + np.maximum(a, b))
+
+
+def _found(results: Results) -> tuple[np.ndarray, _Pairs | None, _Pairs]:
+    """Return the labels of clusters, the edges if they were listed, and what was removed."""
+    table = results.edges(["doc_a", "doc_b", "similarity"])
+    edges = None
+    if table is not None:
+        edges = _Pairs(*(np.asarray(column.to_numpy()) for column in table.columns))
+    removed = np.flatnonzero(results.duplicate_of >= 0)
+    similarity = results.array("similarity")[removed]
+    removals = _Pairs(results.duplicate_of[removed], removed, similarity)
+    return results.array("cluster").astype(np.int64), edges, removals
+
+
+def _judged(known: GroundTruth, labels: np.ndarray, edges: _Pairs | None) -> dict[str, Any]:
+    """Score the pairs that were judged: those that the run has in one cluster, or as an edge."""
+    a, b, right = known.docs, known.others, known.right
+    given = labels[a] == labels[b]
+    if edges is not None:
+        given |= np.isin(_codes(a, b, len(labels)), _codes(edges.a, edges.b, len(labels)))
+    counts = PairCounts(int((given & right).sum()), int(given.sum()), int(right.sum()))
+    low, high = wilson(counts.shared / max(1, counts.given), counts.given)
+    return {"pairs": len(a), **counts.scores(), "precision_low": low, "precision_high": high}
+
+
+def _blocking(results: Results, given: PairCounts, found: int) -> dict[str, Any]:
+    counts = results.record["counts"]
+    # Pairs that were looked at: compared, ruled out, or known to be equal without that.
+    looked_at = counts["pairs_compared"] + counts["pairs_ruled_out"] + counts["exact_duplicates"]
+    looked_at = max(looked_at, given.given)
+    possible = results.documents * (results.documents - 1) // 2
+    return {
+        "compared": looked_at,
+        "found": found,
+        "pairs_completeness": found / given.true if given.true else None,
+        "pairs_quality": given.shared / looked_at if looked_at else None,
+        "reduction_ratio": 1 - looked_at / possible if possible else None,
+    }
+
+
+def _thresholds(lowest: float) -> list[float]:
+    """Return the threshold of the run, and each hundredth above it."""
+    return [lowest, *(k / 100 for k in range(1, 101) if k / 100 > lowest)]
+
+
+def _by_edges(lowest: float, edges: _Pairs, alike: np.ndarray, true: int) -> list[dict[str, Any]]:
+    """Score the edges that reach each threshold."""
+    order = np.argsort(edges.similarity, kind="stable")
+    ascending, hits = edges.similarity[order], np.append(0, np.cumsum(alike[order]))
+    found = []
+    for threshold in _thresholds(lowest):
+        begin = int(np.searchsorted(ascending, threshold))
+        counts = PairCounts(int(hits[-1] - hits[begin]), len(ascending) - begin, true)
+        found.append({"threshold": threshold, **counts.scores()})
+    return found
+
+
+def _by_stars(
+    results: Results, labels: np.ndarray, true_labels: np.ndarray, scope: np.ndarray
+) -> list[dict[str, Any]]:
+    """Score the pairs within stars whose documents reach each threshold with the kept one."""
+    docs = np.flatnonzero(scope & (np.bincount(labels)[labels] > 1))
+    similarity = results.array("similarity")[docs]
+    labels, own, every = labels[docs], len(labels) + docs, true_labels[scope]
+    true = pair_counts(every, every).true
+    found = []
+    for threshold in _thresholds(results.spec.threshold):
+        cut = np.where(similarity < threshold, own, labels)
+        counts = pair_counts(cut, true_labels[docs])._replace(true=true)
+        found.append({"threshold": threshold, **counts.scores()})
+    return found

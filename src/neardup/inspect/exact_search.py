@@ -1,0 +1,138 @@
+"""Exact search: all documents of a stream that are similar to one of some queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.kernels import searching as kernels
+from neardup.kernels.jaccard import Sets
+from neardup.kernels.searching import Counters, QueryIndex
+from neardup.sketch.texts import Ragged
+from neardup.threads import Local
+
+__all__ = ["SHINGLE_BYTES", "ExactSearch", "Similar", "taken"]
+
+#: Memory that a shingle of a query takes while the index is made, at most, in bytes.
+SHINGLE_BYTES = 72
+#: Of a shingle that so many of the queries have, a row of bytes is quicker than a list.
+_DENSE_SHARE, _DENSE_MINIMUM = 1 / 16, 32
+#: More leading bits than the shingles need: a list with 2 to the power of that places for each.
+_BITS = 1
+#: Pairs that are reported at a time, or a pair for each query.
+_PAIRS = 1 << 17
+
+
+class Similar(NamedTuple):
+    """Pairs of a document and a query.
+
+    Attributes:
+        doc: int32[pairs]: row of the document, ascending.
+        query: int32[pairs]: row of the query.
+        similarity: float64[pairs]: exact; or the share of the query that the document has.
+    """
+
+    doc: np.ndarray
+    query: np.ndarray
+    similarity: np.ndarray
+
+
+class ExactSearch:
+    """The shingles of some queries, each with the queries that have it.
+
+    A shingle of a document costs a look at a table and a step for each query that has it; or, where
+    many have it, a small part of a step for each query there is.
+
+    Args:
+        sets: Sets of the queries.
+
+    Examples:
+        >>> from neardup.match.verifying import make_sets
+        >>> from neardup.sketch.tokenising import shingle_sets
+        >>> search = ExactSearch(make_sets(shingle_sets(["a b c d e f", "x"])))
+        >>> [found.doc.tolist() for found in search(shingle_sets(["x y", "a b c d e"]), 0.5)]
+        [[1]]
+    """
+
+    def __init__(self, sets: Sets) -> None:
+        queries = len(sets.size)
+        self._index = _index(sets)
+        room, words = max(queries, _PAIRS), -(-queries // 8)
+
+        def make() -> tuple[Counters, kernels.Matches]:
+            packed = np.zeros(words, dtype=np.uint64)
+            counts, touched = (np.zeros(queries, dtype=np.int32) for _ in range(2))
+            out = kernels.Matches(*(np.empty(room, dtype=np.int32) for _ in range(3)))
+            return Counters(counts, touched, packed, packed.view(np.uint8)), out
+
+        self._memory = Local(make)
+
+    def __call__(self, sets: Ragged, minimum: float, contained: bool = False) -> Iterator[Similar]:
+        """Find every pair of a document and a query that reaches a minimum; for many threads.
+
+        Args:
+            sets: Shingle sets of the documents, each value once.
+            minimum: Lowest similarity, above 0.
+            contained: Measure the share of the query that the document has, not their similarity.
+
+        Yields:
+            Some pairs; all those of a document at once.
+        """
+        counters, out = self._memory()
+        size = np.diff(sets.offsets)
+        first = 0
+        while first < len(size):
+            count, first = kernels.overlaps(
+                sets.values, sets.offsets, first, self._index, minimum, contained, counters, out
+            )
+            if count:
+                doc, query, overlap = (column[:count].copy() for column in out)
+                whole = self._index.sizes[query]
+                if not contained:
+                    whole = whole + size[doc] - overlap
+                yield Similar(doc, query, overlap / whole)
+
+
+def _index(sets: Sets) -> QueryIndex:
+    queries = len(sets.size)
+    flat = taken(sets, np.arange(queries))
+    owner = np.repeat(np.arange(queries, dtype=np.int32), sets.size)
+    order = np.argsort(flat.values, kind="stable")
+    ordered, postings = flat.values[order], owner[order]
+    del flat, owner, order
+    new = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    starts = np.append(np.flatnonzero(new), len(ordered)).astype(np.int64)
+    shingles = ordered[new]
+    del ordered, new
+    frequency = np.diff(starts)
+    dense = frequency >= max(_DENSE_MINIMUM, queries * _DENSE_SHARE)
+    row_of = np.full(len(shingles), -1, dtype=np.int32)
+    row_of[dense] = np.arange(int(dense.sum()), dtype=np.int32)
+    rows = np.zeros((max(1, int(dense.sum())), -(-queries // 8)), dtype=np.uint64)
+    bytes_of_rows = rows.view(np.uint8)
+    for entry in np.flatnonzero(dense).tolist():
+        bytes_of_rows[row_of[entry], postings[starts[entry] : starts[entry + 1]]] = 1
+    # Hashes fill their range evenly, so that leading bits find a place in the sorted list.
+    head_bits = len(shingles).bit_length() + _BITS
+    head_shift = np.uint64(64 - head_bits)
+    heads = np.zeros((1 << head_bits) + 1, dtype=np.int32)
+    counts = np.bincount((shingles >> head_shift).astype(np.int64), minlength=1 << head_bits)
+    np.cumsum(counts, out=heads[1:])
+    sizes = sets.size.astype(np.int64)
+    return QueryIndex(heads, head_shift, shingles, postings, starts, row_of, rows, sizes)
+
+
+def taken(sets: Sets | Ragged, rows: np.ndarray) -> Ragged:
+    """Return some sets, by their rows, one after the other."""
+    if isinstance(sets, Sets):
+        begin, lengths = sets.begin[rows], sets.size[rows].astype(np.int64)
+    else:
+        begin, lengths = sets.offsets[rows], sets.offsets[rows + 1] - sets.offsets[rows]
+    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    places = np.repeat(begin - offsets[:-1], lengths)
+    places += np.arange(int(offsets[-1]))
+    return Ragged(sets.values[places], offsets)

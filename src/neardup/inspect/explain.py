@@ -1,0 +1,351 @@
+"""Why a document was removed or kept, and how two documents of a run are related."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow.compute as pc
+
+from neardup.cluster.edges import Edges
+from neardup.cluster.spanning import path
+from neardup.errors import InputError, SpecError
+from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
+from neardup.inspect.corpus_search import CorpusSearch
+from neardup.inspect.exact_search import ExactSearch, Similar
+from neardup.output.results import Results
+from neardup.recipe import Recipe
+from neardup.sketch.bands import candidate_probability
+from neardup.sketch.texts import Ragged
+from neardup.threads import Pool, check_threads
+
+__all__ = ["Buckets", "Document", "Explanation", "Neighbour", "explain"]
+
+#: Largest difference of a similarity from that in the tables: both are a quotient of two integers.
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document of the run; the fields are in ``docs/formats.md``, JSON of explain."""
+
+    doc: int
+    doc_id: Any
+    cluster: int
+    members: int
+    members_kept: int
+    kept: bool
+    duplicate_of: Any
+    similarity: float | None
+    tokens: int | None = None
+    form: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Which buckets two documents share.
+
+    Attributes:
+        how: ``"exact"``: they are exact duplicates, which are put together before banding;
+            ``"join"``: there are no bands, and all pairs were searched; ``"bands"``: they share a
+            bucket; ``"none"``: they share none.
+        bands: The bands in which they share one, from 1.
+        num_bands: Number of bands.
+        probability: That two documents of their similarity share a bucket in some band.
+    """
+
+    how: Literal["exact", "join", "bands", "none"]
+    bands: tuple[int, ...] = ()
+    num_bands: int = 0
+    probability: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A document that is similar to the one that was asked about.
+
+    Attributes:
+        similarity: Exact; on a path, to the document before it.
+        together: Whether the two are in one cluster.
+        buckets: Which buckets the two share; None where that was not looked at.
+    """
+
+    doc: int
+    doc_id: Any
+    similarity: float
+    kept: bool
+    together: bool
+    buckets: Buckets | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a run did with a document, or with two, and why.
+
+    The fields are in ``docs/formats.md``, JSON of explain. What needs the input is None where it
+    was not read, and what was not asked for is None.
+
+    Attributes:
+        other: The one that it is compared with: the second that was asked about; else the kept
+            one that it is a duplicate of; else the most similar of its duplicates, of which equal
+            ones come last. None where there is none.
+        listed: Whether the run listed pairs; else there are no edges and no path.
+        path: Documents on the way from ``document`` to ``other``, by edges within their cluster.
+        similar: Documents that reach the threshold with ``document``, found by exact search.
+        missed: How many of these are kept and share no bucket with ``document``, so that the run
+            could not find them.
+    """
+
+    run: str
+    threshold: float
+    cluster: str
+    shingle: str
+    document: Document
+    other: Document | None
+    second_asked: bool
+    comparison: Comparison | None
+    buckets: Buckets | None
+    listed: bool
+    edge: bool
+    path: tuple[Neighbour, ...]
+    duplicates: tuple[Neighbour, ...]
+    duplicates_count: int
+    similar: tuple[Neighbour, ...] | None
+    missed: int | None
+    notes: tuple[str, ...]
+    texts: tuple[str, ...] | None
+
+    @property
+    def why(self) -> str:
+        """Why the document was removed or kept, in a few words."""
+        document, many, threshold = self.document, self.duplicates_count, f"{self.threshold:g}"
+        if not document.kept:
+            return f"removed: similarity {document.similarity:.4f} to a kept document"
+        if many:
+            return f"kept: {many:,} removed document{'s are' if many > 1 else ' is'} similar to it"
+        if document.form == "empty":
+            return "kept: empty documents are never duplicates"
+        if document.form == "short":
+            return "kept: shorter than a shingle, and no kept document has equal tokens"
+        return f"kept: no kept document that it was compared with reaches {threshold}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values; ids are of the type that they have in the input."""
+        values: dict[str, Any] = {**asdict(self), "why": self.why}
+        return {**values, "comparison": self.comparison and self.comparison.as_dict()}
+
+
+def explain(  # noqa: PLR0913
+    results: Results,
+    id: Any,
+    other: Any = None,
+    *,
+    texts: bool = True,
+    search: bool = False,
+    limit: int = 20,
+    threads: int | None = None,
+) -> Explanation:
+    """Return why a document was removed or kept, or how two documents are related.
+
+    Their texts are read from the input again, and shingled and sketched as the run did it.
+
+    Args:
+        results: Of the run.
+        id: Id of the document; its position where the run had no ids.
+        other: Id of another document; by default the kept one that it is a duplicate of, or the
+            most similar of its duplicates.
+        texts: Return the texts too. Without them, an input that can't be read is no error: what
+            only the input could say is None then, and a note says so.
+        search: Search the whole input for documents that reach the threshold with the first one,
+            whether banding finds them or not.
+        limit: Documents of each kind that are named; all are counted.
+        threads: Threads; None for the cores that there are.
+
+    Raises:
+        InputError: There is no document of that id; or the input is gone, or has changed.
+        SpecError: Both ids are those of one document, or a setting is out of range.
+    """
+    check_threads(threads)
+    if limit < 0:
+        raise SpecError(f"`limit` is {limit}; expected 0 or more")
+    docs = results.numbers([id] if other is None else [id, other]).tolist()
+    if len(set(docs)) < len(docs):
+        raise SpecError("both ids are those of one document", "name two, or one alone")
+    tables = _Tables(results, docs[0])
+    duplicates, near = tables.duplicates()
+    if other is None and not tables.kept[docs[0]]:
+        docs.append(tables.kept_one())
+    elif other is None and len(duplicates):
+        # Equal ones show no differences.
+        docs.append(int(duplicates[np.argmax(np.where(near < 1, near, -1))]))
+    forms, notes = _read(results, docs, texts, threads)
+    first, *rest = (tables.document(doc, forms, row) for row, doc in enumerate(docs))
+    edge, way = tables.way(docs[1]) if rest else (None, ())
+    comparison = buckets = similar = missed = None
+    with Pool(threads) as pool:
+        corpus = CorpusSearch(results, pool)
+        if forms is not None and rest:
+            known = first.similarity if first.duplicate_of == rest[0].doc_id else edge
+            comparison, buckets = _pair(results, corpus, forms, known)
+        if search:
+            similar, missed = _search(tables, corpus, limit)
+    return Explanation(
+        run=results.name,
+        threshold=results.spec.threshold,
+        cluster=results.spec.cluster,
+        shingle=str(results.recipe.shingle),
+        document=first,
+        other=rest[0] if rest else None,
+        second_asked=other is not None,
+        comparison=comparison,
+        buckets=buckets,
+        listed=results.spec.enumerates,
+        edge=edge is not None,
+        path=way,
+        duplicates=tables.neighbours(duplicates[:limit], near[:limit]),
+        duplicates_count=len(duplicates),
+        similar=similar,
+        missed=missed,
+        notes=notes,
+        texts=tuple(forms.texts) if texts and forms is not None else None,
+    )
+
+
+class _Tables:
+    """What the tables of a run say about a document, and others that are similar to it."""
+
+    def __init__(self, results: Results, doc: int) -> None:
+        self.results, self.doc = results, doc
+        self.cluster, self.kept = results.array("cluster"), results.array("kept")
+        table = results.clusters(["duplicate_of", "similarity"])
+        self._duplicate_of: Any = table.column(0)
+        self._similarity: Any = table.column(1)
+        self._members = self.cluster == self.cluster[doc]
+
+    def document(self, doc: int, forms: Forms | None, row: int) -> Document:
+        members = self.cluster == self.cluster[doc]
+        tokens, form = None, None
+        if forms is not None:
+            tokens = len(forms.tokens[row])
+            form = "long" if tokens >= self.results.recipe.shingle.n else "short"
+        return Document(
+            doc=doc,
+            doc_id=self.results.ids[doc].as_py(),
+            cluster=int(self.cluster[doc]),
+            members=int(members.sum()),
+            members_kept=int((members & self.kept).sum()),
+            kept=bool(self.kept[doc]),
+            duplicate_of=self._duplicate_of[doc].as_py(),
+            similarity=self._similarity[doc].as_py(),
+            tokens=tokens,
+            form="empty" if tokens == 0 else form,
+        )
+
+    def kept_one(self) -> int:
+        """Return the document that it is a duplicate of."""
+        value = self._duplicate_of[self.doc]
+        place = int(pc.index(self.results.ids, value).as_py()) if value.is_valid else -1
+        if place < 0:
+            raise InputError(
+                f"{self.results.name}: document {self.doc} is removed, and its duplicate_of is no "
+                "document",
+                "run neardup dedup again",
+            )
+        return place
+
+    def duplicates(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the documents that are duplicates of it, in order, and their similarities."""
+        same: Any = pc.equal(self._duplicate_of, self.results.ids[self.doc])
+        docs = np.flatnonzero(np.asarray(pc.fill_null(same, False).to_numpy()))
+        return docs, np.asarray(self._similarity.take(docs).to_numpy())
+
+    def neighbours(self, docs: np.ndarray, similarity: np.ndarray) -> tuple[Neighbour, ...]:
+        """Return some documents, in the order given."""
+        ids, kept, together = self.results.ids, self.kept, self._members
+        return tuple(
+            Neighbour(doc, ids[doc].as_py(), value, bool(kept[doc]), bool(together[doc]))
+            for doc, value in zip(docs.tolist(), similarity.tolist(), strict=True)
+        )
+
+    def way(self, other: int) -> tuple[float | None, tuple[Neighbour, ...]]:
+        """Return the edge with another document, and the path to it."""
+        edge, inside = None, []
+        for batch in self.results.edge_batches(("doc_a", "doc_b", "similarity")):
+            a, b, similarity = (np.asarray(column.to_numpy()) for column in batch.columns)
+            pair = similarity[(a == min(self.doc, other)) & (b == max(self.doc, other))]
+            edge = float(pair[0]) if len(pair) else edge
+            both = self._members[a] & self._members[b]
+            inside.append([a[both], b[both], similarity[both]])
+        if not self._members[other] or not inside:
+            return edge, ()
+        gathered = (np.concatenate(parts) for parts in zip(*inside, strict=True))
+        found = path(Edges(*gathered), self.doc, other)
+        return edge, self.neighbours(found.docs[1:], found.similarity)
+
+
+def _read(
+    results: Results, docs: list[int], texts: bool, threads: int | None
+) -> tuple[Forms | None, tuple[str, ...]]:
+    """Read documents again; return what they become, or a note why that is impossible."""
+    try:
+        return forms_of(results.texts(np.array(docs), threads), results.recipe.shingle), ()
+    except InputError as error:
+        if not texts:
+            return None, (f"the input was not read: {error}; texts are not compared",)
+        error.hint += f"{'; ' if error.hint else ''}texts=False shows what the tables say"
+        raise
+
+
+def _pair(
+    results: Results, corpus: CorpusSearch, forms: Forms, known: float | None
+) -> tuple[Comparison, Buckets]:
+    """Compare two documents; the similarity must be the one that the tables have."""
+    recipe = results.recipe
+    found = compare_forms(forms, 0, 1, results.spec)
+    if known is not None and abs(known - found.similarity) > _SAME:
+        raise InputError(
+            f"{results.name}: a similarity computed now differs from the stored one",
+            "the input or the library that normalises texts has changed; run neardup dedup again",
+        )
+    if found.equal is not None and found.tokens_a:
+        return found, Buckets("exact")
+    if not (recipe.num_bands or found.duplicates):
+        return found, Buckets("none")
+    keys = corpus.keys(forms.sets, np.arange(2))
+    there = bool(found.tokens_a and found.tokens_b)
+    return found, _buckets(recipe, (keys[0] == keys[1]) & there, found.similarity)
+
+
+def _buckets(recipe: Recipe, same: np.ndarray, similarity: float) -> Buckets:
+    if not recipe.num_bands:
+        return Buckets("join")
+    bands = tuple((np.flatnonzero(same) + 1).tolist())
+    probability = candidate_probability(similarity, recipe.num_bands, recipe.rows)
+    return Buckets("bands" if bands else "none", bands, recipe.num_bands, probability)
+
+
+def _search(tables: _Tables, corpus: CorpusSearch, limit: int) -> tuple[tuple[Neighbour, ...], int]:
+    """Find all that reach the threshold; count the kept ones that share no bucket."""
+    recipe = tables.results.recipe
+    sets = corpus.sets(np.array([tables.doc]))
+    key = corpus.keys(sets, np.arange(1))
+    found: list[tuple[float, int, np.ndarray]] = []
+
+    def look(similar: Similar, others: Ragged, numbers: np.ndarray) -> None:
+        same = corpus.keys(others, similar.doc) == key
+        docs = numbers[similar.doc].tolist()
+        found.extend(zip((-similar.similarity).tolist(), docs, same, strict=True))
+
+    for _ in corpus.search(ExactSearch(sets), tables.results.spec.threshold, look):
+        pass
+    found = sorted((one for one in found if one[1] != tables.doc), key=lambda one: one[:2])
+    docs = np.array([one[1] for one in found], dtype=np.int64)
+    missed = sum(
+        bool(recipe.num_bands and tables.kept[doc] and not same.any()) for _, doc, same in found
+    )
+    named = tables.neighbours(docs[:limit], -np.array([one[0] for one in found[:limit]]))
+    return tuple(
+        replace(one, buckets=_buckets(recipe, same, one.similarity))
+        for one, (_, _, same) in zip(named, found, strict=False)
+    ), missed

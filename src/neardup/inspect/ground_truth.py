@@ -1,0 +1,249 @@
+"""Which documents are duplicates, as a user knows it: pairs of ids, or an id and its group.
+
+Pairs are taken as they are; *links* are pairs of which all that they connect are duplicates, such
+as a document and the one that it was copied from. *Judged* pairs have a third column that says
+whether they are duplicates; nothing is known of others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.errors import ColumnError, InputError, SpecError
+from neardup.io.columns import shown
+from neardup.io.formats.arrow_tables import TablePartition
+from neardup.io.formats.byte_partitions import BytePartition
+from neardup.io.formats.json_text import common_schema, conform
+from neardup.io.opening import open_source
+from neardup.io.source import Columns
+from neardup.output.results import Results
+
+__all__ = ["KINDS", "GroundTruth", "read_truth"]
+
+KINDS = ("pairs", "links", "groups", "judged")
+#: Columns that are looked for, the first that are there; as `neardup` itself writes them, too.
+_PAIRS = ("doc_id_a doc_id_b", "id_a id_b", "id_1 id_2", "id1 id2", "a b")
+_KNOWN: dict[tuple[str, ...], str] = {
+    **{tuple(names.split()): "pairs" for names in _PAIRS},
+    ("id", "source_id"): "links",
+    **{
+        (id, group): "groups"
+        for id in ("doc_id", "id")
+        for group in ("cluster", "cluster_id", "group", "group_id", "label")
+    },
+}
+#: Third columns that say of each pair whether it is one of duplicates.
+_VERDICTS = ("duplicate", "label", "same")
+_YES, _NO = ("true", "1", "yes", "right"), ("false", "0", "no", "wrong")
+_NAMES_HINT = "name two with `columns`, and say with `kind` whether they are pairs or groups"
+
+#: A column of a table whose types are not known before it is read.
+Column = Any
+
+
+@dataclass(frozen=True)
+class GroundTruth:
+    """The ground truth in numbers of documents of a run.
+
+    Attributes:
+        kind: One of `KINDS`.
+        docs: int64[rows]: documents named first.
+        others: int64[rows]: numbers of groups, or documents named second; -1 for no duplicate.
+        skipped: Rows left out since the run has no document with such an id.
+        right: bool[rows]: whether each pair is one of duplicates.
+    """
+
+    kind: str
+    docs: np.ndarray
+    others: np.ndarray
+    skipped: int
+    right: np.ndarray
+
+
+def read_truth(
+    results: Results,
+    source: Any,
+    columns: Sequence[str] | None = None,
+    kind: str | None = None,
+    missing: str = "error",
+) -> GroundTruth:
+    """Read pairs of ids, or ids and groups, and find their documents; see `evaluate`."""
+    if kind is not None and kind not in KINDS:
+        raise SpecError(f"`kind` is {kind!r}; expected one of {', '.join(KINDS)}")
+    if missing not in ("error", "skip"):
+        raise SpecError(f"`missing` is {missing!r}; expected error or skip")
+    is_file = isinstance(source, str | os.PathLike)
+    name = str(source) if is_file else "the truth"
+    table = _file(Path(source)) if is_file else _table(source)
+    first, second, kind = _columns(name, table.column_names, columns, kind)
+    ids, others = _nulls(table.column(first)), _nulls(table.column(second))
+    if ids.null_count:
+        row = int(np.argmax(~_valid(ids))) + 1
+        raise InputError(f"{name}: row {row} has no {first}", "each row needs an id")
+    docs = _numbers(ids, results.ids)
+    unknown = docs < 0
+    try:
+        groups = kind == "groups"
+        places = _group_numbers(others) if groups else _numbers(others, results.ids)
+    except pa.ArrowException as error:
+        what = f"{name}: {second} is of type {others.type}"
+        raise ColumnError(f"{what}, which can't name groups") from error
+    if not groups:
+        unknown |= (places < 0) & _valid(others)
+    if unknown.any() and missing == "error":
+        row = int(np.argmax(unknown))
+        value = _quoted(results, ids[row] if docs[row] < 0 else others[row])
+        raise InputError(
+            f"{name}: row {row + 1}: {results.name} has no document with the id{value}",
+            "rows are counted without the header; `missing`='skip' leaves out those with other ids",
+        )
+    right = _verdicts(name, table, kind)
+    known = ~unknown
+    truth = GroundTruth(kind, docs[known], places[known], int(unknown.sum()), right[known])
+    if kind == "groups":
+        _check_groups(name, truth, results)
+    return truth
+
+
+def _table(source: Any) -> pa.Table:
+    try:
+        if isinstance(source, list | tuple | set):
+            a, b = zip(*source, strict=True) if source else ((), ())
+            return pa.table({"a": list(a), "b": list(b)})
+        return pa.table(source)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise InputError(
+            f"the truth is of type {type(source).__name__}; expected a path, a table or pairs",
+            "such as an Arrow table, a frame, a dict of two columns, or a list of pairs of ids",
+        ) from error
+
+
+class _NoText(Columns):
+    """No text column."""
+
+    def __post_init__(self) -> None:
+        pass
+
+
+def _file(path: Path) -> pa.Table:
+    """Read a file of any format as a whole; columns of CSV are strings."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; expected a file")
+    tables = []
+    for partition in open_source(path, _NoText(())).partitions():
+        if isinstance(partition, BytePartition):
+            rows = len(partition.bounds(partition.raw()))
+            tables.append(partition.table(None, rows))
+        elif isinstance(partition, TablePartition):
+            tables.append(partition.load(None))
+    if not tables:
+        return pa.table({})
+    schema = common_schema([table.schema for table in tables])
+    return pa.concat_tables([conform(table, schema, str(path)) for table in tables])
+
+
+def _columns(
+    name: str, there: list[str], columns: Sequence[str] | None, kind: str | None
+) -> tuple[str, str, str]:
+    names = ", ".join(shown(column, number) for number, column in enumerate(there[:30]))
+    listed = f"its columns are {names}" if there else "it has no columns"
+    if columns is None:
+        for (first, second), what in _KNOWN.items():
+            fits = kind in (None, what) or "groups" not in (kind, what)
+            if there.count(first) == there.count(second) == 1 and fits:
+                if what == "pairs" and set(there) & set(_VERDICTS):
+                    what = "judged"
+                return first, second, kind or what
+        raise ColumnError(f"{name}: no columns that are known; {listed}", _NAMES_HINT)
+    if len(columns) != 2:
+        raise SpecError(f"`columns` names {len(columns)}; expected two", _NAMES_HINT)
+    first, second = columns
+    for column in columns:
+        if there.count(column) != 1:
+            raise ColumnError(f"{name}: no column {column!r}, or several; {listed}", _NAMES_HINT)
+    kind = kind or _KNOWN.get((first, second))
+    if kind is None:
+        raise SpecError(
+            f"the columns {first} and {second} may be pairs, links or groups",
+            "say which with `kind`",
+        )
+    return first, second, kind
+
+
+def _verdicts(name: str, table: pa.Table, kind: str) -> np.ndarray:
+    """Return bool[rows]: whether each pair is one of duplicates."""
+    if kind != "judged":
+        return np.ones(table.num_rows, dtype=np.bool_)
+    column = next((c for c in _VERDICTS if c in table.column_names), None)
+    if column is None:
+        raise ColumnError(f"{name}: judged pairs need a column {_VERDICTS[0]!r}", _NAMES_HINT)
+    values = [str(v).lower() for v in table.column(column).to_pylist()]
+    wrong = next((row for row, v in enumerate(values) if v not in _YES + _NO), None)
+    if wrong is not None:
+        raise InputError(
+            f"{name}: row {wrong + 1}: {column} is neither true nor false", "leave the row out"
+        )
+    return np.array([value in _YES for value in values], dtype=np.bool_)
+
+
+def _nulls(values: Column) -> Column:
+    """Return a column in which an empty string, as CSV has it for nothing, is null."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        found: Any = pc.index_in(values, value_set=pa.array([""], values.type))
+        return pc.if_else(pa.array(_valid(found)), None, values)
+    return values
+
+
+def _valid(values: Column) -> np.ndarray:
+    return np.asarray(values.is_valid().to_numpy(zero_copy_only=False))
+
+
+def _numbers(ids: Column, known: Column) -> np.ndarray:
+    """Return the documents, -1 where there is none; by type if equal, else as they are written."""
+    if ids.type != known.type:
+        whole = pa.types.is_integer(known.type) and (
+            pa.types.is_integer(ids.type) or pa.types.is_floating(ids.type)
+        )
+        common: Any = pa.int64() if whole else pa.large_string()
+        try:
+            ids, known = ids.cast(common), known.cast(common)
+        except pa.ArrowException:
+            return np.full(len(ids), -1, dtype=np.int64)
+    found: Any = pc.index_in(ids, value_set=known, skip_nulls=True)
+    return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+
+
+def _group_numbers(groups: Column) -> np.ndarray:
+    """Return a number for each group, -1 for null."""
+    encoded: Any = pc.dictionary_encode(groups)
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    return np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(), dtype=np.int64)
+
+
+def _check_groups(name: str, truth: GroundTruth, results: Results) -> None:
+    order = np.argsort(truth.docs, kind="stable")
+    docs, groups = truth.docs[order], truth.others[order]
+    twice = (docs[1:] == docs[:-1]) & (groups[1:] != groups[:-1])
+    if twice.any():
+        doc = int(docs[int(np.argmax(twice))])
+        quoted = _quoted(results, results.ids[doc])
+        raise InputError(
+            f"{name}: the id{quoted} of document {doc} is in two groups",
+            "each document belongs to one group at most",
+        )
+
+
+def _quoted(results: Results, id: Any) -> str:
+    """Return the id for a message; nothing where ids are texts."""
+    return "" if results.record["secret_ids"] else f" {str(id)[:100]!r}"

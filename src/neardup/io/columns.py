@@ -1,0 +1,265 @@
+"""Which columns count as text and as ids, UTF-8 checks, and the one text array."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.errors import ColumnError, EncodingError, FormatError
+from neardup.io.source import Columns, Documents
+
+__all__ = [
+    "REPLACE_HINT",
+    "Column",
+    "append_columns",
+    "buffer_of",
+    "check_new",
+    "check_schema",
+    "documents_of",
+    "is_text",
+    "large_strings",
+    "missing_column",
+    "plain_schema",
+    "plain_types",
+    "repaired",
+    "required_column",
+    "shown",
+    "strings_of",
+    "strings_schema",
+    "validity",
+]
+
+#: A column; pyarrow's stubs want the type of its values, which is not known before it is read.
+Column = Any
+
+REPLACE_HINT = "use `encoding_errors`='replace', or convert the input to UTF-8"
+
+_LISTED = 30  # column names in a message; some inputs have thousands
+_NAME = re.compile(r"[^\W\d][\w.\-]{0,39}")
+_TEXT_HINT = "name the columns that hold the text with `text`, that of the ids with `id`"
+_ID_HINT = "name another column with `id`, or leave it out to use positions as ids"
+
+
+def is_text(type: pa.DataType) -> bool:
+    """Whether values of this Arrow type are strings, dictionary-encoded or not."""
+    value = cast(Any, type).value_type if pa.types.is_dictionary(type) else type
+    return str(value) in ("string", "large_string", "string_view")
+
+
+def shown(name: str, index: int) -> str:
+    """A column for messages: its name, or its number where that may be text of a document.
+
+    >>> shown("note_id", 0), shown("Patient was seen today", 1)
+    ('note_id', 'column 2')
+    """
+    return name if _NAME.fullmatch(name) else f"column {index + 1}"
+
+
+def missing_column(
+    name: str, column: str, there: Sequence[str], where: str = "", hint: str = _TEXT_HINT
+) -> ColumnError:
+    """The error for a column that an input lacks, with those that it has."""
+    listed = [shown(n, i) for i, n in enumerate(there[:_LISTED])] or ["none"]
+    listed += ["..."] if len(there) > _LISTED else []
+    verb = "is" if len(there) == 1 else "are"
+    what = f"no column {column!r}{where}; there {verb} {', '.join(listed)}"
+    return ColumnError(f"{name}: {what}", hint)
+
+
+def required_column(
+    name: str, column: str, there: Sequence[str], columns: Columns, where: str = ""
+) -> ColumnError:
+    """The same for a column that a run needs."""
+    is_named = column in columns.text or column == columns.id
+    hint = _TEXT_HINT if is_named else "name a column that every file has"
+    return missing_column(name, column, there, where, hint)
+
+
+def check_schema(name: str, schema: pa.Schema, columns: Columns) -> None:
+    """Refuse a table that lacks a column, has a name twice, or holds something else than text."""
+    names = list(schema.names)
+    for column in columns.required:
+        if column not in names:
+            raise required_column(name, column, names, columns)
+    if len(set(names)) < len(names):
+        index = next(i for i, column in enumerate(names) if column in names[:i])
+        what = shown(names[index], index)
+        what = repr(what) if what == names[index] else f"the name of {what}"
+        raise ColumnError(f"{name}: {what} stands for two columns", "rename one of them")
+    for column in columns.required:
+        type = schema.field(column).type
+        if column in columns.text and not (is_text(type) or pa.types.is_null(type)):
+            raise ColumnError(
+                f"{name}: column {column!r} holds {type}, expected strings",
+                "name another column with `text`, or convert this one to strings",
+            )
+        if pa.types.is_nested(type):
+            what = "an id" if column == columns.id else "compared"
+            raise ColumnError(
+                f"{name}: column {column!r} holds {type}, which can't be {what}", _ID_HINT
+            )
+
+
+def check_new(name: str, names: Sequence[str], added: Sequence[str]) -> None:
+    """Refuse to add a column that is there already."""
+    for column in added:
+        if column in names:
+            raise ColumnError(
+                f"{name}: there is a column {column!r} already, which would be added",
+                "rename it in the input",
+            )
+
+
+def append_columns(name: str, table: pa.Table, added: pa.Table | None) -> pa.Table:
+    """The table with more columns; those that it has already are refused."""
+    if added is not None:
+        check_new(name, table.column_names, added.column_names)
+        for field, column in zip(added.schema, added.columns, strict=True):
+            table = table.append_column(field, column)
+    return table
+
+
+def documents_of(
+    table: pa.Table, columns: Columns, asked: Sequence[str], where: Callable[[int], str]
+) -> Documents:
+    """Check the strings of a table, join its text columns and return those ``asked`` for.
+
+    ``where`` names the place of a row for messages.
+    """
+    bad = np.zeros(table.num_rows, np.bool_)
+    for name in dict.fromkeys((*columns.text, *asked)):
+        column = table.column(name)
+        if is_text(column.type) and not _is_valid(column):
+            array, rows = repaired(column, name, columns.replaces, where)
+            bad[rows] = True
+            fixed = array if pa.types.is_dictionary(column.type) else array.cast(column.type)
+            table = table.set_column(table.schema.get_field_index(name), name, fixed)
+    texts = [_dense(table.column(name)) for name in columns.text]
+    text = texts[0]
+    if len(texts) > 1:
+        import pyarrow.compute as pc
+
+        space: Any = pa.scalar(" ", pa.large_string())
+        text = cast(Any, pc.binary_join_element_wise)(*texts, space)
+    single = len(texts) == 1 and not bad.any() and not table.column(columns.text[0]).null_count
+    unchanged = columns.text[0] if single else None
+    return Documents(text, table.select(list(asked)), int(bad.sum()), unchanged)
+
+
+def _is_valid(column: Column) -> bool:
+    try:
+        for chunk in column.chunks:
+            # Arrow does not look into dictionaries when it validates the array that uses them.
+            if pa.types.is_dictionary(chunk.type):
+                chunk.dictionary.validate(full=True)
+            chunk.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def repaired(
+    column: Column, name: str, replaces: bool, where: Callable[[int], str]
+) -> tuple[pa.LargeStringArray, list[int]]:
+    """Strings with U+FFFD for invalid UTF-8, and the rows in which there was some."""
+    try:
+        raw = column.cast(pa.large_string()).cast(pa.large_binary())
+        raw.validate(full=True)
+    except pa.ArrowException as error:
+        raise FormatError(f"{where(0)}: column {name!r} is damaged") from error
+    values: list[str | None] = []
+    rows: list[int] = []
+    for row, value in enumerate(raw.to_pylist()):
+        try:
+            values.append(None if value is None else value.decode())
+        except UnicodeDecodeError as error:
+            if not replaces:
+                raise EncodingError(
+                    f"{where(row)}: column {name!r} is not valid UTF-8 (byte {error.start + 1} "
+                    "of the value)",
+                    REPLACE_HINT,
+                ) from error
+            values.append(error.object.decode(errors="replace"))
+            rows.append(row)
+    return pa.array(values, pa.large_string()), rows
+
+
+def _dense(column: Column) -> pa.LargeStringArray:
+    """One array without nulls; shares the bytes of a single plain string array."""
+    column = column.cast(pa.large_string())
+    if column.null_count:
+        import pyarrow.compute as pc
+
+        column = pc.fill_null(column, "")
+    if not len(column):
+        return large_strings(np.zeros(1, np.int64), pa.py_buffer(b""))
+    array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    _, ends, data = array.buffers()
+    # A slice keeps its parent's buffers; kernels want to start at 0, so only offsets are rebuilt.
+    offsets = np.frombuffer(ends, np.int64)[array.offset : array.offset + len(array) + 1]
+    first, last = int(offsets[0]), int(offsets[-1])
+    if array.offset or first:
+        offsets = offsets - first
+        data = data.slice(first, last - first) if data is not None else None
+    return large_strings(offsets, data if data is not None else pa.py_buffer(b""))
+
+
+def buffer_of(array: np.ndarray) -> pa.Buffer:
+    """The bytes of an array, which are not copied."""
+    return pa.py_buffer(cast(Any, array))
+
+
+def large_strings(
+    offsets: np.ndarray, data: pa.Buffer, valid: pa.Buffer | None = None
+) -> pa.LargeStringArray:
+    """Strings from their buffers; offsets are int64[n + 1]."""
+    buffers = [valid, buffer_of(offsets), data]
+    array: Any = pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, cast(Any, buffers))
+    return cast(pa.LargeStringArray, array)
+
+
+def strings_of(values: Sequence[bytes | None]) -> pa.LargeStringArray:
+    """Strings from their UTF-8; Arrow's own conversion of lists imports pandas."""
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum([len(value or b"") for value in values], out=offsets[1:])
+    valid = np.array([value is not None for value in values], np.bool_)
+    data = pa.py_buffer(b"".join(value or b"" for value in values))
+    return large_strings(offsets, data, validity(valid))
+
+
+def strings_schema(names: Sequence[str]) -> pa.Schema:
+    """The schema of columns that are strings."""
+    return pa.schema([(name, pa.large_string()) for name in names])
+
+
+def validity(valid: np.ndarray) -> pa.Buffer | None:
+    """Arrow's bits for bool[n]; None where all are true."""
+    return None if valid.all() else buffer_of(np.packbits(valid, bitorder="little"))
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema with plain strings and bytes for views, which Arrow can't always take from."""
+    fields = [field.with_type(_plain(field.type)) for field in schema]
+    return pa.schema(fields, cast(Any, schema.metadata))
+
+
+def plain_types(table: pa.Table) -> pa.Table:
+    """The table with the types of `plain_schema`."""
+    schema = plain_schema(table.schema)
+    return table if schema.equals(table.schema) else table.cast(schema)
+
+
+def _plain(type: Any) -> Any:
+    if str(type) in ("string_view", "binary_view"):
+        return pa.large_string() if str(type) == "string_view" else pa.large_binary()
+    if pa.types.is_list(type) or pa.types.is_large_list(type):
+        made = pa.list_ if pa.types.is_list(type) else pa.large_list
+        return made(type.value_field.with_type(_plain(type.value_type)))
+    if pa.types.is_struct(type):
+        fields = [type.field(i) for i in range(type.num_fields)]
+        return pa.struct([field.with_type(_plain(field.type)) for field in fields])
+    return type

@@ -1,0 +1,278 @@
+"""Partitions that are rows of Arrow tables, and Arrow IPC files by record batches."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.errors import FormatError, InputError
+from neardup.io.columns import (
+    Column,
+    append_columns,
+    buffer_of,
+    check_schema,
+    documents_of,
+    plain_schema,
+    plain_types,
+    strings_schema,
+)
+from neardup.io.source import (
+    Added,
+    Columns,
+    Documents,
+    Held,
+    Layout,
+    Partition,
+    Records,
+    Rows,
+    SourceFile,
+    changed,
+    unreadable,
+)
+from neardup.io.streams import read_all
+
+__all__ = [
+    "DAMAGE",
+    "HeldPartition",
+    "TablePartition",
+    "bytes_of",
+    "check_arrays",
+    "cut",
+    "cut_batches",
+    "damaged",
+    "layout",
+]
+
+Batches: TypeAlias = Iterable[pa.RecordBatch | pa.Table]
+
+#: What Arrow raises for bytes that are not what it expects.
+DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)
+
+_BYTES = {"string": pa.binary(), "large_string": pa.large_binary()}
+_MAGIC = b"ARROW1"  # of a file; a stream has none
+
+
+class TablePartition(Partition):
+    """Rows of a table; ``first`` is the number of the first one, ``name`` is for messages."""
+
+    first: int
+    name: str
+    columns: Columns
+
+    @abstractmethod
+    def load(self, names: Sequence[str] | None) -> pa.Table:
+        """Some columns of the rows, all of them for None, with plain strings for views."""
+
+    def record(self, row: int) -> str:
+        """The place of a row, for messages."""
+        return f"{self.name}: record {self.first + row + 1}"
+
+    def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
+        asked = tuple(self.schema().names) if columns is None else columns
+        table = self.load(list(dict.fromkeys((*self.columns.text, *asked))))
+        return documents_of(table, self.columns, asked, self.record)
+
+    def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
+        table = self._taken(self.load(self.columns.text), rows, count)
+        return documents_of(table, self.columns, (), lambda row: self.record(int(rows[row]))).text
+
+    def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> Records:
+        return append_columns(self.name, self._kept(rows, count, held), added)
+
+    def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
+        """See `Partition.table`: the records, whose strings are checked."""
+        found = self._kept(rows, count, held)
+
+        def where(row: int) -> str:
+            return self.record(row if rows is None else int(rows[row]))
+
+        checked = documents_of(found, self.columns, found.column_names, where).columns
+        return append_columns(self.name, checked, added)
+
+    def _kept(self, rows: Rows, count: int, held: Held) -> pa.Table:
+        schema = self.schema()
+        there: dict[str, Column] = {}
+        # What was repaired is read again, so that the answer does not depend on what is held.
+        if held is not None and not held.replaced:
+            pairs = zip(held.columns.schema, held.columns.columns, strict=True)
+            there = {f.name: c for f, c in pairs if f.type == schema.field(f.name).type}
+            text = held.unchanged
+            if text and schema.field(text).type in (pa.string(), pa.large_string()):
+                there[text] = pa.chunked_array([held.text]).cast(schema.field(text).type)
+        missing = [name for name in schema.names if name not in there]
+        if missing or not there:
+            loaded = self.load(missing if there else None)
+            if loaded.num_rows != count:
+                raise changed(self.name)
+            there.update(zip(loaded.column_names, loaded.columns, strict=True))
+        table = pa.Table.from_arrays([there[name] for name in schema.names], schema=schema)
+        return self._taken(table, rows, count)
+
+    def _taken(self, table: pa.Table, rows: Rows, count: int) -> pa.Table:
+        if table.num_rows != count:
+            raise changed(self.name)
+        if rows is None or len(rows) == count:
+            return table
+        rows = np.ascontiguousarray(rows, np.int64)
+        return table.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, buffer_of(rows)]))
+
+
+@dataclass
+class HeldPartition(TablePartition):
+    """Rows that are in memory."""
+
+    file: int
+    start: int
+    size: int
+    first: int
+    name: str
+    columns: Columns
+    rows: pa.Table
+    replaced: int = 0  # documents that were repaired before they became Arrow's
+
+    def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
+        found = super().read(columns)
+        return replace(found, replaced=found.replaced + self.replaced)
+
+    def load(self, names: Sequence[str] | None) -> pa.Table:
+        return self.rows if names is None else self.rows.select(list(names))
+
+    def schema(self) -> pa.Schema:
+        return self.rows.schema
+
+
+def bytes_of(table: pa.Table | pa.RecordBatch) -> int:
+    """Bytes of the rows in memory; with string views, older Arrow knows whole buffers only."""
+    try:
+        return int(table.nbytes)
+    except pa.ArrowException:
+        return int(table.get_total_buffer_size())
+
+
+def cut_batches(
+    batches: Batches, index: int, name: str, columns: Columns, partition_bytes: int
+) -> Iterator[HeldPartition]:
+    """Batches, each of which is checked, sliced or put together to partitions."""
+    start = first = size = 0
+    held: list[pa.Table] = []
+
+    def gathered() -> HeldPartition:
+        table = held[0] if len(held) == 1 else pa.concat_tables(held)
+        return HeldPartition(index, start, size, first, name, columns, table)
+
+    schema = None
+    for batch in batches:
+        table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+        is_new = schema is None or not table.schema.equals(schema)
+        if is_new:
+            check_schema(name, table.schema, columns)
+            schema = table.schema
+        table = plain_types(table)
+        total = bytes_of(table)
+        # A document costs memory even where its text is short.
+        step = max(1, table.num_rows * partition_bytes // max(1, total, 64 * table.num_rows))
+        for row in range(0, table.num_rows, step):
+            if held and (is_new or size >= partition_bytes or step < table.num_rows):
+                yield gathered()
+                start, first, size, held = start + size, first + sum(map(len, held)), 0, []
+            is_new = False
+            held.append(table.slice(row, step))
+            # Differences of running shares, so that they add up to the batch.
+            end = min(row + step, table.num_rows)
+            size += total * end // table.num_rows - total * row // table.num_rows
+    if held:
+        yield gathered()
+
+
+def damaged(name: str, format: str, error: BaseException) -> InputError:
+    """The error for bytes that Arrow refuses, or for a file that the system does not give out."""
+    # Arrow gives no number for what is wrong inside the file, the system does for the file.
+    if isinstance(error, OSError) and error.errno:
+        return unreadable(name, error)
+    return FormatError(
+        f"{name}: not {format}, or cut off or damaged", "fetch the file again, or check its ending"
+    )
+
+
+def check_arrays(array: Any, in_column: bool = True) -> None:
+    """Raise ArrowInvalid where an offset or an index leads out of the buffers of an array.
+
+    Strings of a column that are not UTF-8 are left to `documents_of`.
+    """
+    type = array.type
+    if in_column and str(type) in _BYTES:
+        array.view(_BYTES[str(type)]).validate(full=True)
+    elif pa.types.is_dictionary(type):
+        check_arrays(array.dictionary, in_column)
+        array.indices.validate(full=True)
+        pa.DictionaryArray.from_arrays(array.indices, pa.nulls(len(array.dictionary)))
+    else:
+        array.validate(full=True)
+        if pa.types.is_struct(type) or pa.types.is_union(type):
+            for i in range(type.num_fields):
+                check_arrays(array.field(i), False)
+        elif pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_map(type):
+            check_arrays(array.values, False)
+        elif isinstance(array, pa.ExtensionArray):
+            check_arrays(array.storage, in_column)
+
+
+def _batches(opened: Any) -> Iterator[pa.RecordBatch]:
+    is_file = isinstance(opened, pa.RecordBatchFileReader)
+    for batch in map(opened.get_batch, range(opened.num_record_batches)) if is_file else opened:
+        for array in batch.columns:
+            check_arrays(array)
+        yield batch
+
+
+def _opened(file: SourceFile) -> Any:
+    # Not mapped into memory: a file that is cut off meanwhile would end the process.
+    source: Any = (
+        pa.BufferReader(read_all(file)) if file.size is None else pa.OSFile(file.place, "rb")
+    )
+    is_file = source.read(len(_MAGIC)) == _MAGIC
+    source.seek(0)
+    return pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+
+
+def cut(
+    index: int, file: SourceFile, columns: Columns, partition_bytes: int
+) -> Iterator[TablePartition]:
+    """Partitions of an Arrow IPC file or stream, which is decoded for it."""
+    if file.size == 0:
+        return
+    try:
+        with _opened(file) as opened:
+            check_schema(file.path, opened.schema, columns)
+            left, last = file.size or 0, None
+            for part in cut_batches(_batches(opened), index, file.path, columns, partition_bytes):
+                if last is not None:
+                    yield last
+                if file.size is not None:
+                    # Sizes are those in memory, but those of a file add up to the file's.
+                    part.start, part.size = file.size - left, min(part.size, left)
+                left, last = left - part.size, part
+            if last is not None:
+                last.size += max(0, left)
+                yield last
+    except InputError:  # one of them is an OSError as well
+        raise
+    except (*DAMAGE, IndexError) as error:
+        raise damaged(file.path, "Arrow IPC", error) from error
+
+
+def layout(file: SourceFile, columns: Columns) -> Layout:
+    """How the rows of a file are written."""
+    schema = strings_schema(columns.required)
+    if file.size != 0:
+        try:
+            with _opened(file) as opened:
+                schema = plain_schema(opened.schema)
+        except DAMAGE as error:
+            raise damaged(file.path, "Arrow IPC", error) from error
+    return Layout("arrow", "lz4", b"", schema, columns.text)

@@ -1,0 +1,235 @@
+"""Partitions whose records are bytes, JSON lines and CSV: values found in them become arrays."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.errors import ColumnError, EncodingError
+from neardup.io.columns import (
+    REPLACE_HINT,
+    Column,
+    append_columns,
+    buffer_of,
+    large_strings,
+    repaired,
+    validity,
+)
+from neardup.io.formats.json_text import Joined
+from neardup.io.source import (
+    Added,
+    Columns,
+    Documents,
+    Held,
+    Partition,
+    Rows,
+    SourceFile,
+    changed,
+)
+from neardup.io.streams import Extent, Raw, line_of, read_range, view_of
+from neardup.kernels import records as kernels
+
+__all__ = ["BytePartition", "Fields"]
+
+_NOTHING = (np.empty(0, np.uint8), np.empty(0, np.int64))  # is put into records
+_EXACT = 1 << 53  # floats hold all integers up to here
+_STRINGS = frozenset((kernels.PLAIN, kernels.ESCAPED, kernels.DOUBLED))
+_KINDS = {kernels.BOOLEAN: "a boolean", kernels.ARRAY: "an array", kernels.OBJECT: "an object"}
+
+
+class Fields(NamedTuple):
+    """Where ``k`` columns of ``size`` records are in the bytes, see `neardup.kernels.records`."""
+
+    raw: Raw
+    values: np.ndarray  # int32[k, size or more, 2]: start and end
+    kinds: np.ndarray  # uint8[k, size or more]
+    size: int
+
+
+class BytePartition(Partition):
+    """Records of JSON lines or CSV: an extent without ``skip`` bytes of marks and headers."""
+
+    def __init__(
+        self, index: int, file: SourceFile, columns: Columns, extent: Extent, skip: int = 0
+    ) -> None:
+        self.file, self.start, self.size = index, extent.start, extent.size
+        self._file, self._columns, self._extent, self._skip = file, columns, extent, skip
+
+    @abstractmethod
+    def bounds(self, raw: Raw) -> np.ndarray:
+        """int32[n, 3]: start, place for what is put in, and end of each record."""
+
+    @abstractmethod
+    def fields(self, raw: Raw, names: Sequence[str], rows: Rows) -> Fields:
+        """Find columns of some records, all of them if ``rows`` is None; refuse what is wrong."""
+
+    @abstractmethod
+    def names(self, raw: Raw, rows: Rows) -> list[str]:
+        """The names of all columns of some records."""
+
+    @abstractmethod
+    def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
+        """What is put into records, one behind the other."""
+
+    def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
+        texts, raw = self._columns.text, self.raw()
+        asked = tuple(self.names(raw, None)) if columns is None else columns
+        names = tuple(dict.fromkeys((*texts, *asked)))
+        reader = self._reader(raw, names, None)
+        text = reader.text(texts)
+        convert = self._whole_column if columns is None else _Reader.checked
+        arrays = [convert(reader, names.index(name), name) for name in asked]
+        table = pa.Table.from_arrays(arrays, list(asked))
+        return Documents(text, table, int(reader.replaced.sum()))
+
+    def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
+        raw = self.raw()
+        self._check(raw, count)
+        return self._reader(raw, self._columns.text, rows).text(self._columns.text)
+
+    def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> memoryview:
+        raw = self.raw()
+        bounds = self._check(raw, count)
+        bounds = bounds if rows is None else bounds[rows]
+        extra, ends = _NOTHING if added is None else self.insertions(raw, bounds, added)
+        size = int((bounds[:, 2] - bounds[:, 0]).sum(dtype=np.int64)) + len(extra)
+        out = np.empty(size + 1 + kernels.PAD, np.uint8)
+        return view_of(out, 0, kernels.copy_records(raw.data, bounds, extra, ends, out))
+
+    def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
+        raw = self.raw()
+        self._check(raw, count)
+        names = self.names(raw, rows)
+        reader = self._reader(raw, names, rows)
+        arrays = [self._whole_column(reader, k, name) for k, name in enumerate(names)]
+        return append_columns(self._file.path, pa.Table.from_arrays(arrays, names), added)
+
+    def schema(self) -> pa.Schema:
+        return self.table(None, len(self.bounds(self.raw()))).schema
+
+    def raw(self) -> Raw:
+        """The bytes of the records, until this thread asks for others."""
+        data, size = self._whole()
+        return Raw(data[self._skip :], size - self._skip)
+
+    def place(self, start: int) -> str:
+        """The line of a byte of the records, for messages."""
+        before = int(np.count_nonzero(self._whole().data[: self._skip + start] == 10))
+        line = line_of(self._file, self._extent.start, self._extent.line)
+        return f"{self._file.path}: line {line + before}"
+
+    def _whole(self) -> Raw:
+        extent = self._extent
+        return extent.held or read_range(self._file, extent.start, extent.size)
+
+    def _check(self, raw: Raw, count: int) -> np.ndarray:
+        bounds = self.bounds(raw)
+        if len(bounds) != count:
+            raise changed(self._file.path)
+        return bounds
+
+    def _whole_column(self, reader: _Reader, k: int, name: str) -> Column:
+        return reader.column(k, name)
+
+    def _reader(self, raw: Raw, names: Sequence[str], rows: Rows) -> _Reader:
+        def where(record: int) -> str:
+            bounds = self.bounds(self.raw())
+            return self.place(int(bounds[record if rows is None else rows[record], 0]))
+
+        return _Reader(self.fields(raw, names, rows), self._columns, where)
+
+
+class _Reader:
+    """Makes arrays of fields; ``replaced``, bool[n], notes records with invalid UTF-8."""
+
+    def __init__(self, fields: Fields, columns: Columns, where: Callable[[int], str]) -> None:
+        self._fields, self._columns, self._where = fields, columns, where
+        self.replaced = np.zeros(fields.size, np.bool_)
+
+    def text(self, names: Sequence[str]) -> pa.LargeStringArray:
+        """The first columns, joined by a space."""
+        for k, name in enumerate(names):
+            self._refuse(k, name, kernels.INTEGER, ", expected a string")
+        return self._gathered(range(len(names)), names[0])
+
+    def checked(self, k: int, name: str) -> Column:
+        """A column that is compared, or holds ids; it must not be nested."""
+        is_id = name == self._columns.id
+        what = "an id" if is_id else "compared"
+        self._refuse(k, name, kernels.ARRAY, f", which can't be {what}")
+        array = self.column(k, name)
+        return self.strings(k, name) if is_id and array.type in _NO_IDS else array
+
+    def column(self, k: int, name: str) -> Column:
+        """A column with the type that all its values have, or as strings."""
+        kinds, count = self._kinds(k), self._fields.size
+        valid = kinds > kernels.NULL
+        present = set(np.flatnonzero(np.bincount(kinds[valid])).tolist())
+        if not present:
+            return pa.nulls(count)
+        if present == {kernels.BOOLEAN}:
+            starts = self._fields.values[k, :count, 0]
+            true = valid & (self._fields.raw.data[starts] == ord("t"))
+            bits = buffer_of(np.packbits(true, bitorder="little"))
+            return pa.Array.from_buffers(pa.bool_(), count, [validity(valid), bits])
+        strings: Column = self.strings(k, name)
+        if not present <= {kernels.INTEGER, kernels.NUMBER}:
+            return strings
+        try:
+            numbers = strings.cast(pa.int64() if present == {kernels.INTEGER} else pa.float64())
+        except pa.ArrowInvalid:  # beyond 64 bits
+            return strings
+        if len(present) > 1:
+            whole = numbers.to_numpy(zero_copy_only=False)[kinds == kernels.INTEGER]
+            return numbers if (np.abs(whole) < _EXACT).all() else strings
+        return numbers
+
+    def strings(self, k: int, name: str, nulls: bool = True) -> pa.LargeStringArray:
+        """A column as strings: numbers as they are written, null where ``nulls``, else empty."""
+        return self._gathered([k], name, validity(self._kinds(k) > kernels.NULL) if nulls else None)
+
+    def _kinds(self, k: int) -> np.ndarray:
+        return self._fields.kinds[k, : self._fields.size]
+
+    def _refuse(self, k: int, name: str, lowest: int, why: str) -> None:
+        """Refuse values of a kind from ``lowest`` on."""
+        wrong = np.flatnonzero(self._kinds(k) >= lowest)
+        if len(wrong):
+            kind = _KINDS.get(int(self._kinds(k)[wrong[0]]), "a number")
+            raise ColumnError(
+                f"{self._where(int(wrong[0]))}: column {name!r} is {kind}{why}",
+                "name another column, or convert this one to strings",
+            )
+
+    def _gathered(
+        self, columns: Sequence[int], name: str, valid: pa.Buffer | None = None
+    ) -> pa.LargeStringArray:
+        raw, values, kinds, count = self._fields
+        chosen = np.array(columns, np.int64)
+        sizes = values[chosen, :count, 1] - values[chosen, :count, 0]
+        size = int(sizes.sum(dtype=np.int64)) + count * (len(chosen) - 1)
+        out = np.empty(size + kernels.PAD, np.uint8)
+        offsets, lone = np.empty(count + 1, np.int64), np.zeros(count, np.uint8)
+        kernels.gather_values(raw.data, values, kinds, chosen, out, offsets, lone)
+        if lone.any():
+            if not self._columns.replaces:
+                raise EncodingError(
+                    f"{self._where(int(np.argmax(lone)))} escapes half a surrogate pair, which is "
+                    "no character",
+                    REPLACE_HINT,
+                )
+            self.replaced |= lone != 0
+        strings = large_strings(offsets, buffer_of(out), valid)
+        try:
+            strings.validate(full=True)
+        except pa.ArrowInvalid:
+            strings, rows = repaired(strings, name, self._columns.replaces, self._where)
+            self.replaced[rows] = True
+        return strings
+
+
+_NO_IDS = (pa.float64(), pa.bool_())

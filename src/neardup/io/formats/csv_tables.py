@@ -1,0 +1,198 @@
+"""CSV and TSV by RFC 4180: records and fields are found in the bytes; all columns are strings."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.errors import EncodingError, FormatError
+from neardup.io.columns import REPLACE_HINT, Column, check_schema, strings_schema
+from neardup.io.formats.byte_partitions import BytePartition, Fields
+from neardup.io.formats.json_text import Joined, concatenated, joined_rows, json_texts
+from neardup.io.source import Columns, Layout, Rows, SourceFile
+from neardup.io.streams import Extent, Raw, bom_size, cut_stream, line_of
+from neardup.kernels.records import AFTER_QUOTE, OPEN_QUOTE, RAGGED, csv_records
+
+__all__ = ["DELIMITERS", "CsvPartition", "csv_header", "csv_rows", "cut", "layout"]
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+
+_QUOTE_HINT = 'a quote in a field is written "", and the field is quoted'
+_FIELDS_HINT = "quote fields that hold the delimiter or a newline"
+
+
+class _Header(NamedTuple):
+    """Columns, and the bytes of the first record, with a mark of UTF-8 and the line end."""
+
+    names: tuple[str, ...]
+    raw: bytes
+
+
+class CsvPartition(BytePartition):
+    """Some records of a CSV or TSV file."""
+
+    def __init__(
+        self, index: int, file: SourceFile, columns: Columns, extent: Extent, header: _Header
+    ) -> None:
+        super().__init__(index, file, columns, extent, 0 if extent.start else len(header.raw))
+        self._header = header
+
+    def bounds(self, raw: Raw) -> np.ndarray:
+        return _scan(raw, self._file.format).bounds
+
+    def fields(self, raw: Raw, names: Sequence[str], rows: Rows) -> Fields:
+        scan = _scan(raw, self._file.format, True, self._header.names, names)
+        if scan.why:
+            raise self._refused(scan)
+        if rows is None:
+            return Fields(raw, scan.values, scan.kinds, len(scan.bounds))
+        values, kinds = scan.values[:, rows], scan.kinds[:, rows]
+        return Fields(raw, np.ascontiguousarray(values), np.ascontiguousarray(kinds), len(rows))
+
+    def _refused(self, scan: _Scan) -> FormatError:
+        where = self.place(scan.stop)
+        if scan.why == RAGGED:
+            expected = len(self._header.names)
+            found = "1 field" if scan.fields == 1 else f"{scan.fields} fields"
+            what = f"has {found}, the header {expected}"
+            return FormatError(f"{where} {what}", _FIELDS_HINT)
+        if scan.why == AFTER_QUOTE:
+            return FormatError(f"{where} has text behind a closing quote", _QUOTE_HINT)
+        return FormatError(f"{where} opens a quote that is not closed", _QUOTE_HINT)
+
+    def names(self, raw: Raw, rows: Rows) -> list[str]:
+        return list(self._header.names)
+
+    def schema(self) -> pa.Schema:
+        return strings_schema(self._header.names)
+
+    def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
+        delimiter = DELIMITERS[self._file.format]
+        return csv_rows(added, delimiter, delimiter, "")
+
+    def _whole_column(self, reader: Any, k: int, name: str) -> Column:
+        # CSV has no null: an empty field is an empty string.
+        return reader.strings(k, name, nulls=False)
+
+
+class _Scan(NamedTuple):
+    """Records found in bytes, and what is wrong behind them, see `csv_records`."""
+
+    bounds: np.ndarray
+    values: np.ndarray
+    kinds: np.ndarray
+    why: int
+    stop: int
+    fields: int
+
+
+def _scan(
+    raw: Raw, format: str, final: bool = True, there: Sequence[str] = (), names: Sequence[str] = ()
+) -> _Scan:
+    """Find records, and the columns ``names`` of those that are ``there``; no check without."""
+    wanted = np.full(len(there), -1, np.int64)
+    for k, name in enumerate(names):
+        wanted[there.index(name)] = k
+    room = raw.size // 2 + 1
+    bounds = np.empty((room, 3), np.int32)
+    values = np.empty((len(names), room, 2), np.int32)
+    kinds = np.empty((len(names), room), np.uint8)
+    delimiter = np.uint8(ord(DELIMITERS[format]))
+    count, why, stop, fields = csv_records(
+        raw.data, raw.size, delimiter, final, wanted, len(there), bounds, values, kinds
+    )
+    return _Scan(bounds[:count], values, kinds, int(why), int(stop), int(fields))
+
+
+def cut(
+    index: int, file: SourceFile, columns: Columns, partition_bytes: int
+) -> Iterator[CsvPartition]:
+    """Partitions of a CSV or TSV file with a header; the file is scanned for it."""
+    header: list[_Header] = []
+
+    def last_end(raw: Raw, final: bool, position: int, line: int | None) -> int:
+        skip = 0 if header else bom_size(file.path, raw.data[:4].tobytes())
+        rest = Raw(raw.data[skip:], raw.size - skip)
+        scan = _scan(rest, file.format, final)
+        if scan.why == OPEN_QUOTE:
+            before = int(np.count_nonzero(rest.data[: scan.stop] == 10))
+            raise FormatError(
+                f"{file.path}: a quote opened in line {line_of(file, position, line) + before} is "
+                "not closed",
+                _QUOTE_HINT,
+            )
+        if len(scan.bounds) and not header:
+            head = raw.data[: skip + int(scan.bounds[0, 2])].tobytes()
+            header.append(_read_header(file, head, head[skip:]))
+            check_schema(file.path, strings_schema(header[0].names), columns)
+        end = skip + int(scan.bounds[-1, 2]) if len(scan.bounds) else 0
+        return raw.size if final else end
+
+    for extent in cut_stream(file, partition_bytes, last_end):
+        if header:
+            yield CsvPartition(index, file, columns, extent, header[0])
+
+
+def _read_header(file: SourceFile, raw: bytes, record: bytes) -> _Header:
+    try:
+        text = record.decode().strip("\r\n")
+        # Python's reader splits lines by itself: a quoted newline needs the line ends kept.
+        reader = csv.reader(text.splitlines(keepends=True), delimiter=DELIMITERS[file.format])
+        return _Header(tuple(next(reader)), raw)
+    except UnicodeDecodeError as error:
+        raise EncodingError(f"{file.path}: the header is not valid UTF-8", REPLACE_HINT) from error
+    except csv.Error as error:
+        raise FormatError(f"{file.path}: the header is not a record of CSV", _QUOTE_HINT) from error
+
+
+def layout(file: SourceFile, columns: Columns) -> Layout:
+    """How the records of a file are written: the header first, byte for byte."""
+    first = next(cut(0, file, columns, 1 << 16), None)
+    if first is None:
+        return Layout(file.format, file.compression)
+    raw = first._header.raw
+    end = b"" if raw.endswith((b"\n", b"\r")) else b"\n"
+    return Layout(file.format, file.compression, raw + end, first.schema(), columns.text)
+
+
+def csv_header(names: Sequence[str], format: str, header: bytes = b"") -> bytes:
+    """A header, or ``header``, which has its line end, with more columns."""
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=DELIMITERS[format], lineterminator="").writerow(names)
+    line = text.getvalue().encode()
+    if not header:
+        return line + b"\n"
+    record = header.rstrip(b"\r\n")
+    return record + DELIMITERS[format].encode() + line + header[len(record) :]
+
+
+def csv_rows(table: pa.Table, delimiter: str, begin: str, end: str) -> Joined:
+    """The rows of a table as CSV; nested values are JSON text, null is an empty field."""
+    import pyarrow.compute as pc
+
+    # An empty line is no record.
+    null = '""' if table.num_columns == 1 and not begin else ""
+    columns = [
+        cast(Any, pc.fill_null)(_csv_texts(column, delimiter), null) for column in table.columns
+    ]
+    return joined_rows(columns, [begin] + [delimiter] * (len(columns) - 1), end)
+
+
+def _csv_texts(column: Column, delimiter: str) -> Column:
+    import pyarrow.compute as _pc
+
+    pc = cast(Any, _pc)
+    try:
+        as_json = pa.types.is_nested(column.type) or pa.types.is_floating(column.type)
+        text = json_texts(column, None) if as_json else column.cast(pa.large_string())
+    except pa.ArrowException:
+        text = json_texts(column, None)
+    odd = pc.match_substring_regex(text, f'["\r\n{re.escape(delimiter)}]|^$')
+    quoted = concatenated('"', pc.replace_substring(text, '"', '""'), '"')
+    return pc.if_else(odd, quoted, text)

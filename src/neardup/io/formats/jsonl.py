@@ -1,0 +1,224 @@
+"""JSON lines: cut at newlines; what a pass needs is found in the bytes, the rest stays there.
+
+Every line is checked as Python's parser would check it, but only the columns that are needed
+become Arrow arrays, so that the other columns may hold anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.errors import FormatError
+from neardup.io.columns import check_new, required_column
+from neardup.io.formats.byte_partitions import BytePartition, Fields
+from neardup.io.formats.json_text import Joined, json_rows
+from neardup.io.source import Columns, Layout, Rows, SourceFile
+from neardup.io.streams import Raw, bom_size, cut_lines, cut_stream
+from neardup.kernels.records import DEEP, PAD, UNKNOWN, json_fields, json_lines
+
+__all__ = ["JsonPartition", "check_new_keys", "cut", "layout"]
+
+_LINE_HINT = "every line must be one JSON object; correct or drop this line"
+_ARRAY_HINT = "one object a line is expected; convert with: jq -c '.[]' in.json > out.jsonl"
+_HEAD_BYTES = 8 << 20  # a column must be named within these, so that a typo shows at once
+_HEAD_LINES = 100
+_DEPTH = 1000  # levels of nesting
+_TOO_DEEP = f"nests more than {_DEPTH} levels deep"
+_MOST_CELLS = 1 << 22  # of a table: a key for each record would take quadratic memory
+_KINDS = {
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    list: "an array",
+    str: "a string",
+    type(None): "null",
+}
+
+
+class JsonPartition(BytePartition):
+    """Some lines of a file of JSON lines."""
+
+    def bounds(self, raw: Raw) -> np.ndarray:
+        lines = np.empty((raw.size // 2 + 1, 3), np.int32)
+        return lines[: json_lines(raw.data, raw.size, lines)]
+
+    def _lines(self, raw: Raw, rows: Rows) -> np.ndarray:
+        lines = self.bounds(raw)
+        return lines if rows is None else lines[rows]
+
+    def fields(self, raw: Raw, names: Sequence[str], rows: Rows) -> Fields:
+        lines = self._lines(raw, rows)
+        fields, done, why, _ = _find(raw, lines, names)
+        if why:
+            raise self._refused(raw, lines[done], why, names)
+        return fields
+
+    def names(self, raw: Raw, rows: Rows) -> list[str]:
+        lines = self._lines(raw, rows)
+        names: list[str] = []
+        count = len(lines)
+        while True:
+            _, done, why, unknown = _find(raw, lines, names, every=True)
+            if not why:
+                return names or [self._columns.text[0]]
+            lines = lines[done:]
+            if why != UNKNOWN:
+                raise self._refused(raw, lines[0], why, names)
+            try:
+                name = json.loads(b'"' + unknown + b'"')
+                name.encode()
+            except UnicodeError:
+                raise self._no_table(lines[0], "a key that is not UTF-8") from None
+            if len(names) * count > _MOST_CELLS:
+                raise self._no_table(lines[0], "one new key more than a table can have")
+            names.append(name)
+
+    def _no_table(self, line: np.ndarray, what: str) -> FormatError:
+        return FormatError(
+            f"{self.place(int(line[0]))} has {what}",
+            "leave the output in the format of the input, which keeps the records as they are",
+        )
+
+    def _refused(self, raw: Raw, line: np.ndarray, why: int, names: Sequence[str]) -> FormatError:
+        start, last, _ = line.tolist()
+        text = raw.data[start : last + 1].tobytes().decode(errors="replace")
+        keys: list[str] = []  # of the outermost object, which comes last
+
+        def seen(found: list[tuple[str, Any]]) -> dict[str, Any]:
+            keys[:] = [key for key, _ in found]
+            return dict(found)
+
+        what = "is not valid JSON"
+        try:
+            # Numbers may have any number of digits.
+            value = json.loads(text, parse_int=float, object_pairs_hook=seen)
+            twice = [name for name in names if keys.count(name) > 1]
+            if not isinstance(value, dict):
+                what = f"is {_KINDS[type(value)]}, not an object"
+            elif twice:
+                what = f"has the key {twice[0]!r} twice"
+            elif why == DEEP:
+                what = _TOO_DEEP
+        except json.JSONDecodeError as error:
+            what = f"is not valid JSON at character {error.pos + 1}: {error.msg}"
+        except RecursionError:
+            what = _TOO_DEEP
+        return FormatError(f"{self.place(start)} {what}", _LINE_HINT)
+
+    def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
+        data, ends = json_rows(added, ",", "")
+        # In an empty object there is no member for a comma to follow.
+        drop = np.zeros(len(ends), np.int64)
+        for row in np.flatnonzero(bounds[:, 1] - bounds[:, 0] < PAD).tolist():
+            start, last, _ = bounds[row].tolist()
+            drop[row + 1] = not raw.data[start + 1 : last].tobytes().strip()
+        if drop.any():
+            data = np.delete(data, ends[:-1][drop[1:] > 0])
+        return data, ends - np.cumsum(drop)
+
+
+def _find(
+    raw: Raw, lines: np.ndarray, names: Sequence[str], every: bool = False
+) -> tuple[Fields, int, int, bytes]:
+    """Check lines and find some of their members.
+
+    Returns:
+        (where they are, first line that is refused, why, raw name of an unknown member).
+    """
+    keys = [name.encode(errors="surrogatepass") for name in names]
+    values = np.empty((len(keys), len(lines), 2), np.int32)
+    kinds = np.empty((len(keys), len(lines)), np.uint8)
+    done, why, start, stop = json_fields(
+        raw.data,
+        lines,
+        np.frombuffer(bytearray(b"".join(keys)), np.uint8),
+        np.cumsum([0, *map(len, keys)], dtype=np.int64),
+        every,
+        values,
+        kinds,
+        np.empty(_DEPTH + 1, np.uint8),
+        np.empty(6 * max(map(len, keys), default=0) + PAD, np.uint8),
+    )
+    return Fields(raw, values, kinds, len(lines)), done, why, raw.data[start:stop].tobytes()
+
+
+def _last_newline(raw: Raw, final: bool, position: int, line: int | None) -> int:
+    """The end of the last whole line; of all where the file ends."""
+    return raw.size if final else raw.data[: raw.size].tobytes().rfind(b"\n") + 1
+
+
+def cut(
+    index: int, file: SourceFile, columns: Columns, partition_bytes: int
+) -> Iterator[JsonPartition]:
+    """Partitions of a file of JSON lines; one of its first objects must have each column."""
+    if file.is_plain:
+        extents = cut_lines(file, partition_bytes)
+    else:
+        extents = cut_stream(file, partition_bytes, _last_newline)
+    held: list[JsonPartition] = []
+    missing, names, looked = set(columns.required), dict[str, None](), 0
+
+    def check() -> None:
+        if missing and names:
+            name = next(name for name in columns.required if name in missing)
+            where = "" if looked < _HEAD_BYTES else " in the first 8 MiB"
+            raise required_column(file.path, name, list(names), columns, where)
+
+    for number, extent in enumerate(extents):
+        skip = 0 if number else _skipped(file, JsonPartition(index, file, columns, extent).raw())
+        held.append(JsonPartition(index, file, columns, extent, skip))
+        if missing and looked < _HEAD_BYTES:
+            looked += extent.size
+            missing = _still_missing(held[-1], missing, names)
+            if missing and looked < _HEAD_BYTES:
+                continue
+            check()
+        yield from held
+        held.clear()
+    if held:
+        check()
+        yield from held
+
+
+def _skipped(file: SourceFile, raw: Raw) -> int:
+    """Bytes of the mark of UTF-8 at the start of a file; a JSON array is refused."""
+    head = raw.data[: min(raw.size, 4096)].tobytes()
+    skip = bom_size(file.path, head)
+    if head[skip:].lstrip().startswith(b"["):
+        raise FormatError(f"{file.path}: line 1 is a JSON array, not an object", _ARRAY_HINT)
+    return skip
+
+
+def _still_missing(partition: JsonPartition, missing: set[str], names: dict[str, None]) -> set[str]:
+    """Columns that no line has; none where a line is wrong. ``names`` gets keys of some lines."""
+    raw = partition.raw()
+    lines = partition.bounds(raw)
+    wanted = sorted(missing)
+    for some in (lines[:_HEAD_LINES], lines):
+        fields, _, why, _ = _find(raw, some, wanted)
+        found = np.array(fields.kinds.any(axis=1))
+        if why or found.all():
+            return set()
+    for start, last, _ in lines[:_HEAD_LINES].tolist():
+        text = raw.data[start : last + 1].tobytes().decode(errors="replace")
+        names.update(dict.fromkeys(json.loads(text, parse_int=float)))
+    return {name for name, there in zip(wanted, found, strict=True) if not there}
+
+
+def layout(file: SourceFile, columns: Columns) -> Layout:
+    """How the records of a file are written."""
+    return Layout("jsonl", file.compression, text=columns.text)
+
+
+def check_new_keys(file: SourceFile, columns: Columns, added: Sequence[str]) -> None:
+    """Refuse names of members to add that the first records have already."""
+    names: dict[str, None] = {}
+    for partition in cut(0, file, columns, 1 << 16):
+        missing = _still_missing(partition, set(added), names)
+        check_new(file.path, [name for name in added if name not in missing], added)
+        return

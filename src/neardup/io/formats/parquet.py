@@ -1,0 +1,271 @@
+"""Parquet by row groups: small ones together, large ones in slices that are decoded in order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from neardup.errors import InputError
+from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema
+from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, check_arrays, damaged
+from neardup.io.source import Columns, Layout, SourceFile, changed
+from neardup.io.streams import read_all
+
+__all__ = ["cut", "layout"]
+
+_LARGE = 8  # a row group of more than so many partitions is sliced, others are decoded at once
+_BUFFER = 1 << 16  # bytes read at a time, for each column
+_ROW_BYTES = 64  # that a document costs at least, however short its text
+_LOOKED_AT = 64  # columns whose real size is determined
+_LOOK_ROWS = 512
+_STASH = 16  # slices that wait for the thread that wants them
+_CURSORS = 3  # row groups that are decoded at a time, at most
+_STRINGS = ("string", "large_string", "binary", "large_binary")
+_CODECS = {"SNAPPY": "snappy", "GZIP": "gzip", "BROTLI": "brotli", "LZ4": "lz4", "LZ4_RAW": "lz4"}
+
+#: Columns that are decoded; None for all.
+Names = tuple[str, ...] | None
+
+
+def _list(names: Names) -> list[str] | None:
+    return None if names is None else list(names)
+
+
+class _ParquetFile:
+    """A Parquet file and what is known of it; shared by its partitions, picklable."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+        # A pipe that was not copied: Parquet is read from its end.
+        self._whole = pa.py_buffer(read_all(file)) if file.size is None else None
+        self.size = len(self._whole) if self._whole is not None else file.size or 0
+        self._metadata: pq.FileMetaData | None = None
+        try:
+            with self.opened() as opened:
+                self.metadata = self._metadata = opened.metadata
+                self.schema = plain_schema(opened.schema_arrow)
+        except DAMAGE as error:
+            raise damaged(file.path, "Parquet", error) from error
+        self._lock = threading.Lock()
+        self._cursors: dict[tuple[int, Names], _Cursor] = {}
+
+    def __reduce__(self) -> tuple[type[_ParquetFile], tuple[SourceFile]]:
+        return _ParquetFile, (self.file,)
+
+    def opened(self, dictionary: Sequence[str] = ()) -> pq.ParquetFile:
+        """Open the file once more: a reader must not be shared by threads."""
+        source: Any = self.file.place if self._whole is None else pa.BufferReader(self._whole)
+        # Without these, all columns of a row group would be in memory, compressed, before one of
+        # them is decoded.
+        return pq.ParquetFile(
+            source,
+            metadata=self._metadata,
+            pre_buffer=False,
+            buffer_size=_BUFFER,
+            read_dictionary=list(dictionary) or None,
+        )
+
+    def groups(self, groups: range, names: Names) -> pa.Table:
+        """Decode whole row groups."""
+        with self.opened() as opened:
+            return opened.read_row_groups(list(groups), _list(names), use_threads=False)
+
+    def slice(self, group: int, step: int, number: int, names: Names) -> pa.Table:
+        """Decode rows of a large row group; cheap where slices are asked for about in order."""
+        with self._lock:
+            cursor = self._cursors.pop((group, names), None) or _Cursor(self, group, step, names)
+            self._cursors[group, names] = cursor
+            while len(self._cursors) > _CURSORS:
+                self._cursors.pop(next(iter(self._cursors)))
+        return cursor.take(number)
+
+
+class _Cursor:
+    """Slices of one row group, which is decoded from its start to its end, once if all goes well.
+
+    Threads that come too early decode what is before them and leave it for the others.
+    """
+
+    def __init__(self, file: _ParquetFile, group: int, step: int, names: Names) -> None:
+        self._file, self._group, self._step, self._names = file, group, step, names
+        self._lock = threading.Lock()
+        self._stash: dict[int, pa.Table] = {}
+        self._next, self._slices = 0, self._decoded()
+
+    def take(self, number: int) -> pa.Table:
+        """Return a slice; what was given up, or is wanted once more, is decoded again."""
+        with self._lock:
+            if number not in self._stash and number < self._next:
+                self._next, self._slices = 0, self._decoded()
+            while number not in self._stash:
+                found = next(self._slices, None)
+                if found is None:
+                    raise changed(self._file.file.path)
+                self._stash[self._next] = found
+                self._next += 1
+                if len(self._stash) > _STASH:
+                    self._stash.pop(min(self._stash))
+            return self._stash.pop(number)
+
+    def _decoded(self) -> Iterator[pa.Table]:
+        left = self._file.metadata.row_group(self._group).num_rows
+        names = _list(self._names)
+        held: list[pa.RecordBatch] = []
+        with self._file.opened() as opened:
+            for batch in opened.iter_batches(
+                self._step, row_groups=[self._group], columns=names, use_threads=False
+            ):
+                # Arrow ends a batch early where a dictionary ends.
+                held.append(batch)
+                while left and sum(map(len, held)) >= min(self._step, left):
+                    table = pa.Table.from_batches(held)
+                    yield table.slice(0, self._step)
+                    left -= min(self._step, left)
+                    held = table.slice(self._step).to_batches()
+
+
+@dataclass
+class _ParquetPartition(TablePartition):
+    """Whole row groups, or a slice of one: ``step`` rows, as the ``number``-th of them."""
+
+    file: int
+    start: int
+    size: int
+    first: int
+    name: str
+    columns: Columns
+    opened: _ParquetFile
+    groups: range
+    step: int = 0
+    number: int = 0
+
+    def load(self, names: Sequence[str] | None) -> pa.Table:
+        wanted = None if names is None else tuple(names)
+        try:
+            if self.step:
+                table = self.opened.slice(self.groups.start, self.step, self.number, wanted)
+            else:
+                table = self.opened.groups(self.groups, wanted)
+            for column in table.columns:
+                if "dictionary" in str(column.type):  # Arrow takes the indices as they are
+                    for chunk in column.chunks:
+                        check_arrays(chunk)
+        except InputError:  # one of them is an OSError as well
+            raise
+        except DAMAGE as error:
+            raise damaged(self.name, "Parquet", error) from error
+        return plain_types(table)
+
+    def schema(self) -> pa.Schema:
+        return self.opened.schema
+
+
+def cut(
+    index: int, file: SourceFile, columns: Columns, partition_bytes: int
+) -> Iterator[TablePartition]:
+    """Partitions of a Parquet file by its row groups."""
+    if file.size == 0:
+        return
+    opened = _ParquetFile(file)
+    check_schema(file.path, opened.schema, columns)
+    start = first = done = 0
+    groups = [opened.metadata.row_group(i) for i in range(opened.metadata.num_row_groups)]
+    whole = max(1, sum(group.total_byte_size for group in groups))
+    for some, size in _together(_decoded_sizes(opened, columns, partition_bytes), partition_bytes):
+        rows = sum(groups[i].num_rows for i in some)
+        before, done = done, done + sum(groups[i].total_byte_size for i in some)
+        if not rows:
+            continue
+        is_large = size > _LARGE * partition_bytes
+        step = max(1, rows * partition_bytes // size) if is_large else rows
+        for number in range(-(-rows // step)):
+            share = (before + (done - before) * min(1, (number + 1) * step / rows)) / whole
+            end = opened.size if share == 1 else int(opened.size * share)
+            yield _ParquetPartition(
+                index, start, end - start, first, file.path, columns, opened, some,
+                step if step < rows else 0, number,
+            )  # fmt: skip
+            start = end
+            first += min(step, rows - number * step)
+
+
+def _together(sizes: Iterator[int], most: int) -> Iterator[tuple[range, int]]:
+    """Row groups that are decoded at once, and their size: at most ``most`` bytes, or one."""
+    first = end = total = 0
+    for size in sizes:
+        if end > first and total + size > most:
+            yield range(first, end), total
+            first, total = end, 0
+        end, total = end + 1, total + size
+    if end > first:
+        yield range(first, end), total
+
+
+def _decoded_sizes(opened: _ParquetFile, columns: Columns, partition_bytes: int) -> Iterator[int]:
+    """Bytes of each row group in memory, about.
+
+    Of a column with a dictionary, the size that the file notes is that of the encoded values: a
+    file of 40 kB can hold 500 MB of text. Its indices are gone through for the size of the values.
+    """
+    about, schema = opened.metadata, opened.schema
+    strings = [n for n in schema.names if "." not in n and str(schema.field(n).type) in _STRINGS]
+    if len(strings) > _LOOKED_AT:
+        strings = [name for name in strings if name in columns.required]
+    leaves = {about.schema.column(i).path: i for i in range(about.num_columns)}
+    try:
+        with opened.opened(strings) as reader:
+            for number in range(about.num_row_groups):
+                group = about.row_group(number)
+                size = max(group.total_byte_size, _ROW_BYTES * group.num_rows)
+                for name in strings:
+                    if name in leaves and group.column(leaves[name]).has_dictionary_page:
+                        limit = partition_bytes // max(1, group.num_rows)
+                        size += _repeated_bytes(reader, number, name, group.num_rows, limit)
+                yield size
+    except (*DAMAGE, IndexError) as error:
+        raise damaged(opened.file.path, "Parquet", error) from error
+
+
+def _repeated_bytes(reader: pq.ParquetFile, group: int, name: str, rows: int, limit: int) -> int:
+    """Bytes of the values that are indices into the dictionary of a column.
+
+    Where no value of the dictionary has more than ``limit`` bytes, it is their mean that counts.
+    """
+    total, known = 0, -1
+    for batch in reader.iter_batches(
+        _LOOK_ROWS, row_groups=[group], columns=[name], use_threads=False
+    ):
+        column: Any = batch.column(0)
+        if not pa.types.is_dictionary(column.type):
+            return total
+        values = column.dictionary
+        if known < 0:
+            known = len(values)
+            lengths = np.diff(np.frombuffer(values.buffers()[1], np.int32)[: known + 1])
+            if not known or lengths.max() <= limit:
+                return int(lengths.mean() * rows) if known else 0
+        if len(values) != known:
+            # From here on values are no indices, and their size is the encoded one.
+            return total
+        indices = column.indices.drop_null().to_numpy(zero_copy_only=False)
+        total += int(lengths[indices].sum())
+    return total
+
+
+def layout(file: SourceFile, columns: Columns) -> Layout:
+    """How the rows of a file are written: with its schema, metadata and codec."""
+    if file.size == 0:
+        return Layout("parquet", "zstd", b"", strings_schema(columns.required), columns.text)
+    opened = _ParquetFile(file)
+    codec = ""
+    for i in range(opened.metadata.num_columns if opened.metadata.num_row_groups else 0):
+        column = opened.metadata.row_group(0).column(i)
+        if column.path_in_schema == columns.text[0]:
+            codec = column.compression
+    return Layout("parquet", _CODECS.get(codec, "zstd"), b"", opened.schema, columns.text)

@@ -1,0 +1,93 @@
+"""Plain text files: one document a file, with the columns ``path`` and ``text``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.errors import EncodingError, SpecError
+from neardup.io.columns import REPLACE_HINT, append_columns, check_schema, strings_of
+from neardup.io.formats.arrow_tables import TablePartition
+from neardup.io.source import Added, Columns, Held, Layout, Rows, SourceFile, TextFiles, changed
+from neardup.io.streams import bom_size, read_all
+
+__all__ = ["PATH_COLUMN", "cut", "layout"]
+
+PATH_COLUMN = "path"
+
+_SCHEMA = pa.schema([(PATH_COLUMN, pa.large_string()), ("text", pa.large_string())])
+_FILES = 4096  # in a partition, for folders of very small files
+
+
+@dataclass
+class TextPartition(TablePartition):
+    """Several files; ``file`` is the first, and ``start`` counts the bytes of all before it."""
+
+    file: int
+    start: int
+    size: int
+    files: Sequence[SourceFile]
+    columns: Columns
+
+    def load(self, names: Sequence[str] | None) -> pa.Table:
+        texts = []
+        for file in self.files:
+            raw = read_all(file)
+            texts.append(raw[bom_size(file.path, raw) :])
+            try:
+                if not self.columns.replaces:
+                    texts[-1].decode()
+            except UnicodeDecodeError as error:
+                raise EncodingError(
+                    f"{file.path}: not valid UTF-8 (byte {error.start + 1})", REPLACE_HINT
+                ) from error
+        paths = [file.name.encode() for file in self.files]
+        table = pa.Table.from_arrays([strings_of(paths), strings_of(texts)], schema=_SCHEMA)
+        return table if names is None else table.select(list(names))
+
+    def schema(self) -> pa.Schema:
+        return _SCHEMA
+
+    def record(self, row: int) -> str:
+        return self.files[row].path
+
+    def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
+        return self._chosen(rows, count).read().text
+
+    def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> TextFiles:
+        """See `Partition.records`: the files as they are on disk, compressed ones too."""
+        if added is not None:
+            raise SpecError("plain texts have no fields, and some are to be added")
+        files = self._chosen(rows, count).files
+        contents = [read_all(replace(file, compression=None)) for file in files]
+        return TextFiles([file.name for file in files], contents)
+
+    def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
+        found = self._chosen(rows, count).read(None).columns
+        return append_columns("plain texts", found, added)
+
+    def _chosen(self, rows: Rows, count: int) -> TextPartition:
+        if count != len(self.files):
+            raise changed("the input")
+        return self if rows is None else replace(self, files=[self.files[row] for row in rows])
+
+
+def cut(
+    index: int, files: Sequence[SourceFile], columns: Columns, partition_bytes: int
+) -> Iterator[TextPartition]:
+    """Partitions of whole files, several small ones together; ``index`` is that of the first."""
+    check_schema("plain text files", _SCHEMA, columns)
+    first = size = start = 0
+    for end, file in enumerate(files, 1):
+        size += file.size or 0
+        if size >= partition_bytes or end - first == _FILES or end == len(files):
+            yield TextPartition(index + first, start, size, files[first:end], columns)
+            first, start, size = end, start + size, 0
+
+
+def layout(file: SourceFile, columns: Columns) -> Layout:
+    """How the files are written: as they are, compressed ones too."""
+    return Layout("text", file.compression, b"", _SCHEMA, columns.text)

@@ -1,0 +1,226 @@
+"""Data that is in memory or comes from another library: frames, datasets, lists of strings.
+
+None of the libraries is imported; objects are known by what they can do.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from neardup.errors import ColumnError, EncodingError, InputError
+from neardup.io.columns import (
+    REPLACE_HINT,
+    Column,
+    check_schema,
+    plain_schema,
+    strings_of,
+    strings_schema,
+)
+from neardup.io.formats.arrow_tables import HeldPartition, bytes_of, cut_batches
+from neardup.io.source import Columns, Layout, Partition, Source
+
+__all__ = ["FrameSource"]
+
+_ROWS = 1000  # of a Hugging Face dataset at a time; small batches are put together afterwards
+_STRINGS = strings_schema(["text"])  # of a list of strings
+_LONE = re.compile("[\ud800-\udfff]")
+_ACCEPTED = (
+    "give a table, record batches or a dataset of pyarrow, a DataFrame or Series of pandas or "
+    "Polars, a dict of lists, a Hugging Face Dataset, or strings"
+)
+
+
+class FrameSource(Source):
+    """A source from an object instead of files; record numbers in messages count from 1."""
+
+    def __init__(self, source: object, columns: Columns, partition_bytes: int) -> None:
+        self.files, self.format, self.rereadable = [], "frame", True
+        self.columns, self.id_column = columns, columns.id
+        self.total_bytes = None
+        self._partition_bytes = partition_bytes
+        self._held: list[HeldPartition] | None = None
+        self._schema: pa.Schema | None = None
+        with _arrow_errors("the frame"):
+            self._name, self._object = _opened(source, columns)
+        if isinstance(self._object, pa.Table):
+            self.total_bytes = bytes_of(self._object)
+        if isinstance(self._object, pa.Table | pa.RecordBatchReader) or _is_dataset(self._object):
+            self._schema = self._object.schema
+        elif not _is_hugging_face(self._object):
+            self._schema = _STRINGS
+        if self._schema is not None:
+            check_schema(self._name, self._schema, columns)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Readers, iterators and datasets in memory can't be pickled, but their partitions can.
+        if _is_hugging_face(self._object) or hasattr(self._object, "files"):
+            return self.__dict__
+        return self.__dict__ | {"_held": list(self.partitions()), "_object": None}
+
+    @property
+    def _gives_again(self) -> bool:
+        return _is_dataset(self._object) or _is_hugging_face(self._object)
+
+    def partitions(self, file: int | None = None) -> Iterator[Partition]:
+        if self._gives_again:
+            yield from self._cut()
+            return
+        if self._held is None:
+            self._held = list(self._cut())
+        yield from self._held
+
+    def _cut(self) -> Iterator[HeldPartition]:
+        batches = self._object
+        with _arrow_errors(self._name):
+            if self._schema is _STRINGS:
+                yield from _of_strings(batches, self._name, self.columns, self._partition_bytes)
+                return
+            if isinstance(batches, pa.Table) or _is_dataset(batches):
+                batches = batches.to_batches()
+            elif _is_hugging_face(batches):
+                batches = batches.with_format("arrow").iter(_ROWS)
+            yield from cut_batches(batches, -1, self._name, self.columns, self._partition_bytes)
+
+    def layout(self, file: int) -> Layout:
+        """See `Source.layout`: frames are written as Parquet."""
+        schema = self._schema
+        if schema is None:
+            first = next(self.partitions(), None)
+            schema = strings_schema(self.columns.required) if first is None else first.schema()
+        return Layout("parquet", "zstd", b"", plain_schema(schema), self.columns.text)
+
+
+def _is_dataset(source: object) -> bool:
+    return hasattr(source, "scanner") and hasattr(source, "schema")
+
+
+def _is_hugging_face(source: object) -> bool:
+    return hasattr(source, "with_format") and hasattr(source, "iter")
+
+
+@contextmanager
+def _arrow_errors(name: str) -> Iterator[None]:
+    """Turn Arrow's errors about an object into one that quotes no value of it."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{name}: can't be converted to Arrow ({type(error).__name__})",
+            "give every column one type",
+        ) from error
+    except UnicodeEncodeError as error:  # strings of Python objects, which Arrow can't take
+        raise EncodingError(
+            f"{name}: a string has half a surrogate pair, which is no character",
+            "replace it in the frame; `encoding_errors` comes too late for it",
+        ) from error
+
+
+def _opened(source: Any, columns: Columns) -> tuple[str, Any]:
+    """A name for messages, and the object as a table, a reader, a dataset, or strings."""
+    if isinstance(source, str | bytes):
+        raise InputError("a single string is no frame", "for a file give its path")
+    if isinstance(source, pa.RecordBatchReader):
+        return "the reader", source
+    if isinstance(source, pa.Table):
+        return "the table", source
+    if isinstance(source, pa.RecordBatch):
+        return "the table", pa.Table.from_batches([source])
+    if _is_dataset(source) or _is_hugging_face(source):
+        return "the dataset", source
+    if hasattr(source, "collect") and hasattr(source, "lazy"):  # a LazyFrame of Polars
+        source = source.collect()
+    if hasattr(source, "to_frame") and not hasattr(source, "columns"):  # a Series
+        source = source.to_frame(columns.text[0])
+    if hasattr(source, "iloc"):
+        return "the frame", _from_pandas(source)
+    if hasattr(source, "to_arrow") and hasattr(source, "lazy"):  # a DataFrame of Polars
+        return "the frame", source.to_arrow()
+    if hasattr(source, "__arrow_c_stream__"):
+        return "the frame", pa.table(source)
+    if isinstance(source, Mapping):
+        return "the frame", _from_mapping(source)
+    if isinstance(source, Iterable):
+        return "the iterator" if isinstance(source, Iterator) else "the list", source
+    raise InputError(f"can't read documents from {type(source).__name__}", _ACCEPTED)
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame)
+    except pa.ArrowException:
+        columns = {name: _column(name, frame[name]).to_pandas() for name in frame.columns}
+        return pa.Table.from_pandas(type(frame)(columns, index=frame.index))
+
+
+def _from_mapping(columns: Mapping[Any, Any]) -> pa.Table:
+    def is_column(values: object) -> bool:
+        no_column = isinstance(values, str | Mapping) or _is_hugging_face(values)
+        return hasattr(values, "__len__") and not no_column
+
+    if columns and all(map(is_column, columns.values())):
+        return pa.table({str(name): _column(name, values) for name, values in columns.items()})
+    raise InputError(
+        f"a mapping ({type(columns).__name__}) whose values are no columns",
+        "take one of its values, such as the split 'train' of a DatasetDict",
+    )
+
+
+def _column(name: object, values: Any) -> Column:
+    """A column; values that have no common type become strings, of JSON where they are nested."""
+    try:
+        return pa.array(values)
+    except pa.ArrowException:
+        texts: list[str | None] = []
+        for value in values:
+            is_missing = value is None or (isinstance(value, float) and value != value)
+            try:
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            except (TypeError, ValueError) as error:
+                raise ColumnError(
+                    f"the frame: column {str(name)!r} has values of several types, such as "
+                    f"{type(value).__name__}",
+                    "give the column one type, or leave it out",
+                ) from error
+            texts.append(None if is_missing else text)
+        return pa.array(texts, pa.large_string())
+
+
+def _of_strings(
+    source: Iterable[Any], name: str, columns: Columns, partition_bytes: int
+) -> Iterator[HeldPartition]:
+    """Partitions of strings."""
+    held: list[bytes | None] = []
+    start = first = size = replaced = 0
+
+    def gathered() -> HeldPartition:
+        table = pa.Table.from_arrays([strings_of(held)], schema=_STRINGS)
+        return HeldPartition(-1, start, size, first, name, columns, table, replaced)
+
+    for row, value in enumerate(source):
+        if value is not None and not isinstance(value, str):
+            raise InputError(
+                f"{name}: record {row + 1} is {type(value).__name__}, not a string", _ACCEPTED
+            )
+        try:
+            text = None if value is None else value.encode()
+        except UnicodeEncodeError as error:
+            if not columns.replaces:
+                raise EncodingError(
+                    f"{name}: record {row + 1} has half a surrogate pair, which is no character",
+                    REPLACE_HINT,
+                ) from error
+            text = _LONE.sub("\ufffd", str(value)).encode()
+            replaced += 1
+        held.append(text)
+        size += 8 + len(text or b"")
+        if size >= partition_bytes:
+            yield gathered()
+            start, first, held, size, replaced = start + size, row + 1, [], 0, 0
+    if held:
+        yield gathered()

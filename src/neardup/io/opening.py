@@ -1,0 +1,158 @@
+"""The entry point: a source from files, from frames, or from whatever is given."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from neardup.errors import InputError, SpecError
+from neardup.io.paths import all_exist, find_files
+from neardup.io.source import Columns, Layout, Partition, Source, SourceFile
+from neardup.io.streams import copied
+
+__all__ = ["PARTITION_BYTES", "open_source"]
+
+PARTITION_BYTES = 8 << 20
+_MINIMUM_BYTES = 64  # the first block must hold a byte order mark
+
+#: Each cuts a file into partitions (`cut`) and knows how its records are written (`layout`).
+_MODULES = {
+    "jsonl": "jsonl",
+    "csv": "csv_tables",
+    "tsv": "csv_tables",
+    "parquet": "parquet",
+    "arrow": "arrow_tables",
+    "text": "text_files",
+}
+
+
+def open_source(
+    source: object,
+    columns: Columns,
+    *,
+    input_format: str | None = None,
+    partition_bytes: int = PARTITION_BYTES,
+    copy_folder: Path | None = None,
+) -> Source:
+    """Open files or a frame.
+
+    A string or a path, or several paths in a list, are files, folders, patterns (``*``, ``?``,
+    ``[...]``, ``**``) or ``-`` for stdin, which is JSON lines. The format of others follows from
+    the ending; a folder without tables is a folder of plain texts, one document a file, with the
+    columns ``path``, which is their id, and ``text``.
+
+    All else is a frame: a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or
+    Polars DataFrame, LazyFrame or Series, a dict of lists, a Hugging Face Dataset, or strings,
+    whose column is called ``text``.
+
+    Args:
+        source: What to read.
+        columns: What a run needs of it.
+        input_format: One of `FORMATS`, for files whose ending is another one, and for stdin.
+        partition_bytes: Bytes of a partition, about; a single document may be larger.
+        copy_folder: Folder to which pipes are copied first, so that they can be read again; what
+            was copied to it before is read in their place. None to read pipes once.
+
+    Raises:
+        InputError: The source is not there or not readable; its subclasses say why.
+        OutputError: ``copy_folder`` can't be written to, or its disk is full.
+        SpecError: A setting out of range.
+    """
+    if partition_bytes < _MINIMUM_BYTES:
+        raise SpecError(
+            f"`partition_bytes` is {partition_bytes}, expected at least {_MINIMUM_BYTES}"
+        )
+    paths = _paths(source)
+    if paths is None:
+        if input_format is not None:
+            raise SpecError(f"`input_format` is {input_format!r} for a frame; it is for files only")
+        from neardup.io.frames import FrameSource
+
+        return FrameSource(source, columns, partition_bytes)
+    files = find_files(paths, input_format)
+    if copy_folder is not None:
+        files = [
+            copied(file, copy_folder / f"input-{number}") if file.size is None else file
+            for number, file in enumerate(files)
+        ]
+    return FileSource(files, columns, partition_bytes)
+
+
+def _paths(source: object) -> Sequence[str | os.PathLike[str]] | None:
+    if isinstance(source, str | os.PathLike):
+        return [source]
+    if not isinstance(source, list | tuple):
+        return None
+    if any(isinstance(item, os.PathLike) for item in source):
+        return source
+    if source and all_exist(source):
+        raise InputError(
+            "the list holds strings, and all of them are names of files: a list of strings is a "
+            "list of texts",
+            "give pathlib.Path objects to read the files",
+        )
+    # An empty list names no file and holds no text; the error for it is that of no input.
+    return None if source else []
+
+
+class FileSource(Source):
+    """A source from files; all of them are plain texts, or none."""
+
+    def __init__(self, files: list[SourceFile], columns: Columns, partition_bytes: int) -> None:
+        self.files = files
+        formats = {file.format for file in files}
+        self.format = formats.pop() if len(formats) == 1 else "mixed"
+        self.columns = columns
+        self.id_column = columns.id or ("path" if self.format == "text" else None)
+        sizes = [file.size for file in files if file.size is not None]
+        self.rereadable = len(sizes) == len(files)
+        self.total_bytes = sum(sizes) if self.rereadable else None
+        self._partition_bytes = partition_bytes
+        self._cut: dict[int, list[Partition]] = {}
+        self._used: set[int] = set()
+        self._layouts: dict[int, Layout] = {}
+
+    def partitions(self, file: int | None = None) -> Iterator[Partition]:
+        numbers = range(len(self.files)) if file is None else range(file, file + 1)
+        for number in numbers:
+            if self.files[number].size is None:
+                if number in self._used:
+                    raise InputError(
+                        f"{self.files[number].path} can be read once only and has been read",
+                        "write it to a file and give the file",
+                    )
+                self._used.add(number)
+        if self.format == "text":
+            files = self.files[numbers.start : numbers.stop]
+            yield from _of("text").cut(numbers.start, files, self.columns, self._partition_bytes)
+            return
+        for number in numbers:
+            yield from self._of_file(number)
+
+    def _of_file(self, number: int) -> Iterator[Partition]:
+        file = self.files[number]
+        if number in self._cut:
+            yield from self._cut[number]
+            return
+        found = []
+        for partition in _of(file.format).cut(number, file, self.columns, self._partition_bytes):
+            if file.is_plain:
+                found.append(partition)
+            yield partition
+        # Partitions of plain files hold no bytes: what was cut once need not be cut again.
+        if file.is_plain:
+            self._cut[number] = found
+
+    def layout(self, file: int) -> Layout:
+        if file not in self._layouts:
+            found = self.files[file]
+            self._layouts[file] = _of(found.format).layout(found, self.columns)
+        return self._layouts[file]
+
+
+def _of(format: str) -> Any:
+    """The module of a format, imported when it is needed: pyarrow.parquet alone takes 40 ms."""
+    return importlib.import_module(f"neardup.io.formats.{_MODULES[format]}")

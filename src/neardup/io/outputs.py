@@ -1,0 +1,173 @@
+"""Which files a clean corpus has, and whether the records can be written to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any, cast
+
+import pyarrow as pa
+
+from neardup.errors import FormatError, SpecError
+from neardup.io.columns import check_new
+from neardup.io.paths import unique_name
+from neardup.io.source import Layout, Source
+from neardup.io.writers import open_writer
+
+__all__ = ["OUTPUT_FORMATS", "PART_BYTES", "OutputFile", "check_output", "plan_outputs"]
+
+#: Formats that a clean corpus can be converted to.
+OUTPUT_FORMATS = ("jsonl", "csv", "tsv", "parquet", "arrow")
+
+#: Bytes of the source that one output file stands for, where the source is one file.
+PART_BYTES = 512 << 20
+
+_COMPRESSIONS = {None: "", "gzip": ".gz", "zstd": ".zst"}
+_COLUMNAR = {"parquet": "zstd", "arrow": "lz4"}  # with the codec of what is converted
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """One file of the clean corpus; of plain texts, the folder that holds all of them."""
+
+    name: str  # Posix name below the folder of the clean corpus; empty for that folder itself
+    first: int  # number of its first partition among all of the source
+    end: int  # number after the last one
+    layout: Layout
+    converted: bool  # whether it takes `Partition.table` instead of `Partition.records`
+
+
+def check_output(source: Source, format: str | None, added: pa.Schema | None = None) -> None:
+    """Refuse an output that can't be written, before any work is done.
+
+    Args:
+        source: What is to be written.
+        format: One of `OUTPUT_FORMATS`; None for the format of the input.
+        added: Columns that are added to each record. Of JSON lines, the first ones are looked at.
+
+    Raises:
+        SpecError: The format is not known, or plain texts are to get fields.
+        ColumnError: The input has a column of the name of one that is added.
+        FormatError: A column has a type that the format does not have.
+    """
+    if format is not None and format not in OUTPUT_FORMATS:
+        raise SpecError(f"no output format {format!r}", f"known are {', '.join(OUTPUT_FORMATS)}")
+    if added is not None and source.format == "text" and format is None:
+        raise SpecError("plain texts have no fields, and some are to be added")
+    checked: set[tuple[str, str]] = set()  # there may be many files of one schema
+    for number in _numbers(source):
+        file = source.files[number] if source.files else None
+        name = "the frame" if file is None else file.path
+        if file is not None and file.size is None:
+            continue
+        if file is not None and file.format == "jsonl" and added is not None:
+            from neardup.io.formats.jsonl import check_new_keys
+
+            check_new_keys(file, source.columns, added.names)
+        layout = source.layout(number)
+        fields: pa.Schema = layout.schema or pa.schema([])
+        check_new(name, fields.names, [] if added is None else added.names)
+        target = format or layout.format
+        for field in fields:
+            if (str(field.type), target) not in checked:
+                _check_field(name, field, target)
+                checked.add((str(field.type), target))
+
+
+def _numbers(source: Source) -> Sequence[int]:
+    """Numbers of the files that have an output each; -1 for frames."""
+    # A folder of plain texts is converted as if it were one file.
+    return range(len(source.files) if source.format != "text" else 1) or [-1]
+
+
+def _check_field(name: str, field: pa.Field[Any], format: str) -> None:
+    try:
+        table = pa.schema([field]).empty_table()
+        with open_writer(None, Layout(format, schema=table.schema)) as writer:
+            writer.prepare(table.take(cast(Any, pa.array([], pa.int64()))))
+    except (pa.ArrowException, NotImplementedError) as error:
+        raise FormatError(
+            f"{name}: column {field.name!r} holds {field.type}, which can't be written as {format}",
+            "convert the column, or leave it out",
+        ) from error
+
+
+def plan_outputs(
+    source: Source,
+    places: Sequence[tuple[int, int]],
+    format: str | None = None,
+    added: pa.Schema | None = None,
+    schema: pa.Schema | None = None,
+) -> list[OutputFile]:
+    """Decide which files the clean corpus has; a function of the input alone.
+
+    Several input files have an output each, of the same name. One input file, or a frame, has
+    files ``part-00000`` and so on, cut where the start of a partition passes a multiple of
+    `PART_BYTES`. Plain texts have a folder.
+
+    Args:
+        source: The input.
+        places: File and start of each partition, in input order.
+        format: As for `check_output`.
+        added: As for `check_output`.
+        schema: Of what is converted, see `common_schema`.
+    """
+    if source.format == "text" and format is None:
+        return [OutputFile("", 0, len(places), Layout("text"), False)]
+    numbers = _numbers(source)
+    outputs = []
+    taken: set[str] = set()
+    end = 0
+    for number in numbers:
+        own = source.layout(number)
+        layout = _layout(own, format or own.format, schema, added)
+        converted = layout.format != own.format
+        first = end
+        if len(numbers) > 1:
+            while end < len(places) and places[end][0] == number:
+                end += 1
+            name = unique_name(_output_name(source.files[number].name, converted, layout), taken)
+            outputs.append(OutputFile(name, first, end, layout, converted))
+            continue
+        parts = [start // PART_BYTES for _, start in places]
+        cuts = [i for i in range(1, len(parts)) if parts[i] != parts[i - 1]]
+        for part, (first, end) in enumerate(zip([0, *cuts], [*cuts, len(parts)], strict=True)):
+            name = f"part-{part:05}{_ending(layout)}"
+            outputs.append(OutputFile(name, first, end, layout, converted))
+    return outputs
+
+
+def _layout(own: Layout, format: str, schema: pa.Schema | None, added: pa.Schema | None) -> Layout:
+    """The layout of an output of an input that is written as ``own`` in its own format."""
+    layout = own
+    if format != own.format:
+        compression = None if own.format in _COLUMNAR else own.compression
+        compression = _COLUMNAR.get(format, compression)
+        layout = Layout(format, compression, b"", schema or own.schema, own.text)
+    schema, header = layout.schema, layout.header
+    if added is not None and schema is not None:
+        schema = pa.schema([*schema, *added], cast(Any, schema.metadata))
+    if format in ("csv", "tsv"):
+        from neardup.io.formats.csv_tables import csv_header
+
+        if header and added is not None:
+            header = csv_header(added.names, format, header)
+        elif not header and schema is not None:
+            header = csv_header(schema.names, format)
+    return replace(layout, schema=schema, header=header)
+
+
+def _ending(layout: Layout) -> str:
+    packed = "" if layout.format in _COLUMNAR else _COMPRESSIONS[layout.compression]
+    return f".{layout.format}{packed}"
+
+
+def _output_name(name: str, converted: bool, layout: Layout) -> str:
+    """The name of an input, with another ending where the format is another or it has none."""
+    path = PurePosixPath(name)
+    if path.suffix and not converted:
+        return name
+    if path.suffix.lower() in (".gz", ".zst") and len(path.suffixes) > 1:
+        path = path.with_suffix("")
+    return path.with_suffix("").as_posix() + _ending(layout)

@@ -1,0 +1,267 @@
+"""What the rest of the package sees of an input: a source gives partitions, a partition documents.
+
+One thread cuts partitions in input order, which is cheap, and many read them. Each pass reads only
+what it needs: texts and a few columns, the texts of some documents, or records of the kept ones.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.errors import FormatError, InputError, InputNotFoundError, OutputError, SpecError
+
+__all__ = [
+    "Added",
+    "Columns",
+    "Documents",
+    "Held",
+    "Layout",
+    "Partition",
+    "Records",
+    "Rows",
+    "Source",
+    "SourceFile",
+    "TextFiles",
+    "changed",
+    "unreadable",
+    "unwritable",
+]
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One input file as it was when the source was opened."""
+
+    path: str  # as the user named it, or below the folder that the user named; "-" is stdin
+    name: str  # Posix name that no other file of the source has; the name of its output
+    format: str  # jsonl, csv, tsv, parquet, arrow or text
+    compression: str | None  # gzip or zstd
+    size: int | None  # bytes on disk; None for a pipe that was not copied
+    mtime_ns: int  # time of the last change, in nanoseconds since 1970; 0 for pipes
+    copy: str | None = None  # the copy of a pipe, which is read in its place
+
+    @property
+    def place(self) -> str:
+        """Where the bytes are read from."""
+        return self.copy or self.path
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether any range of its records can be read at any time."""
+        return self.size is not None and self.compression is None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns a run needs, and what happens to invalid UTF-8.
+
+    Raises:
+        SpecError: No text column, one named twice, or an unknown ``encoding_errors``.
+    """
+
+    text: tuple[str, ...] = ("text",)  # several are joined by one space each
+    id: str | None = None  # column that holds the ids
+    encoding_errors: str = "strict"  # refuses invalid UTF-8; "replace" puts U+FFFD in its place
+    wanted: tuple[str, ...] = ()  # other columns that the first pass reads
+
+    def __post_init__(self) -> None:
+        if not self.text:
+            raise SpecError("`text` names no column", "name at least one column that holds text")
+        if len(set(self.text)) < len(self.text):
+            raise SpecError(f"`text` names a column twice: {', '.join(self.text)}")
+        if self.encoding_errors not in ("strict", "replace"):
+            raise SpecError(
+                f"`encoding_errors` is {self.encoding_errors!r}, expected 'strict' or 'replace'"
+            )
+
+    @property
+    def replaces(self) -> bool:
+        """Whether invalid UTF-8 is replaced instead of refused."""
+        return self.encoding_errors == "replace"
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The columns that every file must have, each once."""
+        ids = () if self.id is None else (self.id,)
+        return tuple(dict.fromkeys((*self.text, *ids, *self.wanted)))
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The ``n`` documents of a partition, in input order."""
+
+    text: pa.LargeStringArray  # no nulls (they are empty), offset 0, first offset 0
+    columns: pa.Table  # those asked for, n rows
+    replaced: int  # documents with invalid UTF-8 that was replaced by U+FFFD
+    unchanged: str | None = None  # the column whose values the texts are, as they were read
+
+
+class TextFiles(NamedTuple):
+    """Plain text files as they are on disk: names, relative to the output folder, and bytes."""
+
+    names: list[str]
+    contents: list[bytes]
+
+
+#: What a clean corpus holds of some documents: bytes of records, rows of a table, or whole files.
+Records: TypeAlias = memoryview | pa.Table | TextFiles
+#: Which documents of a partition: int64[], ascending; None for all.
+Rows: TypeAlias = np.ndarray | None
+#: Fields to put into each of some records, a row for each.
+Added: TypeAlias = pa.Table | None
+#: What `Partition.read` returned, so that nothing is decoded twice.
+Held: TypeAlias = Documents | None
+
+
+class Partition(ABC):
+    """A run of successive documents, cut but not parsed; picklable.
+
+    Methods may be called in any thread and order, more than once. They take the rows that are
+    wanted, int64[], ascending, and the number of documents that the partition has, as `read` found
+    it; they raise FormatError if it has another one now.
+    """
+
+    file: int  # index into `Source.files`; -1 for frames
+    start: int  # bytes of its file before it
+    size: int  # bytes of its file, as on disk; those of all partitions add up to the file's size
+
+    @abstractmethod
+    def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
+        """Parse and check the partition.
+
+        Args:
+            columns: The columns that are needed besides the text; None for all, as in `table`. Of
+                JSON lines, each has the type that all its values in this partition have: int64,
+                float64, bool, null (no value), else large_string; ids are int64, null or strings.
+                Of CSV they are strings, and null where the field is empty.
+
+        Raises:
+            FormatError: The bytes are not what the format says.
+            ColumnError: A text is not a string, or an id is a list or an object.
+            EncodingError: A text is not UTF-8, and the source was opened with ``strict``.
+        """
+
+    @abstractmethod
+    def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
+        """Read some of the texts once more."""
+
+    @abstractmethod
+    def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> Records:
+        """Return what a clean corpus in the format of the input holds of some documents.
+
+        JSON lines, CSV, TSV: the records' own bytes, each with a line end. Parquet, Arrow, frames:
+        a table with all columns. Plain texts: the files. No column is added that is there already.
+        """
+
+    @abstractmethod
+    def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
+        """Return the same as a table with all columns, for another format than the input's.
+
+        Columns of CSV are strings. Those of JSON lines have types as in `read`, which may differ
+        between partitions, see `common_schema`; arrays and objects are JSON text, numbers among
+        strings are strings.
+        """
+
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Return the schema of `table`; JSON lines are parsed for it."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All that a writer has to know of an output file; picklable."""
+
+    format: str  # jsonl, csv, tsv, parquet, arrow or text
+    compression: str | None = None  # gzip, zstd; for Parquet and Arrow the codec, in Arrow's words
+    header: bytes = b""  # first bytes of a CSV or TSV file, with the line end
+    schema: pa.Schema | None = None  # of the records as a table; None for JSON lines
+    text: tuple[str, ...] = ()  # columns of long texts: Parquet does not try a dictionary
+
+
+class Source(ABC):
+    """An input that has been opened; picklable."""
+
+    files: list[SourceFile]  # in the order in which they are read; empty for frames
+    format: str  # of the files; "mixed" if they differ, "frame" for frames
+    columns: Columns  # what was asked for
+    id_column: str | None  # column that holds the ids: `columns.id`, or "path" for plain texts
+    total_bytes: int | None  # sum of the partitions' sizes, for frames about; None if unknown
+    rereadable: bool  # whether `partitions` may be called again, and then gives equal partitions
+
+    @abstractmethod
+    def partitions(self, file: int | None = None) -> Iterator[Partition]:
+        """Cut the source, or one of its files, into partitions in input order.
+
+        Compressed files and Arrow IPC are decoded for it, and the first pass over CSV scans it.
+
+        Raises:
+            InputError: The source can't be read; its subclasses say why.
+        """
+
+    @abstractmethod
+    def layout(self, file: int) -> Layout:
+        """Return how the records of a file, or of a frame (-1), are written in its own format."""
+
+    def column_names(self) -> tuple[str, ...] | None:
+        """The columns of the frame or of the first file; None for JSON lines and pipes."""
+        if self.files and self.files[0].size is None:
+            return None
+        schema = self.layout(0 if self.files else -1).schema
+        return None if schema is None else tuple(schema.names)
+
+    def check_unchanged(self) -> None:
+        """Make sure that the files are still what they were when the source was opened.
+
+        Raises:
+            InputError: One is gone, or has another size or time.
+        """
+        for file in self.files:
+            if file.copy is not None or file.size is None:
+                continue
+            try:
+                now = Path(file.path).stat()
+            except OSError as error:
+                raise InputError(f"{file.path} was removed while it was read") from error
+            if (now.st_size, now.st_mtime_ns) != (file.size, file.mtime_ns):
+                raise changed(file.path)
+
+
+def changed(name: str) -> FormatError:
+    """The error for a source that is not what it was before."""
+    return FormatError(f"{name} has changed while it was read", "start again once it is complete")
+
+
+def unreadable(path: str, error: OSError) -> InputError:
+    """The error for a file that the operating system does not give out."""
+    if isinstance(error, FileNotFoundError):
+        return InputNotFoundError(f"{path}: no such file or folder", "check the path")
+    reason = os.strerror(error.errno).lower() if error.errno else "the system gave no reason"
+    hint = "check the permissions of the file" if isinstance(error, PermissionError) else ""
+    return InputError(f"{path}: can't be read: {reason}", hint)
+
+
+def unwritable(path: Path, error: OSError) -> OutputError:
+    """The error for a file or a folder that the operating system does not take."""
+    reason = os.strerror(error.errno).lower() if error.errno else "the system refused it"
+    return OutputError(f"{path}: can't be written: {reason}", _HINTS.get(error.errno or 0, ""))
+
+
+_SPACE = "free some space, or write to another disk"
+_HINTS = {
+    errno.ENOSPC: _SPACE,
+    getattr(errno, "EDQUOT", -1): _SPACE,
+    errno.EFBIG: "the limit on the size of files is reached; raise it, or write elsewhere",
+    errno.EACCES: "check the permissions of the folder",
+    errno.EPERM: "check the permissions of the folder",
+    errno.EROFS: "write to another disk",
+    errno.ENOENT: "create the folder first",
+}

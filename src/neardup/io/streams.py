@@ -1,0 +1,272 @@
+"""Bytes of files and pipes: ranges of plain files, decompressed streams, copies of pipes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, NamedTuple, TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.errors import EncodingError, FormatError, InputError
+from neardup.io.source import SourceFile, changed, unreadable, unwritable
+from neardup.kernels.records import PAD
+
+__all__ = [
+    "STDIN",
+    "Extent",
+    "LastEnd",
+    "Raw",
+    "bom_size",
+    "copied",
+    "cut_lines",
+    "cut_stream",
+    "line_of",
+    "open_private",
+    "read_all",
+    "read_range",
+    "sync_folder",
+    "view_of",
+]
+
+STDIN = "-"
+
+_BOM = b"\xef\xbb\xbf"
+_RECORD_LIMIT = 256 << 20  # bytes of one record; a file without line ends would fill the memory
+_KEPT = 64 << 20  # bytes of a thread's buffer that stay where they are not needed
+_BLOCK = 1 << 16
+_AHEAD = 4  # partitions that the system is asked to read before they are wanted
+
+
+class Raw(NamedTuple):
+    """Bytes in memory: uint8[size + PAD or more], as the kernels take it, and their number."""
+
+    data: np.ndarray
+    size: int
+
+
+class Extent(NamedTuple):
+    """Bytes of a file that hold whole records.
+
+    Start and size are those in the file, compressed ones if it is compressed; then ``held`` has the
+    decompressed bytes, and ``line`` is the number of the first line, from 1.
+    """
+
+    start: int
+    size: int
+    held: Raw | None = None
+    line: int | None = None
+
+
+#: From bytes, whether the file ends with them, their position in the decompressed file, and their
+#: first line if that is known, to the end of the last whole record; 0 for none.
+LastEnd: TypeAlias = Callable[[Raw, bool, int, int | None], int]
+
+
+def view_of(data: np.ndarray, start: int = 0, stop: int | None = None) -> memoryview:
+    """Some bytes of uint8[], which are not copied."""
+    return memoryview(cast(Any, data))[start:stop]
+
+
+@contextmanager
+def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
+    """A file as it is and as a decompressed stream; raises InputError for what goes wrong."""
+    try:
+        with ExitStack() as stack:
+            raw: Any = sys.stdin.buffer
+            if file.place != STDIN:
+                raw = stack.enter_context(Path(file.place).open("rb", buffering=0))
+            stream = raw
+            if file.compression:
+                packed = pa.CompressedInputStream(raw, cast(Any, file.compression))
+                stream = stack.enter_context(packed)
+            yield raw, stream
+    except OSError as error:
+        if isinstance(error, InputError):  # one of them is an OSError as well
+            raise
+        # Arrow reports damaged data as OSError without a number; the system always gives one.
+        if file.compression and not error.errno:
+            raise FormatError(
+                f"{file.path}: the {file.compression} data is cut off or damaged",
+                "fetch or compress the file again",
+            ) from error
+        raise unreadable(file.path, error) from error
+
+
+def _fill(stream: Any, target: memoryview) -> int:
+    """Read until a buffer is full or the stream ends; return the number of bytes."""
+    filled = 0
+    while filled < len(target) and (count := stream.readinto(target[filled:])):
+        filled += count
+    return filled
+
+
+def _blocks(file: SourceFile) -> Iterator[bytes]:
+    with _reading(file) as (_, stream):
+        while block := stream.read(1 << 20):
+            yield block
+
+
+def read_all(file: SourceFile) -> bytes:
+    """The whole file, decompressed."""
+    return b"".join(_blocks(file))
+
+
+def bom_size(name: str, head: bytes) -> int:
+    """Bytes of the mark of UTF-8 at the head of a text file; UTF-16 is refused."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise EncodingError(f"{name}: the file is UTF-16", "convert it to UTF-8")
+    return len(_BOM) if head.startswith(_BOM) else 0
+
+
+#: A buffer for each thread: new pages cost more than what is read into them.
+_buffer = threading.local()
+
+
+def read_range(file: SourceFile, start: int, size: int) -> Raw:
+    """Bytes of a plain file, in a buffer that holds them until this thread calls again."""
+    data: np.ndarray = getattr(_buffer, "data", np.empty(0, np.uint8))
+    # One huge record must not take its memory for the rest of the run.
+    if len(data) < size + PAD or len(data) > max(4 * size, _KEPT):
+        data = _buffer.data = np.empty(size + PAD, np.uint8)
+    with _reading(file) as (raw, _):
+        raw.seek(start)
+        if _fill(raw, view_of(data, 0, size)) < size:
+            raise changed(file.path)
+    data[size : size + PAD] = 0
+    return Raw(data, size)
+
+
+def cut_lines(file: SourceFile, partition_bytes: int) -> Iterator[Extent]:
+    """Extents of a plain file that end after a newline, or at the end of the file."""
+    total = file.size or 0
+    start = 0
+    with _reading(file) as (raw, _):
+        while start < total:
+            end = start + partition_bytes
+            raw.seek(end)
+            # Several threads read the extents: the system does not see that all will be read.
+            with suppress(OSError, AttributeError):
+                ahead = _AHEAD * partition_bytes
+                os.posix_fadvise(raw.fileno(), end, ahead, os.POSIX_FADV_WILLNEED)
+            while end < total and (block := raw.read(_BLOCK)):
+                before, newline, _ = block.partition(b"\n")
+                end += len(before + newline)
+                if newline:
+                    break
+                if end - start > partition_bytes + _RECORD_LIMIT:
+                    raw.seek(start)
+                    start += raw.read(partition_bytes).rfind(b"\n") + 1
+                    raise _too_long(file, start, None)
+            end = min(end, total)
+            yield Extent(start, end - start)
+            start = end
+
+
+def _too_long(file: SourceFile, start: int, line: int | None) -> FormatError:
+    return FormatError(
+        f"{file.path}: line {line_of(file, start, line)}: a record of more than "
+        f"{_RECORD_LIMIT >> 20} MiB",
+        "correct or drop this record; in CSV, a quote may not be closed",
+    )
+
+
+def cut_stream(file: SourceFile, partition_bytes: int, last_end: LastEnd) -> Iterator[Extent]:
+    """Extents of any file, which is read for it; they hold their bytes where it is not plain.
+
+    An extent has about ``partition_bytes`` decompressed bytes, and ends where ``last_end`` says.
+    """
+    hold = not file.is_plain
+    buffer = np.empty(partition_bytes + PAD, np.uint8)
+    left = position = start = 0
+    room, line, final = partition_bytes, 1, False
+    with _reading(file) as (raw, stream):
+        while not final:
+            if len(buffer) < room + PAD:
+                buffer = np.concatenate((buffer[:left], np.empty(room + PAD - left, np.uint8)))
+            filled = left + _fill(stream, view_of(buffer, left, room))
+            final = filled < room
+            buffer[filled : filled + PAD] = 0
+            known = line if hold else None
+            end = last_end(Raw(buffer, filled), final, position, known) if filled else 0
+            if not end and not final:
+                if filled > _RECORD_LIMIT:
+                    raise _too_long(file, position, known)
+                left, room = filled, min(2 * filled, _RECORD_LIMIT + 1)
+                continue
+            # Of a compressed file, the bytes that were used so far: the last extent has the rest.
+            done = int(raw.tell()) if file.compression else position + end
+            rest = buffer[end:filled].copy()
+            if hold:
+                buffer[end : end + PAD] = 0
+            if end or done > start:
+                yield Extent(start, done - start, *((Raw(buffer, end), line) if hold else ()))
+            left, room = len(rest), max(partition_bytes, 2 * len(rest))
+            if hold:
+                line += int(np.count_nonzero(buffer[:end] == 10))
+                buffer = np.empty(room + PAD, np.uint8)
+            buffer[:left] = rest
+            start, position = done, position + end
+
+
+def line_of(file: SourceFile, start: int, line: int | None) -> int:
+    """The number of the line that begins after ``start`` decompressed bytes, for messages.
+
+    Files are read again for it where ``line`` is None: counting all along would cost a tenth of the
+    time of reading.
+    """
+    if line is not None:
+        return line
+    line = 1
+    for block in _blocks(file):
+        line += block[:start].count(b"\n")
+        start -= len(block)
+        if start <= 0:
+            break
+    return line
+
+
+def copied(file: SourceFile, copy: Path) -> SourceFile:
+    """Copy a pipe to a file, so that it can be read more than once.
+
+    Raises:
+        OutputError: The copy can't be written, or the disk is full.
+    """
+    partial = copy.with_name(f".{copy.name}.partial")
+    try:
+        if not copy.exists():  # it gets its name last, and is complete then
+            # The bytes as they come: compressed ones stay so.
+            packed = replace(file, compression=None)
+            with open_private(partial) as target:
+                target.writelines(_blocks(packed))
+                target.flush()
+                os.fsync(target.fileno())
+            partial.replace(copy)
+            sync_folder(copy.parent)
+        return replace(file, copy=str(copy), size=copy.stat().st_size)
+    except OSError as error:
+        raise error if isinstance(error, InputError) else unwritable(copy, error) from error
+    finally:
+        with suppress(OSError):  # the first error counts
+            partial.unlink(missing_ok=True)
+
+
+def open_private(path: Path) -> IO[bytes]:
+    """Open a new file for writing that nobody else may read; what was there is lost."""
+    return open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk, where the system can do that."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

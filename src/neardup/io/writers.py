@@ -1,0 +1,198 @@
+"""Writers of the formats of clean corpora."""
+
+from __future__ import annotations
+
+import io
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, Self, cast
+
+import pyarrow as pa
+
+from neardup.errors import OutputError
+from neardup.io.formats.json_text import conform, json_rows
+from neardup.io.source import Layout, Records, TextFiles, unwritable
+from neardup.io.streams import open_private, view_of
+
+__all__ = ["RecordWriter", "open_writer"]
+
+
+class RecordWriter:
+    """Writes records to one output file; a context manager.
+
+    The file is created at once, for its owner only. If the block ends with an error, the file is
+    left unfinished; else it is safely on the disk. Temporary names and renaming are the caller's.
+    """
+
+    def __init__(self, path: Path | None, layout: Layout) -> None:
+        self._path, self._layout, self._closed = path, layout, False
+        with self._errors(), ExitStack() as undo:
+            self._file: IO[bytes] = io.BytesIO() if path is None else open_private(path)
+            undo.callback(self._file.close)
+            self._sink = self._opened()
+            undo.pop_all()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if isinstance(error, OutputError) or self._path is None:
+                raise
+            raise unwritable(self._path, error) from error
+
+    def _opened(self) -> Any:
+        """What is written to, and closed at the end, which may close the file as well."""
+        return self._file
+
+    def _append(self, prepared: Any) -> None:
+        self._sink.write(prepared)
+
+    def prepare(self, records: Records) -> object:
+        """Return what `write` takes: the part of writing that any thread may do, in any order.
+
+        Raises:
+            FormatError: A value does not fit the schema of the layout.
+        """
+        return records
+
+    def write(self, prepared: object) -> None:
+        """Append what `prepare` returned."""
+        with self._errors():
+            self._append(prepared)
+
+    def close(self) -> None:
+        """End the file and wait until it is safely on the disk; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        with self._errors():
+            try:
+                self._sink.close()
+            finally:
+                self._file.close()
+            self._sync()
+
+    def _sync(self) -> None:
+        if self._path is not None:
+            with self._path.open("rb+") as file:
+                os.fsync(file.fileno())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is None:
+            self.close()
+            return
+        self._closed = True
+        for opened in (self._sink, self._file):
+            with suppress(Exception):  # the first error counts
+                opened.close()
+
+
+class _LineWriter(RecordWriter):
+    """JSON lines, CSV, TSV.
+
+    Of gzip, each write is a member of its own, which any thread can make; zstd is one stream, since
+    some readers stop at the end of its first frame.
+    """
+
+    def _opened(self) -> Any:
+        sink: Any = self._file
+        if self._layout.compression == "zstd":
+            sink = pa.CompressedOutputStream(pa.PythonFile(cast(Any, sink), "w"), "zstd")
+        if self._layout.header or self._layout.compression == "gzip":
+            sink.write(self._packed(self._layout.header))
+        return sink
+
+    def prepare(self, records: Records) -> object:
+        layout = self._layout
+        if isinstance(records, pa.Table):
+            if layout.format == "jsonl":
+                data, ends = json_rows(records, "{", "}\n")
+            else:
+                from neardup.io.formats.csv_tables import DELIMITERS, csv_rows
+
+                records = conform(records, layout.schema or records.schema, "the input")
+                data, ends = csv_rows(records, DELIMITERS[layout.format], "", "\n")
+            records = view_of(data, 0, int(ends[-1]))
+        return self._packed(cast(memoryview, records))
+
+    def _packed(self, data: bytes | memoryview) -> bytes | memoryview:
+        if self._layout.compression != "gzip":
+            return data
+        packer = zlib.compressobj(wbits=31)
+        return packer.compress(data) + packer.flush()
+
+
+class _TableWriter(RecordWriter):
+    """Parquet and Arrow IPC; each write is a row group or a record batch."""
+
+    def _opened(self) -> Any:
+        layout, file = self._layout, cast(Any, self._file)
+        schema = layout.schema or pa.schema([])
+        if layout.format == "arrow":
+            options = pa.ipc.IpcWriteOptions(compression=cast(Any, layout.compression))
+            return pa.ipc.new_file(file, schema, options=options)
+        import pyarrow.parquet as pq
+
+        empty: Any = pa.BufferOutputStream()
+        pq.write_metadata(schema, empty)
+        leaves: Any = pq.read_metadata(pa.BufferReader(empty.getvalue())).schema
+        names = [leaves.column(i).path for i in range(len(leaves))]
+        return pq.ParquetWriter(
+            file,
+            schema,
+            compression=cast(Any, layout.compression or "zstd"),
+            # Texts hardly repeat: to try a dictionary only takes time.
+            use_dictionary=cast(Any, [name for name in names if name not in layout.text]),
+        )
+
+    def prepare(self, records: Records) -> object:
+        return conform(cast(pa.Table, records), self._layout.schema or pa.schema([]), "the input")
+
+    def _append(self, prepared: Any) -> None:
+        if prepared.num_rows and self._layout.format == "parquet":
+            self._sink.write_table(prepared, row_group_size=prepared.num_rows)
+        elif prepared.num_rows:
+            self._sink.write_table(prepared.combine_chunks())
+
+
+class _TextWriter(RecordWriter):
+    """A folder of plain texts, as they are in the input."""
+
+    def __init__(self, path: Path | None, layout: Layout) -> None:
+        super().__init__(None, layout)
+        self._path = path
+
+    def _append(self, prepared: Any) -> None:
+        for name, content in zip(*cast(TextFiles, prepared), strict=True):
+            path = cast(Path, self._path) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open_private(path) as file:
+                file.write(content)
+
+    def _sync(self) -> None:
+        # To wait for each of a million small files takes hours.
+        if hasattr(os, "sync"):
+            os.sync()
+
+
+_WRITERS = {"parquet": _TableWriter, "arrow": _TableWriter, "text": _TextWriter}
+
+
+def open_writer(path: Path | None, layout: Layout) -> RecordWriter:
+    """Open an output file for writing; of plain texts, the folder.
+
+    Args:
+        path: Where to write; what is there is lost. None to write nowhere.
+        layout: How it is written.
+
+    Raises:
+        OutputError: The system does not take the data: no space, no right, no folder.
+    """
+    return _WRITERS.get(layout.format, _LineWriter)(path, layout)

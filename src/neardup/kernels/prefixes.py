@@ -1,0 +1,255 @@
+"""An index of documents by their rarest shingles, for an exact search of similar ones.
+
+Two sets that reach a threshold have a shingle in common among the rarest ones of each (the prefix
+filter: Bayardo et al., WWW 2007), and its places in the two bound what they can have in common (the
+positional filter of PPJoin: Xiao et al., WWW 2008). Documents that share a template share its
+frequent shingles, not the rare ones, so that few pairs are left to be compared.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.hashing import mix
+from neardup.kernels.jaccard import jaccard, may_reach, needed_overlap
+from neardup.kernels.resolving import share_a_bucket
+
+__all__ = [
+    "Chains",
+    "Prefixes",
+    "Search",
+    "add_to_chains",
+    "count_shingles",
+    "probe",
+    "rank_prefixes",
+]
+
+_LOW = np.uint64((1 << 44) - 1)
+
+
+class Prefixes(NamedTuple):
+    """The rarest shingles of some documents, rarest first.
+
+    Attributes:
+        docs: int32[k]: the documents.
+        starts: int64[k + 1]: where the prefix of each begins.
+        values: uint64[]: shingles by rarity, see `rank_prefixes`.
+    """
+
+    docs: np.ndarray
+    starts: np.ndarray
+    values: np.ndarray
+
+
+class Chains(NamedTuple):
+    """Documents by the shingles of their prefixes; entries of one slot form a chain.
+
+    Attributes:
+        head: int32[power of two]: last entry of each slot; -1 where there is none.
+        next: int32[entries]: the entry before it in the chain; -1 at the end.
+        value: uint64[entries]: the shingle.
+        doc: int32[entries]: the document.
+        place: int32[entries]: place of the shingle in the document's prefix.
+    """
+
+    head: np.ndarray
+    next: np.ndarray
+    value: np.ndarray
+    doc: np.ndarray
+    place: np.ndarray
+
+
+class Search(NamedTuple):
+    """Working memory of one thread that searches.
+
+    Attributes:
+        seen: int32[m]: the document that came upon this one last; -1 at the beginning.
+        shared: int32[m]: shingles that the two share so far; -1 where they can't reach the
+            threshold.
+        needed: int32[m]: shingles that they must share.
+        found: int32[m]: documents that share a shingle.
+    """
+
+    seen: np.ndarray
+    shared: np.ndarray
+    needed: np.ndarray
+    found: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _sort(values, count):
+    """Sort ``values[:count]`` in place: Shell's sort, which is short and so quickly compiled."""
+    gap = 1
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, count):
+            value = values[i]
+            j = i
+            while j >= gap and values[j - gap] > value:
+                values[j] = values[j - gap]
+                j -= gap
+            values[j] = value
+        gap //= 3
+
+
+@njit(cache=True, nogil=True)
+def count_shingles(sets, docs, counts):
+    """Count how often shingles occur, by a hash of each: an upper bound of their frequency.
+
+    Args:
+        sets: See `neardup.kernels.jaccard.Sets`.
+        docs: int32[]: documents to count.
+        counts: uint32[power of two], in and out.
+    """
+    mask = np.uint64(counts.shape[0] - 1)
+    for d in docs:
+        for i in range(sets.begin[d], sets.begin[d] + sets.size[d]):
+            counts[sets.values[i] & mask] += np.uint32(1)
+
+
+@njit(cache=True, nogil=True)
+def rank_prefixes(sets, counts, prefixes, first, last):
+    """Find the rarest shingles of some documents.
+
+    A shingle becomes a number that orders it by rarity, then by hash; equal shingles become equal
+    numbers. Different ones do so too in rare cases, which costs a comparison and loses nothing.
+
+    Args:
+        sets: See `neardup.kernels.jaccard.Sets`.
+        counts: uint32[power of two], see `count_shingles`.
+        prefixes: See `Prefixes`; its values are filled in.
+        first: First document to do, as a place in the prefixes.
+        last: Place after the last one.
+    """
+    mask = np.uint64(counts.shape[0] - 1)
+    most = np.uint32((1 << 20) - 1)
+    for k in range(first, last):
+        d = prefixes.docs[k]
+        ranks = np.empty(sets.size[d], dtype=np.uint64)
+        for i in range(sets.size[d]):
+            value = sets.values[sets.begin[d] + i]
+            frequency = np.uint64(min(counts[value & mask], most))
+            ranks[i] = frequency << np.uint64(44) | value >> np.uint64(20) & _LOW
+        _sort(ranks, sets.size[d])
+        low = prefixes.starts[k]
+        for i in range(prefixes.starts[k + 1] - low):
+            prefixes.values[low + i] = ranks[i]
+
+
+@njit(cache=True, nogil=True)
+def add_to_chains(prefixes, chosen, chains, entries):
+    """Add the prefixes of some documents to the chains, which must have room.
+
+    Args:
+        prefixes: See `Prefixes`.
+        chosen: bool[k]: documents to add.
+        chains: See `Chains`; in and out.
+        entries: Entries that are there.
+
+    Returns:
+        Entries that are there now.
+    """
+    mask = np.uint64(chains.head.shape[0] - 1)
+    for k in range(prefixes.docs.shape[0]):
+        if not chosen[k]:
+            continue
+        low = prefixes.starts[k]
+        for i in range(low, prefixes.starts[k + 1]):
+            slot = mix(prefixes.values[i]) & mask
+            chains.next[entries] = chains.head[slot]
+            chains.value[entries] = prefixes.values[i]
+            chains.doc[entries] = prefixes.docs[k]
+            chains.place[entries] = i - low
+            chains.head[slot] = entries
+            entries += 1
+    return entries
+
+
+@njit(cache=True, nogil=True)
+def _candidates(x, prefix, chains, sizes, threshold, search):
+    """Collect the documents before x that may reach the threshold with it; return how many."""
+    mask = np.uint64(chains.head.shape[0] - 1)
+    seen, shared, needed = search.seen, search.shared, search.needed
+    nx = np.int64(sizes[x])
+    count = 0
+    for p in range(prefix.shape[0]):
+        entry = chains.head[mix(prefix[p]) & mask]
+        while entry >= 0:
+            y = chains.doc[entry]
+            if y < x and chains.value[entry] == prefix[p]:
+                ny = np.int64(sizes[y])
+                if seen[y] != x:
+                    seen[y] = x
+                    needed[y] = needed_overlap(nx + ny, threshold)
+                    shared[y] = 0 if needed[y] <= min(nx, ny) else -1
+                    if shared[y] == 0:
+                        search.found[count] = y
+                        count += 1
+                if shared[y] >= 0:
+                    rest = min(nx - p, ny - chains.place[entry])
+                    shared[y] = shared[y] + 1 if shared[y] + rest >= needed[y] else -1
+            entry = chains.next[entry]
+    kept = 0
+    for i in range(count):
+        y = search.found[i]
+        if shared[y] > 0:
+            search.found[kept] = y
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def probe(
+    prefixes, first, last, chains, sets, of, threshold, every, search, answers, edges, counts
+):
+    """Search the chains for what is similar to some documents; several threads may do so.
+
+    Args:
+        prefixes: See `Prefixes`: those of the documents that are searched for.
+        first: First of these, as a place in the prefixes.
+        last: Place after the last one.
+        chains: See `Chains`: documents before all of these.
+        sets: See `neardup.kernels.jaccard.Sets`.
+        of: int32[m, num_bands], see `neardup.kernels.resolving.Buckets`: only documents that share
+            a bucket count; with no bands all do.
+        threshold: Similarity that makes an edge.
+        every: Report all edges; else only the first document that has one is the answer.
+        search: See `Search`.
+        answers: See `neardup.kernels.resolving.Answers`; out, unless ``every``.
+        edges: (int32[], int32[], float64[]), out, if ``every``: the edges (earlier, later,
+            similarity). It stops, before a document, where they might not fit.
+        counts: int64[2]: comparisons, pairs ruled out by size or bitmap; added to.
+
+    Returns:
+        (place of the first document not done, number of edges).
+    """
+    slack = (1.0 - threshold) / (1.0 + threshold)
+    filled = 0
+    for k in range(first, last):
+        x = prefixes.docs[k]
+        prefix = prefixes.values[prefixes.starts[k] : prefixes.starts[k + 1]]
+        count = _candidates(x, prefix, chains, sets.size, threshold, search)
+        if every and filled + count > edges[0].shape[0] and k > first:
+            search.seen[:] = -1  # the document is searched for again
+            return k, filled
+        _sort(search.found, count)
+        for y in search.found[:count]:
+            if of.shape[1] > 0 and not share_a_bucket(of, x, y):
+                continue
+            if not may_reach(sets.size, sets.bitmaps, x, y, slack):
+                counts[1] += 1
+                continue
+            counts[0] += 1
+            similarity = jaccard(sets, x, y, threshold)
+            if similarity < 0.0:
+                continue
+            if not every:
+                answers.duplicate_of[x], answers.similarity[x] = y, similarity
+                break
+            edges[0][filled], edges[1][filled], edges[2][filled] = y, x, similarity
+            filled += 1
+    return last, filled

@@ -1,0 +1,612 @@
+"""Byte scans for `neardup.io`: lines and members of JSON lines, records and fields of CSV.
+
+Every buffer, input or output, has `PAD` bytes more than it holds, since bytes are looked at 32 at
+a time; those behind an input are 0, which stops every scan. Positions are int32: a buffer is
+smaller than 2 GiB. What the kernels find are spans; nothing is copied before `gather_values` and
+`copy_records`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import config, njit, types
+from numba.extending import intrinsic
+
+from neardup.kernels.bits import trailing_zeros
+
+__all__ = [
+    "ABSENT",
+    "AFTER_QUOTE",
+    "ARRAY",
+    "BOOLEAN",
+    "DEEP",
+    "DOUBLED",
+    "ESCAPED",
+    "INTEGER",
+    "MALFORMED",
+    "NULL",
+    "NUMBER",
+    "OBJECT",
+    "OPEN_QUOTE",
+    "PAD",
+    "PLAIN",
+    "RAGGED",
+    "REPEATED",
+    "UNKNOWN",
+    "copy_records",
+    "csv_records",
+    "gather_values",
+    "json_fields",
+    "json_lines",
+]
+
+#: Bytes that must follow the data in every buffer.
+PAD = 64
+
+#: Kinds of values. ESCAPED: a JSON string with a backslash; DOUBLED: a CSV field with "" in it.
+ABSENT, NULL, PLAIN, ESCAPED, DOUBLED, INTEGER, NUMBER, BOOLEAN, ARRAY, OBJECT = range(10)
+
+#: What is wrong with a JSON line or a CSV record; 0 is nothing.
+MALFORMED, REPEATED, DEEP, UNKNOWN, RAGGED, OPEN_QUOTE, AFTER_QUOTE = 1, 2, 3, 4, 5, 6, 7
+
+#: What comes next in JSON.
+_VALUE, _FIRST_VALUE, _KEY, _FIRST_KEY, _AFTER = 0, 1, 2, 3, 4
+
+_TAB, _LF, _CR, _SPACE, _QUOTE, _COMMA = 9, 10, 13, 32, 34, 44
+_COLON, _BACKSLASH, _U = 58, 92, 117
+_OPEN_BRACKET, _CLOSE_BRACKET, _OPEN_BRACE, _CLOSE_BRACE = 91, 93, 123, 125
+
+# The same for `_mask32`, whose arguments are bytes.
+_B_NONE, _B_LF, _B_CR, _B_SPACE = np.uint8(0), np.uint8(_LF), np.uint8(_CR), np.uint8(_SPACE)
+_B_QUOTE, _B_BACKSLASH = np.uint8(_QUOTE), np.uint8(_BACKSLASH)
+
+
+@intrinsic
+def _mask32(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, below: Any) -> Any:
+    signature = types.uint64(array, types.int64, *[types.uint8] * 4)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        vector = ir.VectorType(ir.IntType(8), 32)
+        view = context.make_array(sig.args[0])(context, builder, args[0])
+        pointer = builder.bitcast(builder.gep(view.data, [args[1]]), ir.PointerType(vector))
+        found = builder.load(pointer, align=1, typ=vector)
+
+        def splat(byte: Any) -> Any:
+            one = builder.insert_element(ir.Constant(vector, ir.Undefined), byte, ir.IntType(32)(0))
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), 32), None)
+            return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
+
+        hits = builder.icmp_unsigned("<", found, splat(args[5]))
+        for byte in args[2:5]:
+            hits = builder.or_(hits, builder.icmp_unsigned("==", found, splat(byte)))
+        return builder.zext(builder.bitcast(hits, ir.IntType(32)), ir.IntType(64))
+
+    return signature, generate
+
+
+@intrinsic
+def _copy32(typing: Any, source: Any, start: Any, target: Any, place: Any) -> Any:
+    signature = types.void(source, types.int64, target, types.int64)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        vector = ir.PointerType(ir.VectorType(ir.IntType(8), 32))
+        read = context.make_array(sig.args[0])(context, builder, args[0])
+        write = context.make_array(sig.args[2])(context, builder, args[2])
+        value = builder.load(builder.bitcast(builder.gep(read.data, [args[1]]), vector), align=1)
+        builder.store(value, builder.bitcast(builder.gep(write.data, [args[3]]), vector), align=1)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+# Intrinsics exist only in compiled code; these serve runs with the JIT off.
+
+
+def _mask32_python(array: Any, index: int, a: int, b: int, c: int, below: int) -> Any:
+    """Return a bit for each of 32 bytes from ``index`` on that is a, b, c or under ``below``."""
+    found = array[index : index + 32]
+    hits = (found == a) | (found == b) | (found == c) | (found < below)
+    return np.uint64(int.from_bytes(np.packbits(hits, bitorder="little").tobytes(), "little"))
+
+
+def _copy32_python(source: Any, start: int, target: Any, place: int) -> None:
+    """Copy 32 bytes."""
+    target[place : place + 32] = source[start : start + 32]
+
+
+mask32 = _mask32_python if config.DISABLE_JIT else _mask32
+copy32 = _copy32_python if config.DISABLE_JIT else _copy32
+
+
+def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What bytes mean in JSON: white space, escapes, hexadecimal digits, numbers and words.
+
+    Returns:
+        bool[256] white space within a line; uint8[256] what a byte stands for after a backslash, 0
+        for none; int8[256] value as a digit, -1 for none; uint8[states, 256] the automaton of
+        numbers and words, 0 is its start and its end; uint8[states] what ends in each state.
+    """
+    space = np.zeros(256, np.bool_)
+    space[[_TAB, _CR, _SPACE]] = True
+    escapes = np.zeros(256, np.uint8)
+    escapes[list(b'"\\/bfnrt')] = list(b'"\\/\b\f\n\r\t')
+    hexadecimal = np.full(256, -1, np.int8)
+    for digits in (b"0123456789abcdef", b"0123456789ABCDEF"):
+        hexadecimal[list(digits)] = range(16)
+    minus, zero, whole, point, fraction, exponent, sign, power = range(1, 9)
+    moves = np.zeros((64, 256), np.uint8)
+    ends = np.zeros(64, np.uint8)
+    ends[[zero, whole]] = INTEGER
+    ends[[fraction, power]] = NUMBER
+    nine, ten = list(b"123456789"), list(b"0123456789")
+    for state in (0, minus):
+        moves[state, nine] = whole
+        moves[state, ord("0")] = zero
+    moves[0, ord("-")] = minus
+    moves[whole, ten] = whole
+    moves[[zero, whole], ord(".")] = point
+    for state in (point, fraction):
+        moves[state, ten] = fraction
+    for state in (zero, whole, fraction):
+        moves[state, list(b"eE")] = exponent
+    moves[exponent, list(b"+-")] = sign
+    for state in (exponent, sign, power):
+        moves[state, ten] = power
+    states = power
+    for word, kind in (
+        (b"null", NULL),
+        (b"true", BOOLEAN),
+        (b"false", BOOLEAN),
+        (b"NaN", NUMBER),
+        (b"Infinity", NUMBER),
+    ):
+        state = 0
+        for letter in word:
+            states += 1
+            moves[state, letter] = states
+            state = states
+        ends[state] = kind
+    moves[minus, ord("I")] = moves[0, ord("I")]
+    return space, escapes, hexadecimal, moves, ends
+
+
+_IS_SPACE, _ESCAPES, _HEX, _NEXT, _SCALARS = _tables()
+
+
+@njit(cache=True, nogil=True)
+def json_lines(data, size, lines):
+    """Find the lines of JSON lines; blank ones are skipped.
+
+    Args:
+        data: uint8[size + PAD].
+        size: Bytes.
+        lines: int32[size // 2 + 1, 3], out: start, last byte that is no space, and end of each
+            line. The end is after the newline, which the last line may lack.
+
+    Returns:
+        Number of lines.
+    """
+    count = 0
+    start = 0
+    i = 0
+    while start < size:
+        # The end of the line, or of the data.
+        end = size
+        while i < size:
+            found = mask32(data, i, _B_LF, _B_LF, _B_LF, _B_NONE)
+            if found:
+                at = i + np.int64(trailing_zeros(found))
+                if at < size:
+                    end = at + 1
+                break
+            i += 32
+        i = end
+        first, last = start, end - 1
+        while first <= last and (_IS_SPACE[data[first]] or data[first] == _LF):
+            first += 1
+        while last >= first and (_IS_SPACE[data[last]] or data[last] == _LF):
+            last -= 1
+        if first <= last:
+            lines[count, 0] = first
+            lines[count, 1] = last
+            lines[count, 2] = end
+            count += 1
+        start = end
+    return count
+
+
+@njit(cache=True, nogil=True)
+def json_fields(data, lines, keys, key_ends, every, values, kinds, stack, name):
+    """Check JSON lines byte by byte and find some of their values.
+
+    A line must hold one object. What Python's parser takes is taken, NaN and Infinity too.
+
+    Args:
+        data: uint8[n + PAD].
+        lines: int32[count, 3]: the lines to parse, see `json_lines`.
+        keys: uint8[]: UTF-8 of the names of the wanted members, one after the other.
+        key_ends: int64[k + 1]: where they end; 0 first.
+        every: Whether to stop at a member of another name.
+        values: int32[k, count, 2], out: start and end of each value, without quotes.
+        kinds: uint8[k, count], out: kind of each value.
+        stack: uint8[depth + 1], scratch: one byte for each level of nesting allowed.
+        name: uint8[], scratch: 6 bytes for each byte of the longest wanted name, and PAD.
+
+    Returns:
+        (number of the first line that is refused, or ``count``; why; start and end of a member's
+        name that is not wanted).
+    """
+    for r in range(lines.shape[0]):
+        i = np.int64(lines[r, 0])
+        end = np.int64(lines[r, 1]) + 1
+        for k in range(kinds.shape[0]):
+            kinds[k, r] = ABSENT
+            values[k, r, 0] = i
+            values[k, r, 1] = i
+        if data[i] != _OPEN_BRACE:
+            return r, MALFORMED, i, i
+        i += 1
+        stack[1] = _CLOSE_BRACE
+        depth = 1
+        field = -1  # the wanted member of which the value comes next, or is open
+        state = _FIRST_KEY
+        while depth:
+            while _IS_SPACE[data[i]]:
+                i += 1
+            if i >= end:
+                return r, MALFORMED, i, i
+            c = data[i]
+            start = i
+            if state == _AFTER:
+                i += 1
+                if c == _COMMA:
+                    state = _KEY if stack[depth] == _CLOSE_BRACE else _VALUE
+                    continue
+                if c != stack[depth]:
+                    return r, MALFORMED, i, i
+                depth -= 1
+                kind = ABSENT
+            elif c == _QUOTE:
+                # A key or a string: all the same until its end.
+                kind = PLAIN
+                start += 1
+                i = start
+                while True:
+                    found = mask32(data, i, _B_QUOTE, _B_BACKSLASH, _B_QUOTE, _B_SPACE)
+                    if not found:
+                        i += 32
+                        continue
+                    i += np.int64(trailing_zeros(found))
+                    if data[i] == _QUOTE:
+                        break
+                    if data[i] != _BACKSLASH:  # a control character, or the end of the data
+                        return r, MALFORMED, i, i
+                    kind = ESCAPED
+                    if _ESCAPES[data[i + 1]]:
+                        i += 2
+                    elif data[i + 1] == _U and _code(data, i) >= 0:
+                        i += 6
+                    else:
+                        return r, MALFORMED, i, i
+                i += 1
+            elif c in (_OPEN_BRACE, _OPEN_BRACKET):
+                kind = OBJECT if c == _OPEN_BRACE else ARRAY
+                i += 1
+            elif c == stack[depth] and state in (_FIRST_KEY, _FIRST_VALUE):
+                depth -= 1
+                i += 1
+                kind = ABSENT
+            else:
+                step = _NEXT[0, c]
+                place = 0
+                while step:
+                    place = step
+                    i += 1
+                    step = _NEXT[place, data[i]]
+                kind = _SCALARS[place]
+                if kind == ABSENT:
+                    return r, MALFORMED, i, i
+
+            if kind == ABSENT:  # an array or an object has ended
+                if depth == 1 and field >= 0:
+                    values[field, r, 1] = i
+                    field = -1
+                state = _AFTER
+            elif state in (_KEY, _FIRST_KEY):
+                if kind != PLAIN and kind != ESCAPED:
+                    return r, MALFORMED, i, i
+                if depth == 1:
+                    field = _match(data, start, i - 1, kind == ESCAPED, keys, key_ends, name)
+                    if field < 0 and every:
+                        return r, UNKNOWN, start, i - 1
+                    if field >= 0 and kinds[field, r] != ABSENT:
+                        return r, REPEATED, i, i
+                while _IS_SPACE[data[i]]:
+                    i += 1
+                if data[i] != _COLON:
+                    return r, MALFORMED, i, i
+                i += 1
+                state = _VALUE
+            else:
+                nested = kind in (OBJECT, ARRAY)
+                if depth == 1 and field >= 0:
+                    kinds[field, r] = kind
+                    values[field, r, 0] = start
+                    values[field, r, 1] = i - (kind in (PLAIN, ESCAPED))
+                    if not nested:
+                        field = -1
+                state = _AFTER
+                if nested:
+                    depth += 1
+                    if depth == stack.size:
+                        return r, DEEP, i, i
+                    stack[depth] = c + 2
+                    state = _FIRST_KEY if kind == OBJECT else _FIRST_VALUE
+        if i != end:
+            return r, MALFORMED, i, i
+    return lines.shape[0], 0, 0, 0
+
+
+@njit(cache=True, nogil=True)
+def _match(data, start, stop, escaped, keys, key_ends, name):
+    """The number of the wanted member of that name; -1 for others."""
+    if escaped:
+        if stop - start > name.size - PAD:
+            return -1
+        stop, _ = _unescape(data, start, stop, name, np.int64(0))
+        start = np.int64(0)
+        data = name
+    for k in range(key_ends.size - 1):
+        first = key_ends[k]
+        if key_ends[k + 1] - first == stop - start:
+            j = start
+            while j < stop and keys[first + j - start] == data[j]:
+                j += 1
+            if j == stop:
+                return k
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _code(data, i):
+    """The number that an escape of the form \\uXXXX stands for; negative where it is none."""
+    one, two, three, four = (
+        _HEX[data[i + 2]],
+        _HEX[data[i + 3]],
+        _HEX[data[i + 4]],
+        _HEX[data[i + 5]],
+    )
+    return np.int64(one) << 12 | np.int64(two) << 8 | np.int64(three) << 4 | np.int64(four)
+
+
+@njit(cache=True, nogil=True)
+def _unescape(data, start, stop, out, place):
+    """Copy a JSON string without its escapes.
+
+    Returns:
+        (end in ``out``, whether a lone surrogate was replaced by U+FFFD).
+    """
+    i = start
+    lone = False
+    while i < stop:
+        found = mask32(data, i, _B_BACKSLASH, _B_BACKSLASH, _B_BACKSLASH, _B_NONE)
+        copy32(data, i, out, place)
+        if not found:
+            i += 32
+            place += 32
+            continue
+        step = np.int64(trailing_zeros(found))
+        i += step
+        place += step
+        if i >= stop:
+            break
+        if _ESCAPES[data[i + 1]]:
+            out[place] = _ESCAPES[data[i + 1]]
+            place += 1
+            i += 2
+            continue
+        code = _code(data, i)
+        i += 6
+        if code >> 10 == 0x36:  # the first half of a pair
+            low = np.int64(0)
+            if i + 6 <= stop and data[i] == _BACKSLASH and data[i + 1] == _U:
+                low = _code(data, i)
+            if low >> 10 == 0x37:
+                code = 0x10000 + ((code & 0x3FF) << 10) + (low & 0x3FF)
+                i += 6
+        if code >> 11 == 0x1B:
+            code = np.int64(0xFFFD)
+            lone = True
+        if code < 0x80:
+            out[place] = code
+            place += 1
+            continue
+        # The last byte of UTF-8 is written first: from it on they are all of one form.
+        size = 2 + (code >= 0x800) + (code >= 0x10000)
+        for j in range(size - 1, 0, -1):
+            out[place + j] = 0x80 | (code & 0x3F)
+            code >>= 6
+        out[place] = (0xF00 >> size) & 0xFF | code
+        place += size
+    return place - (i - stop), lone  # the last 32 bytes may have been copied beyond the end
+
+
+@njit(cache=True, nogil=True)
+def _copy(data, start, stop, out, place):
+    i = start
+    while i < stop:
+        copy32(data, i, out, place + i - start)
+        i += 32
+    return place + stop - start
+
+
+@njit(cache=True, nogil=True)
+def gather_values(data, values, kinds, columns, out, offsets, lone):
+    """Copy values one behind the other, without escapes; those of several columns with a space.
+
+    Args:
+        data: uint8[n + PAD].
+        values: int32[k, count, 2]: see `json_fields` and `csv_records`.
+        kinds: uint8[k, count].
+        columns: int64[]: which of the ``k``, in this order.
+        out: uint8[], out: as many bytes as the values have, spaces, and PAD.
+        offsets: int64[count + 1], out.
+        lone: uint8[count], out: whether a lone surrogate was replaced.
+    """
+    place = np.int64(0)
+    offsets[0] = 0
+    for r in range(offsets.size - 1):
+        lone[r] = False
+        for c in range(columns.size):
+            if c:
+                out[place] = _SPACE
+                place += 1
+            k = columns[c]
+            kind = kinds[k, r]
+            start, stop = np.int64(values[k, r, 0]), np.int64(values[k, r, 1])
+            if kind == ESCAPED:
+                place, bad = _unescape(data, start, stop, out, place)
+                lone[r] |= bad
+            elif kind == DOUBLED:
+                i = start
+                while i < stop:
+                    out[place] = data[i]
+                    place += 1
+                    i += 2 if data[i] == _QUOTE else 1
+            elif kind != ABSENT and kind != NULL:
+                place = _copy(data, start, stop, out, place)
+        offsets[r + 1] = place
+
+
+@njit(cache=True, nogil=True)
+def csv_records(data, size, delimiter, final, wanted, expected, lines, values, kinds):
+    """Find the records of CSV and some of their fields. A blank line is no record.
+
+    Quoting starts at the start of a field only.
+
+    Args:
+        data: uint8[size + PAD].
+        size: Bytes.
+        delimiter: uint8.
+        final: Whether the end of the data is the end of the file.
+        wanted: int64[]: for each field, which row of ``values`` takes it; -1 for none.
+        expected: Fields that each record must have; 0 where that does not matter, nor what comes
+            after a closing quote.
+        lines: int32[size // 2 + 1, 3], out: start, end without the line end, and end of records.
+        values: int32[k, size // 2 + 1, 2], out: start and end of the values, without quotes.
+        kinds: uint8[k, size // 2 + 1], out: ABSENT (empty), PLAIN or DOUBLED.
+
+    Returns:
+        (records, what is wrong with the one after them, position where the scan stopped, fields
+        of the wrong one).
+    """
+    i = np.int64(0)
+    count = 0
+    while i < size:
+        if data[i] == _LF or data[i] == _CR:
+            i += 1
+            continue
+        begin = i
+        fields = 0
+        while True:
+            start = i
+            kind = PLAIN
+            plain = data[i] != _QUOTE or i >= size
+            if not plain:
+                i += 1
+                start = i
+                while i < size:
+                    found = mask32(data, i, _B_QUOTE, _B_QUOTE, _B_QUOTE, _B_NONE)
+                    if not found:
+                        i += 32
+                        continue
+                    i += np.int64(trailing_zeros(found))
+                    if data[i + 1] != _QUOTE or i + 1 >= size:
+                        break
+                    kind = DOUBLED
+                    i += 2
+                if i >= size:
+                    if final:
+                        return count, OPEN_QUOTE, start - 1, fields
+                    return count, 0, begin, fields
+                stop = i
+                i += 1
+                c = data[i]
+                if i < size and c != delimiter and c != _LF and c != _CR:
+                    if expected:
+                        return count, AFTER_QUOTE, begin, fields
+                    plain = True
+                    start -= 1
+            if plain:
+                while True:
+                    found = mask32(data, i, delimiter, _B_LF, _B_CR, _B_NONE)
+                    if found:
+                        i += np.int64(trailing_zeros(found))
+                        break
+                    i += 32
+                    if i >= size:
+                        break
+                i = min(i, size)
+                stop = i
+                kind = PLAIN if start < stop else ABSENT
+            if fields < wanted.size and wanted[fields] >= 0:
+                k = wanted[fields]
+                values[k, count, 0] = start
+                values[k, count, 1] = stop
+                kinds[k, count] = kind
+            fields += 1
+            if i < size and data[i] == delimiter:
+                i += 1
+                continue
+            break
+        if not final and (i == size or (i + 1 == size and data[i] == _CR)):
+            return count, 0, begin, fields
+        if expected and fields != expected:
+            return count, RAGGED, begin, fields
+        lines[count, 0] = begin
+        lines[count, 1] = i
+        if i < size:
+            i += 2 if data[i] == _CR and data[i + 1] == _LF and i + 1 < size else 1
+        lines[count, 2] = i
+        count += 1
+    return count, 0, i, 0
+
+
+@njit(cache=True, nogil=True)
+def copy_records(data, records, extra, ends, out):
+    """Copy records; each ends with a line end, the last one too.
+
+    Args:
+        data: uint8[n + PAD].
+        records: int32[count, 3]: start, place for what is put in, and end of each record.
+        extra: uint8[]: what is put into them, one behind the other, and PAD.
+        ends: int64[count + 1]: where that ends, 0 first; empty where nothing is put in.
+        out: uint8[], out: as many bytes as the records have, those put in, one, and PAD.
+
+    Returns:
+        Bytes in ``out``.
+    """
+    place = np.int64(0)
+    count = records.shape[0]
+    r = 0
+    while r < count:
+        start = np.int64(records[r, 0])
+        if ends.size:
+            middle = np.int64(records[r, 1])
+            place = _copy(data, start, middle, out, place)
+            place = _copy(extra, ends[r], ends[r + 1], out, place)
+            start = middle
+        stop = np.int64(records[r, 2])
+        r += 1
+        # Neighbours are copied at once.
+        while not ends.size and r < count and records[r, 0] == stop:
+            stop = np.int64(records[r, 2])
+            r += 1
+        place = _copy(data, start, stop, out, place)
+    if place and out[place - 1] != _LF and out[place - 1] != _CR:
+        out[place] = _LF
+        place += 1
+    return place

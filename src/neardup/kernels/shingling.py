@@ -1,0 +1,151 @@
+"""Tokens to shingles, shingles to sorted sets."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.hashing import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
+
+__all__ = ["shingle_tokens", "sort_sets"]
+
+
+@njit(cache=True, nogil=True)
+def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):
+    """Hash every ``n`` consecutive tokens of each document, in order, repetitions included.
+
+    A document of fewer than ``n`` tokens gives one shingle of all its tokens, one of none gives
+    none. The hash is a polynomial in the tokens (rolling, so that ``n`` costs nothing), mixed.
+
+    Args:
+        tokens: uint64[].
+        offsets: int64[documents + 1] into ``tokens``.
+        n: Tokens in a shingle.
+        out: uint64[len(tokens)], out.
+        out_offsets: int64[documents + 1], out.
+        hashes: uint64[documents, 2], out: 128-bit hash of the whole token sequence of each
+            document, which finds exact duplicates; skipped if it has no rows.
+
+    Returns:
+        Number of shingles.
+    """
+    top = np.uint64(1)
+    for _ in range(n):
+        top *= TOKEN_MULTIPLIER
+    other = np.uint64(0xD6E8FEB86659FD93)
+    count = np.int64(0)
+    out_offsets[0] = 0
+    for d in range(offsets.shape[0] - 1):
+        first, last = offsets[d], offsets[d + 1]
+        length = np.uint64(last - first)
+        size = min(n, last - first)
+        salt = np.uint64(size) * TOKEN_LENGTH
+        # Three hashes in one loop: each has to wait for its own last step, none for another.
+        h, a, b = np.uint64(0), np.uint64(0), length
+        for i in range(first, first + size):
+            token = tokens[i]
+            h = h * TOKEN_MULTIPLIER + token
+            a = a * TOKEN_MULTIPLIER + token
+            b = (b ^ token) * other
+            b ^= b >> np.uint64(29)
+        if size > 0:
+            out[count] = mix(h ^ salt)
+            count += 1
+        for i in range(first + n, last):
+            token = tokens[i]
+            h = h * TOKEN_MULTIPLIER + (token - tokens[i - n] * top)
+            a = a * TOKEN_MULTIPLIER + token
+            b = (b ^ token) * other
+            b ^= b >> np.uint64(29)
+            out[count] = mix(h ^ salt)
+            count += 1
+        out_offsets[d + 1] = count
+        if hashes.shape[0] > 0:
+            hashes[d, 0] = mix(a ^ length * TOKEN_LENGTH)
+            hashes[d, 1] = mix(b)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _sort(values, first, last, scratch, counts):
+    """Sort ``values[first:last]``, hashes that fill their range evenly, in linear time.
+
+    One pass by the leading bits puts each value near its place; insertion does the rest.
+    """
+    size = last - first
+    bits = 1
+    while bits < 16 and (1 << bits) < size:
+        bits += 1
+    if size > 24:
+        shift = np.uint64(64 - bits)
+        slots = 1 << bits
+        for s in range(slots + 1):
+            counts[s] = 0
+        for i in range(first, last):
+            counts[np.int64(values[i] >> shift) + 1] += 1
+        for s in range(slots):
+            counts[s + 1] += counts[s]
+        for i in range(first, last):
+            s = np.int64(values[i] >> shift)
+            scratch[counts[s]] = values[i]
+            counts[s] += 1
+        for i in range(size):
+            values[first + i] = scratch[i]
+    for i in range(first + 1, last):
+        v = values[i]
+        j = i
+        while j > first and values[j - 1] > v:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = v
+
+
+@njit(cache=True, nogil=True)
+def _occurrences(values, first, last):
+    """Give the second and later ones of equal sorted values hashes of their own, in place."""
+    earlier = np.uint64(0)
+    previous = np.uint64(0)
+    for i in range(first, last):
+        v = values[i]
+        earlier = earlier + np.uint64(1) if i > first and v == previous else np.uint64(0)
+        previous = v
+        if earlier:
+            values[i] = mix(v + earlier * TOKEN_LENGTH)
+
+
+@njit(cache=True, nogil=True)
+def sort_sets(values, offsets, bag, scratch, counts, out_offsets):
+    """Turn the shingles of each document into a sorted set, in place.
+
+    Args:
+        values: uint64[], in and out; the sets follow one another from the start.
+        offsets: int64[documents + 1] of the shingles.
+        bag: The i-th occurrence of a shingle becomes a shingle of its own; else once is enough.
+        scratch: uint64[at least the shingles of the longest document].
+        counts: int64[65537].
+        out_offsets: int64[documents + 1], out; may be ``offsets`` itself.
+
+    Returns:
+        Number of values.
+    """
+    count = 0
+    first = offsets[0]
+    out_offsets[0] = 0
+    for d in range(offsets.shape[0] - 1):
+        last = offsets[d + 1]
+        _sort(values, first, last, scratch, counts)
+        start = count
+        if bag:
+            _occurrences(values, first, last)
+            _sort(values, first, last, scratch, counts)
+            for i in range(first, last):
+                values[count] = values[i]
+                count += 1
+        else:
+            for i in range(first, last):
+                if count == start or values[i] != values[count - 1]:
+                    values[count] = values[i]
+                    count += 1
+        first = last
+        out_offsets[d + 1] = count
+    return count

@@ -1,0 +1,443 @@
+"""Text to tokens: UTF-8 bytes in, one 64-bit hash for each word or character out."""
+
+from __future__ import annotations
+
+import functools
+from importlib import resources
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.bits import LANES, classify, load8, popcount, trailing_zeros
+from neardup.kernels.hashing import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
+
+__all__ = [
+    "Alphabet",
+    "Spans",
+    "WordBuffers",
+    "add_replacements",
+    "alphabet",
+    "characters",
+    "hash_tokens",
+    "replace_known",
+    "unicode_version",
+    "words",
+]
+
+SEPARATOR, WORD, MARK, SOLO, SPACE = range(5)
+
+
+class Alphabet(NamedTuple):
+    """What the tokeniser knows of each code point, in two stages: ``page[code >> 8]`` names a row.
+
+    Attributes:
+        page: uint16[4352].
+        kind: uint8[pages * 256]: separator, word, mark, solo (a token by itself) or white space.
+        delta: int32[pages * 256]: what is added to a code point to get its lower case; all zero
+            where case is kept.
+    """
+
+    page: np.ndarray
+    kind: np.ndarray
+    delta: np.ndarray
+
+
+class Spans(NamedTuple):
+    """Where tokens are in the text; arrays without entries where nobody asks for it.
+
+    Attributes:
+        first: int64[tokens]: first byte of each token.
+        last: int64[tokens]: the byte after its last one.
+    """
+
+    first: np.ndarray
+    last: np.ndarray
+
+
+class WordBuffers(NamedTuple):
+    """Working memory of `words`, for texts of ``size`` bytes in all; reused from call to call.
+
+    A run is a longest stretch of bytes that may be in a word. There are at most
+    ``most = (size + documents) // 2 + 1``.
+
+    Attributes:
+        lowered: uint8[size + 2 * LANES]: the texts with separators as 0 and bytes above 127 as 255.
+        edges: int32[2 * most + LANES]: where runs begin and end, by turns.
+        runs: int32[documents + 1]: edges before each document.
+        hashes: uint64[most]: hash of each run.
+        rest: uint64[most]: last bytes of each run.
+        length: uint8[most]: bytes of each run (mod 256).
+        other: int32[most + 1]: runs that are long or not ASCII.
+    """
+
+    lowered: np.ndarray
+    edges: np.ndarray
+    runs: np.ndarray
+    hashes: np.ndarray
+    rest: np.ndarray
+    length: np.ndarray
+    other: np.ndarray
+
+
+@functools.cache
+def alphabet(keep_case: bool) -> Alphabet:
+    """Return the tables, read from ``unicode.npz``."""
+    with (
+        resources.files("neardup.kernels").joinpath("unicode.npz").open("rb") as file,
+        np.load(file) as tables,
+    ):
+        page, kind, delta = (tables[name] for name in ("page", "kind", "delta"))
+    delta = delta.reshape(-1)
+    return Alphabet(page, kind.reshape(-1), np.zeros_like(delta) if keep_case else delta)
+
+
+@functools.cache
+def unicode_version() -> str:
+    """Return the version of Unicode that the tables were made from."""
+    with (
+        resources.files("neardup.kernels").joinpath("unicode.npz").open("rb") as file,
+        np.load(file) as tables,
+    ):
+        return str(tables["version"])
+
+
+@njit(cache=True, nogil=True)
+def _decode(data, i):
+    """Return (code point, bytes) of the valid UTF-8 sequence at ``i``."""
+    b = np.int64(data[i])
+    if b < 0x80:
+        return b, 1
+    if b < 0xE0:
+        return (b & 0x1F) << 6 | np.int64(data[i + 1]) & 0x3F, 2
+    if b < 0xF0:
+        return (b & 0x0F) << 12 | (np.int64(data[i + 1]) & 0x3F) << 6 | np.int64(
+            data[i + 2]
+        ) & 0x3F, 3
+    return (b & 0x07) << 18 | (np.int64(data[i + 1]) & 0x3F) << 12 | (
+        np.int64(data[i + 2]) & 0x3F
+    ) << 6 | np.int64(data[i + 3]) & 0x3F, 4
+
+
+@njit(cache=True, nogil=True)
+def _absorb(state, w):
+    """Take eight bytes at once into the state of a token's hash."""
+    state = (state ^ w) * TOKEN_MULTIPLIER
+    return state ^ state >> np.uint64(32)
+
+
+@njit(cache=True, nogil=True)
+def _push(state, w, length, byte):
+    """Take one more byte into the running hash (state, pending bytes, number of bytes)."""
+    w |= np.uint64(byte) << np.uint64((length & 7) << 3)
+    length += 1
+    if length & 7 == 0:
+        state = _absorb(state, w)
+        w = np.uint64(0)
+    return state, w, length
+
+
+@njit(cache=True, nogil=True)
+def _push_code(state, w, length, code):
+    """Take the UTF-8 bytes of a code point into the running hash."""
+    if code < 0x80:
+        return _push(state, w, length, code)
+    if code < 0x800:
+        state, w, length = _push(state, w, length, 0xC0 | code >> 6)
+    else:
+        if code < 0x10000:
+            state, w, length = _push(state, w, length, 0xE0 | code >> 12)
+        else:
+            state, w, length = _push(state, w, length, 0xF0 | code >> 18)
+            state, w, length = _push(state, w, length, 0x80 | code >> 12 & 0x3F)
+        state, w, length = _push(state, w, length, 0x80 | code >> 6 & 0x3F)
+    return _push(state, w, length, 0x80 | code & 0x3F)
+
+
+@njit(cache=True, nogil=True)
+def _finish(state, w, length):
+    return mix(state ^ w ^ np.uint64(length) * TOKEN_LENGTH)
+
+
+@njit(cache=True, nogil=True)
+def _note_span(spans, token, first, last):
+    if spans.first.shape[0] > 0:
+        spans.first[token], spans.last[token] = first, last
+
+
+@njit(cache=True, nogil=True)
+def _mixed_run(data, first, last, alphabet, tokens, spans, count):
+    """Hash the tokens of a run of bytes that holds some above 127, one code point at a time."""
+    page, kind, delta = alphabet
+    zero = np.uint64(0)
+    state, w, length = zero, zero, 0
+    solo = False  # the token at hand is a character of a script without spaces
+    start = first
+    i = first
+    while i <= last:
+        code, size, what, low = 0, 1, SEPARATOR, 0  # the end is a separator too
+        if i < last:
+            code, size = _decode(data, i)
+            at = np.int64(page[code >> 8]) << 8 | code & 255
+            what = np.int64(kind[at])
+            low = code + np.int64(delta[at])
+        gap = what in (SEPARATOR, SPACE)
+        if length and (gap or what == SOLO or (solo and what == WORD)):
+            tokens[count] = _finish(state, w, length)
+            _note_span(spans, count, start, i)
+            count += 1
+            state, w, length, solo = zero, zero, 0, False
+        if not gap:
+            if length == 0:
+                start = i
+                solo = what == SOLO
+            state, w, length = _push_code(state, w, length, low)
+            if code == 0x130 and low != code:  # the one letter that lowers to two
+                state, w, length = _push_code(state, w, length, 0x307)
+        i += size
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _find_runs(data, offsets, lower, buffers):
+    """Find the runs of bytes that may be in a word, 64 bytes at a time.
+
+    All documents are gone through before the first token is read: a read of a few bytes that were
+    just written as part of 64 would have to wait for them.
+    """
+    lowered, edges, runs = buffers.lowered, buffers.edges, buffers.runs
+    one = np.uint64(1)
+    rest = np.zeros(LANES, dtype=np.uint8)
+    count = np.int64(0)
+    runs[0] = 0
+    for d in range(offsets.shape[0] - 1):
+        first, last = offsets[d], offsets[d + 1]
+        carry = np.uint64(0)
+        # One step beyond the end, so that a run that reaches the end is closed.
+        for at in range(first, last + 1, LANES):
+            to = at - offsets[0]
+            if last - at >= LANES:
+                inside = classify(data, at, lowered, to, lower)
+            else:
+                for i in range(LANES):
+                    rest[i] = data[at + i] if at + i < last else 0
+                inside = classify(rest, 0, lowered, to, lower)
+            changes = inside ^ (inside << one | carry)
+            carry = inside >> np.uint64(LANES - 1)
+            found = np.int64(popcount(changes))
+            k = 0
+            while k < found:
+                # Eight at a time without looking whether there are as many: no branch to guess.
+                for j in range(8):
+                    edges[count + k + j] = to + np.int64(trailing_zeros(changes))
+                    changes &= changes - one
+                k += 8
+            count += found
+        runs[d + 1] = count
+
+
+@njit(cache=True, nogil=True)
+def _hash_short(lowered, edges, count, hashes, rest, length, other):
+    """Hash the runs of less than 16 ASCII bytes, as nearly all words are.
+
+    Two reads of eight bytes, and no branch that depends on the length. The hashing proper is in a
+    loop of its own, so that the compiler does several runs at once.
+
+    Args:
+        lowered: As in `WordBuffers`.
+        edges: As in `WordBuffers`.
+        count: Number of edges.
+        hashes: uint64[runs], out.
+        rest: uint64[runs], out.
+        length: uint8[runs], out.
+        other: int32[runs], out: runs of another kind, whose hash has no meaning yet.
+
+    Returns:
+        Number of runs of another kind.
+    """
+    one, three, zero = np.uint64(1), np.uint64(3), np.uint64(0)
+    highs = np.uint64(0x8080808080808080)
+    others = np.int64(0)
+    runs = count >> 1
+    for k in range(runs):
+        first = np.int64(edges[2 * k])
+        size = np.int64(edges[2 * k + 1]) - first
+        low, high = load8(lowered, first), load8(lowered, first + 8)
+        long = zero - np.uint64(size >= 8)
+        w = (high & long) | (low & ~long)
+        w &= (one << (np.uint64(size & 7) << three)) - one
+        hashes[k] = low & long
+        rest[k] = w
+        length[k] = size
+        other[others] = k
+        others += np.int64(size >= 16) | np.int64(((low & long) | w) & highs != 0)
+    for k in range(runs):
+        long = zero - np.uint64(length[k] >= 8)
+        hashes[k] = _finish(_absorb(zero, hashes[k]) & long, rest[k], np.int64(length[k]))
+    return others
+
+
+@njit(cache=True, nogil=True)
+def _long_word(lowered, first, last):
+    """Return (hash of a run of bytes, whether all are ASCII; else the hash has no meaning)."""
+    one, three = np.uint64(1), np.uint64(3)
+    state, seen, i = np.uint64(0), np.uint64(0), first
+    while i + 8 <= last:
+        w = load8(lowered, i)
+        seen |= w
+        state = _absorb(state, w)
+        i += 8
+    w = load8(lowered, i) & ((one << (np.uint64(last - i) << three)) - one)
+    return _finish(state, w, last - first), (seen | w) & np.uint64(0x8080808080808080) == 0
+
+
+@njit(cache=True, nogil=True)
+def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans):
+    """Hash the words of each document.
+
+    Args:
+        data: uint8[], valid UTF-8.
+        offsets: int64[documents + 1] into ``data``.
+        alphabet: See `Alphabet`.
+        lower: uint8: 32 to turn capitals into small letters, 0 to keep them, as the alphabet does.
+        buffers: See `WordBuffers`.
+        tokens: uint64[most], out, see `WordBuffers`.
+        token_offsets: int64[documents + 1], out.
+        spans: See `Spans`; out.
+
+    Returns:
+        Number of tokens.
+    """
+    _find_runs(data, offsets, lower, buffers)
+    lowered, edges, runs, hashes, rest, length, other = buffers
+    others = _hash_short(lowered, edges, runs[-1], hashes, rest, length, other)
+    base = offsets[0]
+    count = run = found = np.int64(0)
+    token_offsets[0] = 0
+    for d in range(offsets.shape[0] - 1):
+        end = np.int64(runs[d + 1]) >> 1
+        while run < end:
+            stop = end if found == others else min(end, np.int64(other[found]))
+            for k in range(run, stop):
+                tokens[count + k - run] = hashes[k]
+            if spans.first.shape[0] > 0:
+                for k in range(run, stop):
+                    spans.first[count + k - run] = base + edges[2 * k]
+                    spans.last[count + k - run] = base + edges[2 * k + 1]
+            count += stop - run
+            run = stop
+            if run == end:
+                break
+            first, last = np.int64(edges[2 * run]), np.int64(edges[2 * run + 1])
+            token, ascii = _long_word(lowered, first, last)
+            if ascii:
+                tokens[count] = token
+                _note_span(spans, count, base + first, base + last)
+                count += 1
+            else:
+                count = _mixed_run(data, base + first, base + last, alphabet, tokens, spans, count)
+            run += 1
+            found += 1
+        token_offsets[d + 1] = count
+    return count
+
+
+@njit(cache=True, nogil=True)
+def characters(data, offsets, alphabet, raw, tokens, token_offsets):
+    """Give the code points of each document as tokens, in lower case and with single spaces.
+
+    Args:
+        data: As for `words`.
+        offsets: As for `words`.
+        alphabet: As for `words`.
+        raw: Keep white space as it is; else runs become one space, and those at the ends go.
+        tokens: uint64[], out; two a byte of ``data`` are always enough.
+        token_offsets: int64[documents + 1], out.
+
+    Returns:
+        Number of tokens.
+    """
+    page, kind, delta = alphabet
+    count = 0
+    token_offsets[0] = 0
+    for d in range(offsets.shape[0] - 1):
+        first = count
+        i = offsets[d]
+        end = offsets[d + 1]
+        space = False
+        while i < end:
+            code, size = _decode(data, i)
+            i += size
+            at = np.int64(page[code >> 8]) << 8 | code & 255
+            if not raw and kind[at] == SPACE:
+                space = count > first
+                continue
+            if space:
+                tokens[count] = np.uint64(32)
+                count += 1
+                space = False
+            low = code + np.int64(delta[at])
+            tokens[count] = np.uint64(low)
+            count += 1
+            if code == 0x130 and low != code:
+                tokens[count] = np.uint64(0x307)
+                count += 1
+        token_offsets[d + 1] = count
+    return count
+
+
+@njit(cache=True, nogil=True)
+def hash_tokens(data, offsets, out):
+    """Hash whole strings as `words` hashes a token, for tokens that were changed (stemmed).
+
+    Args:
+        data: uint8[].
+        offsets: int64[strings + 1].
+        out: uint64[strings], out.
+    """
+    for d in range(offsets.shape[0] - 1):
+        state, w, length = np.uint64(0), np.uint64(0), 0
+        for i in range(offsets[d], offsets[d + 1]):
+            state, w, length = _push(state, w, length, data[i])
+        out[d] = _finish(state, w, length)
+
+
+@njit(cache=True, nogil=True)
+def replace_known(tokens, keys, values, out, missing):
+    """Replace each token by what a table of replacements holds for it.
+
+    Args:
+        tokens: uint64[].
+        keys: uint64[power of two]: tokens in an open-addressing table; 0 is a free slot.
+        values: uint64[power of two]: their replacements.
+        out: uint64[len(tokens)], out; may be ``tokens``.
+        missing: int64[len(tokens)], out: positions of tokens that the table lacks; these stay.
+
+    Returns:
+        Number of positions in ``missing``.
+    """
+    mask = np.uint64(keys.shape[0] - 1)
+    count = 0
+    for i in range(tokens.shape[0]):
+        token = tokens[i]
+        at = token & mask
+        while keys[at] != 0 and keys[at] != token:
+            at = (at + np.uint64(1)) & mask
+        if keys[at] == token:
+            out[i] = values[at]
+        else:
+            out[i] = token
+            missing[count] = i
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def add_replacements(tokens, replacements, keys, values):
+    """Add tokens and their replacements to a table that has room for them."""
+    mask = np.uint64(keys.shape[0] - 1)
+    for i in range(tokens.shape[0]):
+        at = tokens[i] & mask
+        while keys[at] != 0 and keys[at] != tokens[i]:
+            at = (at + np.uint64(1)) & mask
+        keys[at], values[at] = tokens[i], replacements[i]

@@ -1,0 +1,213 @@
+"""Clusterings of a list of edges: kept sets, disjoint sets, their bound, and shortest paths.
+
+An edge is a pair of documents ``a < b`` with its similarity. None of these kernels looks at more
+than the edges, except for `unite_bounded`, which compares shingle sets of roots.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.hashing import TOKEN_MULTIPLIER
+from neardup.kernels.jaccard import jaccard, may_reach
+
+__all__ = ["Tree", "Trees", "components", "find", "kept_set", "spanning", "unite_bounded"]
+
+# Rounding error that the bound of a comparison of two roots must not suffer from.
+_TOLERANCE = 1e-9
+
+
+class Trees(NamedTuple):
+    """Disjoint sets of documents whose distance from their root is bounded.
+
+    Attributes:
+        parent: int32[n]: parent of each document; a root is its own.
+        rank: uint8[n]: for a root, an upper bound of the height of its tree.
+        low: float64[n]: for a root, a lower bound of its similarity with any document of its tree.
+        degree: int32[n]: of two roots of equal rank, the one with the higher degree stays a root.
+        content: uint64[n]: hash of each document; decides where degrees are equal, the lower stays.
+        refused: uint64[2**k]: pairs of roots that were refused; a cache, so that an entry may be
+            overwritten by another one.
+    """
+
+    parent: np.ndarray
+    rank: np.ndarray
+    low: np.ndarray
+    degree: np.ndarray
+    content: np.ndarray
+    refused: np.ndarray
+
+
+class Tree(NamedTuple):
+    """Shortest paths from roots: one entry for each document.
+
+    Attributes:
+        parent: int32[n]: the document before it on its path; -1 for roots, for single documents,
+            and where no edges lead there.
+        similarity: float64[n]: exact similarity to the parent; NaN without one.
+        steps: int32[n]: edges on the path; 0 for roots, -1 where no edges lead there.
+        minimum: float64[n]: lowest similarity on the path; 1 for roots.
+    """
+
+    parent: np.ndarray
+    similarity: np.ndarray
+    steps: np.ndarray
+    minimum: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def find(parent, x):
+    """Return the root of ``x``, halving the path on the way."""
+    while parent[x] != x:
+        parent[x] = parent[parent[x]]
+        x = parent[x]
+    return x
+
+
+@njit(cache=True, nogil=True)
+def kept_set(a, b, similarity, duplicate_of, of):
+    """Remove each document that has an edge with an earlier kept one.
+
+    Since edges are sorted by ``a``, all edges that lead to a document from earlier ones have been
+    seen before the first one that starts from it.
+
+    Args:
+        a, b: int32[edges], ``a < b``, sorted by ``a``.
+        similarity: float64[edges].
+        duplicate_of: int32[n], in: -1; out: the first kept neighbour of a removed document.
+        of: float64[n], out: similarity with it.
+    """
+    for i in range(a.shape[0]):
+        if duplicate_of[a[i]] < 0 and duplicate_of[b[i]] < 0:
+            duplicate_of[b[i]], of[b[i]] = a[i], similarity[i]
+
+
+@njit(cache=True, nogil=True)
+def components(a, b, labels):
+    """Label each document with the lowest one that pairs connect it with.
+
+    Args:
+        a, b: integers[pairs], in any order.
+        labels: int32[n], in: the document itself, or labels of earlier pairs.
+    """
+    for i in range(a.shape[0]):
+        x, y = find(labels, a[i]), find(labels, b[i])
+        labels[max(x, y)] = min(x, y)
+    for x in range(labels.shape[0]):
+        # A parent is never higher than its child, so that the label of the parent is final.
+        labels[x] = labels[labels[x]]
+
+
+@njit(cache=True, nogil=True)
+def unite_bounded(a, b, similarity, threshold, tree_threshold, trees, sets):
+    """Take edges in their order, and unite the trees of each where the bound permits it.
+
+    Roots ``x`` and ``y`` may unite if ``low[x] + low[y] + sim(x, y) - 2``, a lower bound of the
+    similarity of any two of their documents, reaches the tree threshold. ``low`` only decreases, so
+    that two roots which were refused once stay refused.
+
+    Args:
+        a, b: int32[pairs], in any order within a pair.
+        similarity: float64[pairs], in and out: NaN where it is not known yet. Of these, pairs in
+            one tree are not compared, and those below the threshold become -1.
+        threshold: Minimum similarity of pairs that are compared here.
+        tree_threshold: Minimum similarity within a tree.
+        trees: `Trees`, in and out.
+        sets: See `neardup.kernels.jaccard.Sets`.
+
+    Returns:
+        (unions, pairs refused, pairs of roots compared).
+    """
+    parent, rank, low, degree, content, known = trees
+    slots = np.int64(known.shape[0] - 1)
+    unions, refused, comparisons = 0, 0, 0
+    for i in range(a.shape[0]):
+        x, y = find(parent, a[i]), find(parent, b[i])
+        if x == y:
+            continue
+        if np.isnan(similarity[i]):
+            similarity[i] = jaccard(sets, a[i], b[i], threshold)
+            if similarity[i] < threshold:
+                continue
+        sim = similarity[i]
+        if x != a[i] or y != b[i]:
+            # The roots' similarity has to be so high; often sizes and bitmaps show that it is not.
+            needed = tree_threshold + 2.0 - low[x] - low[y]
+            floor = min(1.0, max(0.0, needed - _TOLERANCE))
+            pair = np.uint64(min(x, y)) << np.uint64(32) | np.uint64(max(x, y))
+            mixed = (content[x] + content[y]) * TOKEN_MULTIPLIER >> np.uint64(20)
+            slot = np.int64(mixed) & slots
+            if (
+                needed > 1.0 + _TOLERANCE
+                or known[slot] == pair
+                or not may_reach(sets.size, sets.bitmaps, x, y, (1.0 - floor) / (1.0 + floor))
+            ):
+                refused += 1
+                continue
+            sim = jaccard(sets, x, y, floor)
+            comparisons += 1
+            if low[x] + low[y] + sim - 2.0 < tree_threshold:
+                known[slot] = pair
+                refused += 1
+                continue
+        elif low[x] + low[y] + sim - 2.0 < tree_threshold:
+            refused += 1
+            continue
+        # Below goes the one of lower rank, then of fewer edges, then of higher content or number.
+        if (rank[y], degree[y], content[x], x) < (rank[x], degree[x], content[y], y):
+            x, y = y, x
+        if rank[x] == rank[y]:
+            rank[y] += np.uint8(1)
+        parent[x] = y
+        low[y] = min(low[y], low[x] - (1.0 - sim))
+        unions += 1
+    return unions, refused, comparisons
+
+
+@njit(cache=True, nogil=True)
+def _extend(u, v, similarity, tree):
+    """Offer ``v`` the path over ``u``; return whether it is the first one that leads there."""
+    new = tree.steps[v] < 0
+    minimum = min(tree.minimum[u], similarity)
+    if not new:
+        best = tree.minimum[v], tree.similarity[v], -tree.parent[v]
+        if tree.steps[v] != tree.steps[u] + 1 or (minimum, similarity, -u) < best:
+            return False
+    tree.parent[v], tree.similarity[v] = u, similarity
+    tree.steps[v], tree.minimum[v] = tree.steps[u] + 1, minimum
+    return new
+
+
+@njit(cache=True, nogil=True)
+def spanning(a, b, similarity, begin_a, by_b, begin_b, labels, queue, count, tree):
+    """Find the best path of fewest edges from roots to the other documents of their clusters.
+
+    See `neardup.cluster.spanning.spanning` for which one is best.
+
+    Args:
+        a, b: int32[edges], ``a < b``, sorted by ``a``.
+        similarity: float64[edges].
+        begin_a: int64[n + 1]: where the edges of each document begin as ``a``.
+        by_b: int64[edges]: numbers of the edges sorted by ``b``.
+        begin_b: int64[n + 1]: where the edges of each document begin as ``b``, in ``by_b``.
+        labels: int32[n]: edges between different labels are left out.
+        queue: int32[n], in: roots first; out.
+        count: Number of roots.
+        tree: `Tree`, in: as for documents without a path, but 0 steps for the roots; out.
+    """
+    head = 0
+    while head < count:
+        u = queue[head]
+        head += 1
+        for i in range(begin_a[u], begin_a[u + 1]):
+            if labels[b[i]] == labels[u] and _extend(u, b[i], similarity[i], tree):
+                queue[count] = b[i]
+                count += 1
+        for k in range(begin_b[u], begin_b[u + 1]):
+            i = by_b[k]
+            if labels[a[i]] == labels[u] and _extend(u, a[i], similarity[i], tree):
+                queue[count] = a[i]
+                count += 1

@@ -1,0 +1,1 @@
+"""Buckets to pairs, pairs to exact similarities, and what is a duplicate of what."""

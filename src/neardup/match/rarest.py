@@ -1,0 +1,193 @@
+"""Exact search of similar documents by their rarest shingles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neardup.kernels import prefixes as kernels
+from neardup.kernels.jaccard import Sets
+from neardup.kernels.prefixes import Chains, Prefixes, Search
+from neardup.kernels.resolving import Answers
+from neardup.threads import Local, Pool
+
+__all__ = ["RarestIndex", "count_shingles", "empty_chains", "make_prefixes", "search_memory"]
+
+#: Counters of shingles: at least, and at most.
+_FEW_COUNTERS, _MANY_COUNTERS = 1 << 16, 1 << 24
+#: Documents that a thread searches for at a time.
+_STEP = 64
+
+
+class RarestIndex:
+    """The kept documents of large buckets, found by their rarest shingles.
+
+    Documents that share a template share its boilerplate, not their rare shingles. So only few of
+    the kept ones have to be compared, however large the bucket is.
+
+    Args:
+        sets: Shingle sets of all documents.
+        of: int32[m, num_bands]: buckets of the documents.
+        large: bool[buckets]: the buckets that are searched this way.
+        threshold: Similarity that makes a duplicate.
+        pool: Threads.
+    """
+
+    def __init__(
+        self, sets: Sets, of: np.ndarray, large: np.ndarray, threshold: float, pool: Pool
+    ) -> None:
+        self._sets, self._of, self._threshold, self._pool = sets, of, threshold, pool
+        self._inside = np.zeros(len(of), dtype=np.bool_)
+        for column in of.T:
+            self._inside |= (column >= 0) & large[column]
+        #: bool[m]: documents that are searched for; the caller may take some out.
+        self.wanted = self._inside.copy()
+        self._memory = Local(lambda: search_memory(len(of)))
+        self._tallies = Local(lambda: np.zeros(2, dtype=np.int64))
+        self._edges = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
+        self._entries = 0
+        #: Whether there is anything in the index.
+        self.active = False
+
+    @property
+    def counts(self) -> np.ndarray:
+        """int64[2]: comparisons, pairs ruled out by size or bitmap."""
+        return np.asarray(np.sum([np.zeros(2, np.int64), *self._tallies.all], axis=0))
+
+    def add(self, docs: np.ndarray, answers: Answers) -> None:
+        """Add the kept ones of some documents.
+
+        Args:
+            docs: int32[]: documents that are decided, not added before.
+            answers: What was decided.
+        """
+        if not self.active:
+            # Only sets of a size near those that are searched for can be similar to them.
+            size = self._sets.size
+            self._near = self._inside & (size >= self._threshold * size[self.wanted].min())
+            members = np.flatnonzero(self._near).astype(np.int32)
+            self._counters = count_shingles(self._sets, members, self._pool)
+            room = int(_prefix_lengths(self._sets.size[members], self._threshold).sum())
+            self._chains = empty_chains(room)
+            self.active = True
+        prefixes = self._prefixes(docs[self._near[docs] & (answers.duplicate_of[docs] < 0)])
+        chosen = np.ones(len(prefixes.docs), dtype=np.bool_)
+        self._chains = _with_room(self._chains, self._entries + len(prefixes.values))
+        self._entries = kernels.add_to_chains(prefixes, chosen, self._chains, self._entries)
+
+    def first_matches(self, first: int, last: int, answers: Answers) -> None:
+        """Find, for some documents of large buckets, the first kept one that is similar.
+
+        Args:
+            first: First document.
+            last: Document after the last one.
+            answers: What was decided; added to.
+        """
+        docs = first + np.flatnonzero(self.wanted[first:last]).astype(np.int32)
+        prefixes = self._prefixes(docs)
+
+        def search(low: int, high: int) -> None:
+            kernels.probe(
+                prefixes,
+                low,
+                high,
+                self._chains,
+                self._sets,
+                self._of,
+                self._threshold,
+                False,
+                self._memory(),
+                answers,
+                self._edges,
+                self._tallies(),
+            )
+
+        self._pool.ranges(search, len(docs), _STEP)
+
+    def _prefixes(self, docs: np.ndarray) -> Prefixes:
+        return make_prefixes(self._sets, docs, self._threshold, self._counters, self._pool)
+
+
+def search_memory(documents: int) -> Search:
+    """Return the working memory of one thread that searches among so many documents."""
+    return Search(
+        np.full(documents, -1, np.int32), *(np.empty(documents, np.int32) for _ in range(3))
+    )
+
+
+def count_shingles(sets: Sets, docs: np.ndarray, pool: Pool) -> np.ndarray:
+    """Count shingles, by a hash of each.
+
+    Args:
+        sets: Shingle sets.
+        docs: int32[]: documents whose shingles are counted.
+        pool: Threads.
+
+    Returns:
+        uint32[power of two].
+    """
+    total = int(sets.size[docs].sum(dtype=np.int64))
+    counters = np.zeros(_power_of_two(total, _FEW_COUNTERS, _MANY_COUNTERS), dtype=np.uint32)
+    pool.submit(lambda: kernels.count_shingles(sets, docs, counters)).result()
+    return counters
+
+
+def make_prefixes(
+    sets: Sets, docs: np.ndarray, threshold: float, counters: np.ndarray, pool: Pool
+) -> Prefixes:
+    """Find the rarest shingles of some documents.
+
+    Args:
+        sets: Shingle sets.
+        docs: int32[]: the documents.
+        threshold: Similarity that must not be missed.
+        counters: See `count_shingles`.
+        pool: Threads.
+    """
+    starts = np.zeros(len(docs) + 1, dtype=np.int64)
+    np.cumsum(_prefix_lengths(sets.size[docs], threshold), out=starts[1:])
+    prefixes = Prefixes(docs, starts, np.empty(int(starts[-1]), dtype=np.uint64))
+    pool.ranges(
+        lambda low, high: kernels.rank_prefixes(sets, counters, prefixes, low, high),
+        len(docs),
+        _STEP,
+    )
+    return prefixes
+
+
+def empty_chains(room: int) -> Chains:
+    """Return chains for about so many entries."""
+    head = np.full(_power_of_two(room, _FEW_COUNTERS, _MANY_COUNTERS), -1, dtype=np.int32)
+    none = np.empty(0, dtype=np.int32)
+    return Chains(head, none, np.empty(0, dtype=np.uint64), none, none)
+
+
+def _with_room(chains: Chains, entries: int) -> Chains:
+    if entries <= len(chains.next):
+        return chains
+    room = max(entries, 2 * len(chains.next), 1 << 16)
+
+    def larger(array: np.ndarray) -> np.ndarray:
+        grown = np.empty(room, dtype=array.dtype)
+        grown[: len(array)] = array
+        return grown
+
+    return Chains(chains.head, *(larger(array) for array in chains[1:]))
+
+
+def _prefix_lengths(size: np.ndarray, threshold: float) -> np.ndarray:
+    """Return how many of a document's rarest shingles must be looked at.
+
+    A similar document shares ``ceil(threshold * size)`` shingles at least, so that it shares one of
+    the others plus one.
+    """
+    size = size.astype(np.int64)
+    needed = np.ceil(threshold * size).astype(np.int64)
+    # As the similarity itself is rounded: the smallest overlap that reaches the threshold.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        needed -= (needed > 0) & ((needed - 1) / size >= threshold)
+        needed += needed / size < threshold
+    return np.where(size > 0, size - needed + 1, 0)
+
+
+def _power_of_two(number: int, least: int, most: int) -> int:
+    return int(min(max(1 << max(number - 1, 0).bit_length(), least), most))

@@ -1,0 +1,145 @@
+"""What is a duplicate of what: documents in keep order against the kept ones of their buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from neardup.kernels import resolving as kernels
+from neardup.kernels.jaccard import Sets
+from neardup.kernels.resolving import FOLDED_WORDS, LANES, Answers, BitmapLanes, Buckets, KeptPlaces
+from neardup.match.rarest import RarestIndex
+from neardup.threads import Local, Pool
+
+__all__ = ["Resolved", "resolve"]
+
+#: Documents that are compared with those before them at the same time.
+_BATCH = 4096
+#: The same where buckets are large: documents of one batch are compared by one thread.
+_SMALL_BATCH = 512
+#: Members from which on a bucket counts as large.
+_LARGE = 64
+#: Kept documents of a bucket from which on an index searches them for very large sets.
+_INDEXED = 1024
+#: A bitmap is of use for two sets that may have up to this share of its bits in one of them alone.
+_CLEAR = 0.3
+#: A bucket that holds this many kept documents is full; there is no limit.
+_NO_LIMIT = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What was found, by number of the document in keep order.
+
+    Attributes:
+        duplicate_of: int32[m]: the first kept document that a removed one reaches the threshold
+            with; -1 for a kept one.
+        similarity: float64[m]: exact similarity of the two; NaN for a kept one.
+        compared: Pairs whose similarity was computed.
+        ruled_out: Pairs that sizes or bitmaps ruled out.
+        not_compared: Pairs left out since a bucket was full, once for each band.
+    """
+
+    duplicate_of: np.ndarray
+    similarity: np.ndarray
+    compared: int
+    ruled_out: int
+    not_compared: int
+
+
+def resolve(
+    sets: Sets,
+    buckets: Buckets,
+    threshold: float,
+    pool: Pool,
+    max_bucket: int | None = None,
+    advance: Callable[[int, int], None] | None = None,
+) -> Resolved:
+    """Decide which documents are kept, and what each removed one is a duplicate of.
+
+    Documents are numbered in keep order. One is removed if it reaches the threshold with a kept one
+    before it that shares a bucket with it, and is kept otherwise. The answer does not depend on
+    threads, batches, or on which documents are searched by an index.
+
+    Args:
+        sets: Shingle sets of the documents.
+        buckets: Their buckets; ``members`` is overwritten.
+        threshold: Similarity that makes a duplicate, in (0, 1].
+        pool: Threads.
+        max_bucket: Only the first so many kept documents of each bucket are compared; None for all.
+        advance: Called now and then with (documents done since, pairs compared so far).
+    """
+    documents = len(sets.size)
+    answers = Answers(np.full(documents, -1, np.int32), np.full(documents, np.nan))
+    sizes = np.diff(buckets.starts)
+    kept = KeptPlaces(
+        np.zeros(len(sizes), np.int32),
+        np.zeros(len(sizes), np.int32),
+        _NO_LIMIT if max_bucket is None else max_bucket,
+    )
+    columns = _columns(sizes)
+    large = columns.first >= 0
+    index = None
+    elsewhere = np.zeros(documents, np.bool_)
+    if large.any() and max_bucket is None:
+        index = RarestIndex(sets, buckets.of, large, threshold, pool)
+        # Of very large sets a bitmap says too little.
+        slack = (1 - threshold) / (1 + threshold)
+        unclear = 2 * slack * sets.size > _CLEAR * 64 * sets.bitmaps.shape[1]
+        index.wanted &= unclear
+    seen = Local(lambda: np.full(documents, -1, np.int32))
+    counts = Local(lambda: np.zeros(3, np.int64))
+
+    def against(first: int, last: int) -> None:
+        kernels.against_kept(
+            first,
+            last,
+            buckets,
+            kept,
+            columns,
+            sets,
+            threshold,
+            elsewhere,
+            seen(),
+            answers,
+            counts(),
+        )
+
+    def among(first: int, last: int) -> None:
+        kernels.among_themselves(
+            first, last, buckets, kept, columns, sets, threshold, seen(), answers, counts()
+        )
+
+    step = _SMALL_BATCH if large.any() else _BATCH
+    for first in range(0, documents, step):
+        last = min(first + step, documents)
+        if index is not None and index.active:
+            index.first_matches(first, last, answers)
+        pool.ranges(against, last, max(64, step // (4 * pool.threads)), first)
+        pool.ranges(among, last, step, first)
+        if index is not None and index.wanted.any():
+            if index.active:
+                index.add(np.arange(first, last, dtype=np.int32), answers)
+            elif kept.held[large].max() > _INDEXED:
+                index.add(np.arange(last, dtype=np.int32), answers)
+                elsewhere = index.wanted
+        if advance is not None:
+            advance(last - first, int(sum(c[0] for c in counts.all)))
+    totals = np.sum([*counts.all, np.zeros(3, np.int64)], axis=0)
+    if index is not None:
+        totals[:2] += index.counts
+    return Resolved(answers.duplicate_of, answers.similarity, *(int(t) for t in totals))
+
+
+def _columns(sizes: np.ndarray) -> BitmapLanes:
+    """Return room for the bitmaps of the kept documents of large buckets."""
+    room = np.where(sizes > _LARGE, -(-sizes // LANES) * LANES, 0)
+    first = np.where(sizes > _LARGE, np.cumsum(room) - room, -1)
+    total = int(room.sum())
+    return BitmapLanes(
+        first.astype(np.int64),
+        np.zeros(total * FOLDED_WORDS, dtype=np.uint64),
+        np.zeros(total, dtype=np.int32),
+    )

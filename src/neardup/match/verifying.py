@@ -1,0 +1,101 @@
+"""Shingle sets, and exact similarities of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.kernels import jaccard as kernels
+from neardup.kernels.jaccard import Sets
+from neardup.sketch.texts import Ragged
+from neardup.sketch.tokenising import shingle_sets
+from neardup.spec import ShingleSpec
+from neardup.threads import Pool
+
+__all__ = [
+    "SET_WORDS",
+    "content_hashes",
+    "content_order",
+    "make_sets",
+    "similarities",
+    "similarity",
+]
+
+#: Words of the bitmap of a set: 1,024 bits.
+SET_WORDS = 16
+
+
+def make_sets(sets: Ragged) -> Sets:
+    """Prepare shingle sets for comparison.
+
+    Args:
+        sets: As made by `neardup.sketch.tokenising.shingle_sets`.
+    """
+    begin, size = sets.offsets[:-1].copy(), np.diff(sets.offsets).astype(np.int32)
+    bitmaps = np.empty((len(size), SET_WORDS), dtype=np.uint64)
+    kernels.fill_bitmaps(sets.values, begin, size, True, bitmaps)
+    return Sets(sets.values, begin, size, bitmaps)
+
+
+def content_hashes(sets: Sets) -> np.ndarray:
+    """Return uint64[m]: a hash of each set, from its size, its smallest member and its bitmap."""
+    hashes: npt.NDArray[np.uint64] = smallest(sets) ^ sets.size.astype(np.uint64)
+    for word in sets.bitmaps.T:
+        hashes = (hashes ^ word) * np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(32)
+    return hashes
+
+
+def content_order(sets: Sets) -> np.ndarray:
+    """Return int64[m]: documents in an order that depends on what they contain, not on numbers.
+
+    Documents with the same smallest shingle follow one another, as similar ones often do.
+    """
+    return np.lexsort((content_hashes(sets), smallest(sets)))
+
+
+def smallest(sets: Sets) -> npt.NDArray[np.uint64]:
+    """Return uint64[m]: the smallest member of each set; 0 for an empty one."""
+    found = np.zeros(len(sets.size), dtype=np.uint64)
+    filled = sets.size > 0
+    found[filled] = sets.values[sets.begin[filled]]
+    return found
+
+
+def similarities(
+    sets: Sets, a: np.ndarray, b: np.ndarray, threshold: float, pool: Pool
+) -> np.ndarray:
+    """Return the exact Jaccard similarity of each pair, or -1 where it is below ``threshold``.
+
+    Args:
+        sets: Sets of all documents in the pairs.
+        a: int32[pairs].
+        b: int32[pairs].
+        threshold: Lowest similarity of interest; 0 for all.
+        pool: Threads.
+
+    Returns:
+        float64[pairs].
+    """
+    out = np.empty(len(a), dtype=np.float64)
+    pool.ranges(lambda first, last: kernels.verify(sets, a, b, first, last, threshold, out), len(a))
+    return out
+
+
+def similarity(first: str, second: str, spec: ShingleSpec | None = None) -> float:
+    """Return the exact Jaccard similarity of two texts; 0.0 where either is empty.
+
+    Args:
+        first: A text.
+        second: Another text.
+        spec: What a document becomes; word:5 by default.
+
+    Examples:
+        >>> similarity("a b c d", "a b c e", ShingleSpec(n=2))
+        0.5
+    """
+    texts: Sequence[str] = [first, second]
+    sets = make_sets(shingle_sets(texts, spec))
+    return max(0.0, float(kernels.jaccard(sets, 0, 1, 0.0)))

@@ -1,0 +1,111 @@
+"""What ``run.json`` holds: what was asked for, what came out, and where it came from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup import __version__
+from neardup.engines.local import Outcome
+from neardup.engines.memory import peak_memory
+from neardup.recipe import Recipe
+from neardup.sketch.bands import candidate_probability
+from neardup.threads import available_cores
+
+__all__ = ["FORMAT", "digest_of", "inputs_digest", "record"]
+
+#: Version of the layout of ``run.json`` and of the tables.
+FORMAT = 3
+#: Input files that are listed one by one, so that a message can name the one that has changed.
+_LISTED = 1000
+
+
+def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
+    """Return what ``run.json`` holds, see ``docs/formats.md``; without times.
+
+    Args:
+        outcome: What a run found.
+        private: Peak of the private memory, in bytes.
+    """
+    import numba
+
+    job, answer = outcome.job, outcome.answer
+    return {
+        "format": FORMAT,
+        "spec": {**job.spec.as_dict(), "tree_threshold": _tree_threshold(outcome)},
+        "recipe": outcome.recipe.as_dict(),
+        "recipe_digest": outcome.recipe.digest,
+        "asked": digest_of(job.manifest()),
+        "run": job.resources.run,
+        "source": _source(outcome),
+        "secret_ids": job.secret_ids,
+        "output": dict(job.output),
+        "versions": {
+            "neardup": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "numba": numba.__version__,
+            "pyarrow": pa.__version__,
+        },
+        "bands": _bands(outcome.recipe, job.spec.threshold),
+        "counts": answer.counts,
+        "quality": answer.quality,
+        "bucket_sizes": answer.bucket_sizes,
+        "candidates_by_band": answer.candidates_by_band,
+        "store": outcome.store,
+        "bytes": dict(job.clock.sizes),
+        "peak_memory": peak_memory(),
+        "peak_private_memory": private,
+        "cores": available_cores(),
+    }
+
+
+def _tree_threshold(outcome: Outcome) -> float | None:
+    spec = outcome.job.spec
+    return spec.minimum_in_cluster if spec.cluster == "bounded" else None
+
+
+def _bands(recipe: Recipe, threshold: float) -> dict[str, Any] | None:
+    if not recipe.num_bands:
+        return None
+    return {
+        "num_bands": recipe.num_bands,
+        "rows": recipe.rows,
+        "num_hashes": recipe.num_hashes,
+        "predicted_recall": candidate_probability(threshold, recipe.num_bands, recipe.rows),
+    }
+
+
+def digest_of(manifest: dict[str, Any]) -> str:
+    """Return the SHA-256 (hex) of all that was asked for, with names, sizes, times of inputs."""
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def inputs_digest(inputs: list[list[Any]]) -> str:
+    """Return the SHA-256 (hex) of what identifies the input files, without their paths."""
+    known = [[size, time] for _, size, time in inputs]
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+
+
+def _source(outcome: Outcome) -> dict[str, Any] | None:
+    """What it takes to find the texts again; None where they can't be read twice."""
+    job, corpus = outcome.job, outcome.corpus
+    given = job.reading.get("given")
+    if not given or any(file.copy is not None for file in job.source.files):
+        return None
+    inputs = job.identity()["inputs"]
+    return {
+        "directory": str(Path.cwd()),
+        **job.reading,
+        # One line, not one for each partition.
+        "partition_documents": " ".join(map(str, np.diff(corpus.ends, prepend=0).tolist())),
+        "files": len(inputs),
+        "files_digest": inputs_digest(inputs),
+        "inputs": inputs if len(inputs) <= _LISTED else [],
+    }

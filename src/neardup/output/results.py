@@ -1,0 +1,435 @@
+"""What a run found, in memory or in its output folder: record, tables, and the texts again."""
+
+from __future__ import annotations
+
+import functools
+import glob
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from neardup.engines.local import Outcome
+from neardup.engines.reading import Reader
+from neardup.errors import InputError, InputNotFoundError
+from neardup.io.opening import open_source
+from neardup.io.paths import find_files
+from neardup.io.source import Columns, Partition, Source
+from neardup.output import tables
+from neardup.output.record import FORMAT, inputs_digest
+from neardup.recipe import Recipe
+from neardup.spec import Spec
+from neardup.threads import Pool
+
+__all__ = ["FolderResults", "MemoryResults", "Results"]
+
+A = TypeVar("A")
+
+
+class Results(ABC):
+    """What a run found.
+
+    Attributes:
+        record: What ``run.json`` holds, see ``docs/formats.md``.
+        folder: The output folder; None for a run that is in memory only.
+    """
+
+    record: dict[str, Any]
+    folder: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call the run."""
+        return "the run" if self.folder is None else str(self.folder)
+
+    @functools.cached_property
+    def spec(self) -> Spec:
+        """What was asked for."""
+        values = dict(self.record["spec"])
+        if values["cluster"] != "bounded":
+            values["tree_threshold"] = None
+        return Spec.from_dict(values)
+
+    @functools.cached_property
+    def recipe(self) -> Recipe:
+        """How band keys were made."""
+        return Recipe.from_dict(self.record["recipe"])
+
+    @property
+    def documents(self) -> int:
+        """How many documents the corpus has."""
+        return int(self.record["counts"]["documents"])
+
+    # The tables.
+
+    @abstractmethod
+    def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the table of clusters, or some of its columns; a row for each document."""
+
+    @abstractmethod
+    def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
+        """Return the table of edges, or some of its columns; None where pairs were not listed."""
+
+    def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield some columns of the table of edges, a batch at a time; none without edges."""
+        table = self.edges(columns)
+        if table is not None:
+            yield from table.to_batches()
+
+    def array(self, column: str) -> np.ndarray:
+        """Return a column of the clusters as an array; null is -1, or NaN for similarities."""
+        values: Any = self.clusters([column]).column(0)
+        if not values.null_count:
+            return np.asarray(values.to_numpy())
+        if pa.types.is_floating(values.type):
+            return np.asarray(pc.fill_null(values, float("nan")).to_numpy())
+        return np.asarray(pc.fill_null(values, -1).to_numpy())
+
+    @functools.cached_property
+    def ids(self) -> pa.ChunkedArray[Any]:
+        """The ids of all documents."""
+        return self.clusters(["doc_id"]).column(0)
+
+    @functools.cached_property
+    def duplicate_of(self) -> np.ndarray:
+        """int64[documents]: the kept document that each one is a duplicate of; -1 where kept.
+
+        Raises:
+            InputError: The table names a document that is not there.
+        """
+        found: Any = self.clusters(["duplicate_of"]).column(0)
+        names: Any = found.unique().drop_null()
+        places: Any = pc.index_in(names, value_set=self.ids)
+        if places.null_count:
+            raise InputError(
+                f"{self.name}: the table of clusters is damaged: a document is a duplicate of one "
+                "that is not there",
+                "run neardup dedup again",
+            )
+        index: Any = pc.fill_null(pc.index_in(found, value_set=names), -1)
+        target = np.append(np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64), -1)
+        return np.asarray(target[np.asarray(index.to_numpy())])
+
+    @functools.cached_property
+    def positions_of(self) -> np.ndarray | None:
+        """int64[documents]: place in the input of each document; None where that is its number."""
+        if self.spec.order_by is None:
+            return None
+        return self.array("position")
+
+    def numbers(self, ids: Sequence[Any]) -> np.ndarray:
+        """Return the numbers of documents by their ids, as the user writes them.
+
+        Args:
+            ids: Values, or texts that spell them; ids of bytes as bytes, or as text.
+
+        Returns:
+            int64[ids].
+
+        Raises:
+            InputError: There is no document with one of the ids.
+        """
+        kind: Any = self.ids.type
+        hint = "the ids are in the column doc_id of the table of clusters"
+        try:
+            if pa.types.is_large_binary(kind):
+                wanted: Any = pa.array(
+                    [i if isinstance(i, bytes) else os.fsencode(str(i)) for i in ids], kind
+                )
+            else:
+                wanted = pa.array([str(i) for i in ids], pa.large_string()).cast(kind)
+        except (ValueError, pa.ArrowNotImplementedError) as error:
+            raise InputError(
+                f"{self.name}: ids are of type {kind}, and one given is not", hint
+            ) from error
+        found: Any = pc.index_in(wanted, value_set=self.ids)
+        missing = np.flatnonzero(np.asarray(found.is_null()))
+        if len(missing):
+            shown = str(ids[int(missing[0])])[:100]
+            raise InputError(f"{self.name}: no document has the id {shown}", hint)
+        return np.asarray(found.to_numpy(), dtype=np.int64)
+
+    # The texts.
+
+    @property
+    @abstractmethod
+    def source(self) -> Source:
+        """The input, opened again.
+
+        Raises:
+            InputNotFoundError: A file is gone.
+            InputError: It can't be read again, or has changed since.
+        """
+
+    @property
+    @abstractmethod
+    def inputs(self) -> list[Path]:
+        """The files that it read, as far as they can be found; none of a frame or a pipe."""
+
+    @property
+    @abstractmethod
+    def ends(self) -> np.ndarray:
+        """int64[partitions]: documents up to the end of each partition of the input."""
+
+    @functools.cached_property
+    def reader(self) -> Reader:
+        """Goes through the input."""
+        return Reader(self.source)
+
+    def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
+        """Return the texts of some documents, read from the input again.
+
+        Args:
+            docs: int[]: numbers, in any order.
+            threads: Threads.
+
+        Raises:
+            InputError: The input has changed, or can't be read again.
+        """
+        places = docs if self.positions_of is None else self.positions_of[docs]
+        wanted = np.unique(places).astype(np.int64)
+        found: list[str | None] = []
+
+        def read(partition: Partition, rows: np.ndarray, count: int) -> list[str | None]:
+            return partition.texts(rows, count).to_pylist()
+
+        for texts in self.visit(wanted, read, threads):
+            found += texts
+        if len(found) != len(wanted):
+            raise InputError(f"the input of {self.name} has changed", "run neardup dedup again")
+        return [found[place] or "" for place in np.searchsorted(wanted, places)]
+
+    def visit(
+        self,
+        positions: np.ndarray,
+        work: Callable[[Partition, np.ndarray, int], A],
+        threads: int | None = None,
+    ) -> Iterator[A]:
+        """Go through some documents of the input, partition by partition, in order.
+
+        Args:
+            positions: int64[], ascending: places in the input.
+            work: Called in several threads with a partition, the rows wanted of it, and the number
+                of its documents.
+            threads: Threads.
+
+        Yields:
+            What ``work`` returned, for each partition of which something is wanted.
+
+        Raises:
+            InputError: The input has changed, or can't be read again.
+        """
+        starts = np.concatenate([[0], self.ends])
+        bounds = np.searchsorted(positions, starts)
+
+        def wanted() -> Iterator[tuple[Partition, np.ndarray, int]]:
+            for number, partition in self.reader.partitions():
+                low, high = bounds[number], bounds[number + 1]
+                if high > low:
+                    rows = positions[low:high] - starts[number]
+                    yield partition, rows, int(starts[number + 1] - starts[number])
+                if high == len(positions):
+                    return
+
+        with Pool(threads) as pool:
+            yield from pool.ordered(lambda item: work(*item), wanted())
+
+
+class MemoryResults(Results):
+    """Of a run in this process.
+
+    Args:
+        outcome: What it found.
+        record: What ``run.json`` would hold.
+    """
+
+    def __init__(self, outcome: Outcome, record: dict[str, Any]) -> None:
+        self.outcome = outcome
+        self.record = record
+
+    @functools.cached_property
+    def _clusters(self) -> pa.Table:
+        empty = tables.clusters_schema(self.outcome).empty_table()
+        return pa.concat_tables([empty, *tables.cluster_tables(self.outcome)])
+
+    @functools.cached_property
+    def _edges(self) -> pa.Table | None:
+        if self.outcome.answer.edges is None:
+            return None
+        empty = tables.edges_schema(self.outcome).empty_table()
+        return pa.concat_tables([empty, *tables.edge_tables(self.outcome)])
+
+    def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
+        return self._clusters if columns is None else self._clusters.select(list(columns))
+
+    def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
+        if self._edges is None or columns is None:
+            return self._edges
+        return self._edges.select(list(columns))
+
+    @property
+    def source(self) -> Source:
+        self.outcome.job.source.check_unchanged()
+        return self.outcome.job.source
+
+    @functools.cached_property
+    def reader(self) -> Reader:
+        return self.outcome.reader
+
+    @property
+    def inputs(self) -> list[Path]:
+        return [Path(file.path) for file in self.outcome.job.source.files if file.copy is None]
+
+    @property
+    def ends(self) -> np.ndarray:
+        return self.outcome.corpus.ends
+
+
+class FolderResults(Results):
+    """Of a run that wrote to a folder.
+
+    Args:
+        folder: Its output folder.
+
+    Raises:
+        InputNotFoundError: There is no such folder, or no run in it.
+        InputError: It was made by another version, or is damaged.
+    """
+
+    folder: Path
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        path = self.folder / "run.json"
+        try:
+            self.record = json.loads(path.read_text(encoding="utf-8"))
+            found = self.record.get("format")
+            if found != FORMAT:
+                raise InputError(
+                    f"{path}: made by another version of neardup (format {found}, this one has "
+                    f"{FORMAT})",
+                    "run neardup dedup again",
+                )
+            _ = self.spec, self.recipe, self.documents
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise InputNotFoundError(
+                f"{self.folder}: no finished run of neardup dedup is there",
+                "name the folder that it wrote to",
+            ) from error
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{path}: not readable, or damaged") from error
+
+    def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
+        return self._table("clusters", columns)
+
+    def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
+        if not self.spec.enumerates:
+            return None
+        return self._table("edges", columns)
+
+    def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        if not self.spec.enumerates:
+            return
+        path = self.folder / "edges.parquet"
+        with _reading(path), pq.ParquetFile(path) as file:
+            yield from file.iter_batches(columns=list(columns))
+
+    def _table(self, name: str, columns: Sequence[str] | None) -> pa.Table:
+        path = self.folder / f"{name}.parquet"
+        with _reading(path):
+            return pq.read_table(path, columns=None if columns is None else list(columns))
+
+    @functools.cached_property
+    def source(self) -> Source:
+        about = self._about
+        try:
+            source = open_source(
+                self.given,
+                Columns(tuple(about["text"]), about["id"], about["encoding_errors"]),
+                input_format=about["input_format"],
+                partition_bytes=about["partition_bytes"],
+            )
+        except InputNotFoundError as error:
+            raise self._gone() or error from error
+        inputs = [[file.path, file.size, file.mtime_ns] for file in source.files]
+        if inputs_digest(inputs) != about["files_digest"]:
+            gone = self._gone()
+            if gone is not None:
+                raise gone
+            pairs = zip(about["inputs"], inputs, strict=False)
+            changed = next((str(now[0]) for old, now in pairs if old[1:] != now[1:]), None)
+            raise InputError(
+                f"{changed or f'the input of {self.folder}'} has changed since the run",
+                "run neardup dedup again",
+            )
+        return source
+
+    def _gone(self) -> InputNotFoundError | None:
+        """Return the error for a path that was read and is no longer there; None if all are."""
+        about = self._about
+        for name in (*about["given"], *(file[0] for file in about["inputs"])):
+            path = self._from_here(name)
+            if not os.path.lexists(path) and not glob.has_magic(name):
+                return InputNotFoundError(
+                    f"{path}, an input of {self.folder}, is gone",
+                    "put it back, or run neardup dedup again",
+                )
+        return None
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        about: dict[str, Any] | None = self.record["source"]
+        if about is None:
+            raise InputError(
+                f"{self.folder}: its input was a frame or a pipe and can't be read again",
+                "write it to a file and run neardup dedup on that",
+            )
+        return about
+
+    @functools.cached_property
+    def given(self) -> list[Path]:
+        """The paths that the run was given, so that they can be found from here."""
+        return [self._from_here(path) for path in self._about["given"]]
+
+    def _from_here(self, path: str) -> Path:
+        directory = Path(self._about["directory"])
+        return Path(path if Path.cwd() == directory else os.path.normpath(directory / path))
+
+    @property
+    def inputs(self) -> list[Path]:
+        about = self.record["source"]
+        if about is None:
+            return []
+        if about["inputs"]:
+            return [self._from_here(file[0]) for file in about["inputs"]]
+        # Of very many the record has no list.
+        try:
+            return [Path(file.path) for file in find_files(self.given, about["input_format"])]
+        except InputError:
+            return []
+
+    @functools.cached_property
+    def ends(self) -> np.ndarray:
+        counts = self._about["partition_documents"].split()
+        return np.cumsum(np.array(counts, dtype=np.int64))
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Make our errors of those that a table raises."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise InputNotFoundError(f"{path} is gone", "run neardup dedup again") from error
+    except (OSError, pa.ArrowException, IndexError) as error:
+        raise InputError(f"{path}: not readable, or damaged", "run neardup dedup again") from error

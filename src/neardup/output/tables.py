@@ -1,0 +1,226 @@
+"""What a run found, as Arrow tables in the users' ids, a slice at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.cluster.edges import Allocate, Edges, Triple, batches
+from neardup.engines.identifiers import take_ids
+from neardup.engines.local import Outcome
+from neardup.errors import OutputSizeError
+from neardup.stages.batches import array_of
+
+__all__ = [
+    "added_fields",
+    "added_schema",
+    "cluster_tables",
+    "clusters_schema",
+    "edge_tables",
+    "edges_schema",
+]
+
+#: Rows of a slice.
+_ROWS = 1 << 18
+#: Edges that are written at most.
+_MOST_EDGES = 100_000_000
+
+
+def _id_type(outcome: Outcome) -> pa.DataType:
+    return pa.int64() if outcome.ids is None else outcome.ids.type
+
+
+def clusters_schema(outcome: Outcome) -> pa.Schema:
+    """Return the schema of `cluster_tables`."""
+    ids = _id_type(outcome)
+    fields: list[pa.Field[Any]] = [
+        pa.field("doc", pa.int64(), nullable=False),
+        pa.field("doc_id", ids, nullable=False),
+        pa.field("cluster", pa.int64(), nullable=False),
+        pa.field("kept", pa.bool_(), nullable=False),
+        pa.field("duplicate_of", ids),
+        pa.field("similarity", pa.float64()),
+    ]
+    if outcome.order is not None:
+        fields.append(pa.field("position", pa.int64(), nullable=False))
+    return pa.schema(fields)
+
+
+def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
+    """Yield a row for each document, in the order of the documents.
+
+    ``doc`` is its number, ``cluster`` that of the first document of its cluster in keep order,
+    ``duplicate_of`` the id of the kept document that a removed one is a duplicate of, and
+    ``similarity`` that of the two; both are null for a kept document. ``position`` is the place in
+    the input, where the documents have another order.
+    """
+    answer, ids = outcome.answer, outcome.ids
+    numbers = outcome.numbers()
+    schema = clusters_schema(outcome)
+    for first in range(0, outcome.corpus.documents, _ROWS):
+        last = min(first + _ROWS, outcome.corpus.documents)
+        positions = np.arange(first, last) if outcome.order is None else outcome.order[first:last]
+        duplicate_of = answer.duplicate_of[positions]
+        kept = duplicate_of < 0
+        columns: list[Any] = [
+            array_of(np.arange(first, last)),
+            take_ids(ids, positions),
+            array_of(numbers[answer.cluster[positions]]),
+            array_of(kept),
+            take_ids(ids, duplicate_of),
+            array_of(answer.similarity[positions], null=kept),
+        ]
+        if outcome.order is not None:
+            columns.append(array_of(positions))
+        yield pa.Table.from_arrays(columns, schema=schema)
+
+
+def edges_schema(outcome: Outcome) -> pa.Schema:
+    """Return the schema of `edge_tables`."""
+    ids = _id_type(outcome)
+    fields: list[pa.Field[Any]] = [
+        pa.field("doc_a", pa.int64(), nullable=False),
+        pa.field("doc_b", pa.int64(), nullable=False),
+        pa.field("id_a", ids, nullable=False),
+        pa.field("id_b", ids, nullable=False),
+        pa.field("similarity", pa.float64(), nullable=False),
+    ]
+    return pa.schema(fields)
+
+
+def edge_tables(outcome: Outcome) -> Iterator[pa.Table]:
+    """Yield a row for each pair that reaches the threshold, ``doc_a < doc_b``, sorted.
+
+    With ``pairs="all"`` these are all pairs. Else one document stands for a group of exact
+    duplicates, and each of the others has one edge, to that one.
+
+    Raises:
+        OutputError: There are more than 100 million.
+    """
+    numbers = outcome.numbers()
+    edges = _all_edges(outcome, numbers)
+    by_number = outcome.order
+    schema = edges_schema(outcome)
+    for first in range(0, len(edges), _ROWS):
+        rows = slice(first, first + _ROWS)
+        a, b = edges.a[rows], edges.b[rows]
+        at_a, at_b = (a, b) if by_number is None else (by_number[a], by_number[b])
+        yield pa.Table.from_arrays(
+            [
+                array_of(a.astype(np.int64)),
+                array_of(b.astype(np.int64)),
+                take_ids(outcome.ids, at_a),
+                take_ids(outcome.ids, at_b),
+                array_of(edges.similarity[rows]),
+            ],
+            schema=schema,
+        )
+
+
+def _all_edges(outcome: Outcome, numbers: np.ndarray) -> Edges:
+    """Return edges between documents by their numbers, exact duplicates included."""
+    answer = outcome.answer
+    edges = answer.edges
+    assert edges is not None
+    first = answer.first
+    others = np.flatnonzero(first != np.arange(len(first)))
+    if outcome.job.spec.pairs == "all" and len(others):
+        a, b = answer.docs[edges.a], answer.docs[edges.b]
+        found = [(_expanded(first, others, a, b, edges.similarity), numbers)]
+    else:
+        duplicates = (first[others], others, np.ones(len(others)))
+        listed = (edges.a, edges.b, edges.similarity)
+        found = [(listed, numbers[answer.docs]), (duplicates, numbers)]
+    empty = outcome.scratch.empty
+    return Edges.gather([_numbered(pairs, names, empty) for pairs, names in found], empty)
+
+
+def _numbered(pairs: Triple, names: np.ndarray, empty: Allocate) -> Triple:
+    """Return pairs with other numbers for the documents, the lower one first."""
+    a, b, similarity = pairs
+    low, high = empty(len(a), np.int32), empty(len(a), np.int32)
+    for rows in batches(len(a)):
+        x, y = names[a[rows]], names[b[rows]]
+        np.minimum(x, y, out=low[rows], casting="same_kind")
+        np.maximum(x, y, out=high[rows], casting="same_kind")
+    return low, high, similarity
+
+
+def _expanded(
+    first: np.ndarray,
+    others: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    similarity: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return all pairs of documents for the pairs of those that stand for exact duplicates."""
+    order = np.argsort(first, kind="stable")
+    sizes = np.bincount(first, minlength=len(first)).astype(np.int64)
+    starts = np.cumsum(sizes) - sizes
+    groups = np.unique(first[others])
+    within = int((sizes[groups] * (sizes[groups] - 1) // 2).sum())
+    total = within + int((sizes[a] * sizes[b]).sum())
+    if total > _MOST_EDGES:
+        raise OutputSizeError(
+            f"{total:,} pairs reach the threshold; at most {_MOST_EDGES:,} are written",
+            "leave out pairs='all', or raise `threshold`",
+        )
+    parts_a, parts_b, parts_s = [], [], []
+    for group in groups.tolist():
+        members = order[starts[group] : starts[group] + sizes[group]]
+        i, j = np.triu_indices(len(members), k=1)
+        parts_a.append(members[i])
+        parts_b.append(members[j])
+        parts_s.append(np.ones(len(i)))
+    # Each pair (a, b) becomes all pairs of a document of the one group and one of the other.
+    counts = sizes[a] * sizes[b]
+    pair = np.repeat(np.arange(len(a)), counts)
+    within_pair = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
+    width = sizes[b][pair]
+    parts_a.append(order[starts[a][pair] + within_pair // np.maximum(width, 1)])
+    parts_b.append(order[starts[b][pair] + within_pair % np.maximum(width, 1)])
+    parts_s.append(similarity[pair])
+    return np.concatenate(parts_a), np.concatenate(parts_b), np.concatenate(parts_s)
+
+
+def added_schema(outcome: Outcome) -> pa.Schema:
+    """Return the schema of `added_fields`."""
+    ids = _id_type(outcome)
+    fields: list[pa.Field[Any]] = [
+        pa.field("cluster", pa.int64()),
+        pa.field("kept", pa.bool_()),
+        pa.field("duplicate_of", ids),
+        pa.field("similarity", pa.float64()),
+        pa.field("cluster_size", pa.int64()),
+    ]
+    return pa.schema(fields)
+
+
+def added_fields(
+    outcome: Outcome, numbers: np.ndarray, sizes: np.ndarray, positions: np.ndarray
+) -> pa.Table:
+    """Return what an annotated corpus has besides its own columns.
+
+    Args:
+        outcome: What a run found.
+        numbers: See `Outcome.numbers`.
+        sizes: int64[documents]: documents in the cluster of each first document.
+        positions: int[]: documents.
+    """
+    answer = outcome.answer
+    duplicate_of = answer.duplicate_of[positions]
+    kept = duplicate_of < 0
+    cluster = answer.cluster[positions]
+    return pa.Table.from_arrays(
+        [
+            array_of(numbers[cluster]),
+            array_of(kept),
+            take_ids(outcome.ids, duplicate_of),
+            array_of(answer.similarity[positions], null=kept),
+            array_of(sizes[cluster]),
+        ],
+        schema=added_schema(outcome),
+    )

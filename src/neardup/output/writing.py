@@ -1,0 +1,381 @@
+"""What a run found, as files: each appears by rename, all or none."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from neardup.engines.local import Outcome
+from neardup.engines.reading import Wanted
+from neardup.errors import OutputError
+from neardup.io.formats.json_text import common_schema
+from neardup.io.outputs import OutputFile, check_output, plan_outputs
+from neardup.io.source import Partition, Source, unwritable
+from neardup.io.writers import open_writer
+from neardup.output import tables
+from neardup.output.record import record
+from neardup.state.private_files import sync_folder
+from neardup.state.run_state import RUN_FOLDER, RunState
+from neardup.threads import Pool
+
+__all__ = ["CLEAN", "OUTPUTS", "Writing", "check_folder", "finish_outputs", "write_outputs"]
+
+#: What a run writes; what an audit left there goes when another run takes the place of its own.
+CLEAN, RECORD = "clean", "run.json"
+OUTPUTS = (CLEAN, "clusters.parquet", "edges.parquet", "audit.json", RECORD)
+#: Size and time of a file.
+Stamp: TypeAlias = "list[int] | None"
+#: The step after which only renaming is left, and where files are until then.
+_WRITTEN, _PLACE = "written", "outputs"
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How the clean corpus is written.
+
+    Attributes:
+        clean: Whether there is one.
+        format: One of `neardup.io.writers.OUTPUT_FORMATS`; None for the format of the input.
+        annotate: Write all documents, with what was found added to each.
+    """
+
+    clean: bool = True
+    format: str | None = None
+    annotate: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for the manifest."""
+        return {"clean": self.clean, "format": self.format, "annotate": self.annotate}
+
+    def check(self, source: Source) -> None:
+        """Refuse what can't be written, before any work is done.
+
+        Raises:
+            SpecError: The format is not known, or plain texts are to be annotated.
+            ColumnError: The input has a column of the name of one that is added.
+            FormatError: A column has a type that the format does not have.
+        """
+        if self.clean:
+            names = ("cluster", "kept", "duplicate_of", "similarity", "cluster_size")
+            fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in names]
+            check_output(source, self.format, pa.schema(fields) if self.annotate else None)
+
+
+def check_folder(
+    out: Path, overwrite: bool, inputs: Iterable[str] = (), resume: bool = False
+) -> None:
+    """Refuse an output folder that can't or must not be written, before any work is done.
+
+    Args:
+        out: Folder to make.
+        overwrite: What an earlier run left in ``out`` is to be replaced.
+        inputs: Files that must not be replaced by what is made of them.
+        resume: An interrupted run may be there.
+
+    Raises:
+        OutputError: ``out`` exists and ``overwrite`` is not set, or it is no folder, or the folder
+            that it is to be made in is not there or not writable.
+    """
+    try:
+        if out.exists() or out.is_symlink():
+            if not out.is_dir():
+                raise OutputError(f"{out} exists and is not a folder", "name another output")
+            interrupted = RunState.exists(out / RUN_FOLDER)
+            complete = (out / RECORD).exists()
+            if interrupted and not (resume or overwrite or complete):
+                raise OutputError(
+                    f"{out} holds an interrupted run",
+                    "continue it with resume=True, or start again with overwrite=True",
+                )
+            # A run that was killed at once leaves less than a run.
+            begun = all(path.name == RUN_FOLDER for path in out.iterdir())
+            if not overwrite and not (resume and (interrupted or complete or begun)):
+                raise OutputError(
+                    f"{out} exists", "use overwrite=True, or name another output folder"
+                )
+            _check_inputs(out, inputs)
+        existing = next(path for path in [out, *out.absolute().parents] if path.exists())
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise unwritable(out, error) from error
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        raise OutputError(f"{existing} is not a folder that can be written", "name another output")
+
+
+def _check_inputs(out: Path, inputs: Iterable[str]) -> None:
+    replaced = [os.path.realpath(out / name) for name in OUTPUTS]
+    for path in inputs:
+        real = os.path.realpath(path)
+        if any(real == place or real.startswith(place + os.sep) for place in replaced):
+            raise OutputError(
+                f"{path} is an input and would be replaced", "name another output folder"
+            )
+
+
+def write_outputs(
+    outcome: Outcome,
+    out: Path,
+    writing: Writing,
+    pool: Pool,
+    finish: Callable[[dict[str, Any]], None],
+) -> dict[str, Any]:
+    """Write all files where nobody looks for them, then rename them all.
+
+    Files that were finished before an interruption are not written again.
+
+    Args:
+        outcome: What a run found; its job has the run's state.
+        out: Folder to make.
+        writing: How the clean corpus is written.
+        pool: Threads.
+        finish: Called with the record just before it is written, to add times to it.
+
+    Returns:
+        What ``run.json`` holds.
+
+    Raises:
+        InputError: The source is no longer what it was.
+        OutputError: The disk is full, or a file can't be written.
+    """
+    state = outcome.job.state
+    assert state is not None
+    place = state.scratch_folder(_PLACE)
+    clock = outcome.job.clock
+    try:
+        if writing.clean:
+            with clock.stage("write clean corpus", outcome.corpus.documents) as advance:
+                _write_clean(outcome, place, writing, pool, advance)
+        with clock.stage("write tables"):
+            schema = tables.clusters_schema(outcome)
+            _write_table(place / "clusters.parquet", schema, tables.cluster_tables(outcome))
+            if outcome.answer.edges is not None:
+                schema = tables.edges_schema(outcome)
+                rows = _write_table(place / "edges.parquet", schema, tables.edge_tables(outcome))
+                outcome.answer.counts["edges"] = rows
+        found = record(outcome)
+        finish(found)
+        _write_record(place / RECORD, found)
+        sync_folder(place)
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise unwritable(place, error) from error
+    state.put(_WRITTEN, 0, about={path.name: _stamp(path) for path in place.iterdir()})
+    state.flush()
+    finish_outputs(out, state)
+    return found
+
+
+def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
+    """Move the files of a run to where they belong, once all are written.
+
+    Returns:
+        What ``run.json`` holds; None where something is still to be written.
+
+    Raises:
+        OutputError: A file can't be moved.
+    """
+    if not state.count(_WRITTEN):
+        return None
+    place, replaced = state.scratch_folder(_PLACE), state.scratch_folder("replaced")
+    written = cast("dict[str, Stamp]", state.about(_WRITTEN, 0))
+    if not _intact(state, written, place, out):
+        return None
+    try:
+        for name in OUTPUTS:
+            staged, target = place / name, out / name
+            if name not in written:
+                _remove(target)  # of an earlier run
+            elif staged.exists():  # else it was moved before this was interrupted
+                _move(staged, target, replaced / name)
+        sync_folder(out)
+        found: dict[str, Any] = json.loads((out / RECORD).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise unwritable(out, error) from error
+    return found
+
+
+def _intact(state: RunState, written: dict[str, Stamp], place: Path, out: Path) -> bool:
+    """Return whether all files are as they were written, moved already or not."""
+    where = {name: place / name if (place / name).exists() else out / name for name in written}
+    return all(_is_as_written(where[name], stamp) for name, stamp in written.items()) and all(
+        _clean_is_as_written(where[CLEAN], state, number) for number in state.done(CLEAN)
+    )
+
+
+def _stamp(path: Path) -> Stamp:
+    """Return size and time of a file, so that a later change is noticed; None for a folder."""
+    status = path.stat()
+    return None if path.is_dir() else [status.st_size, status.st_mtime_ns]
+
+
+def _is_as_written(path: Path, stamp: Stamp) -> bool:
+    return path.exists() and _stamp(path) == stamp
+
+
+def _clean_is_as_written(folder: Path, state: RunState, number: int) -> bool:
+    name, stamp = cast("tuple[str, Stamp]", state.about(CLEAN, number))
+    return _is_as_written(folder / name, stamp)
+
+
+def _move(staged: Path, target: Path, old: Path) -> None:
+    if target.is_dir() and not target.is_symlink():
+        _remove(old)
+        target.rename(old)
+    staged.replace(target)
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _write_table(path: Path, schema: pa.Schema, parts: Iterator[pa.Table]) -> int:
+    """Write a table as Parquet; return its rows."""
+    rows = 0
+    with _private(path) as file:
+        with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
+            for part in parts:
+                writer.write_table(part)
+                rows += part.num_rows
+        file.flush()
+        os.fsync(file.fileno())
+    return rows
+
+
+def _write_record(path: Path, found: dict[str, Any]) -> None:
+    with _private(path) as file:
+        file.write((json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _private(path: Path) -> Any:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    return os.fdopen(descriptor, "wb")
+
+
+def _write_clean(
+    outcome: Outcome,
+    place: Path,
+    writing: Writing,
+    pool: Pool,
+    advance: Callable[[int], None],
+) -> None:
+    state = outcome.job.state
+    assert state is not None
+    source = outcome.job.source
+    source.check_unchanged()
+    added = tables.added_schema(outcome) if writing.annotate else None
+    schema = None
+    if writing.format is not None and outcome.corpus.schemas:
+        schema = common_schema(outcome.corpus.schemas)
+    places = [(file, start) for file, start, _ in outcome.corpus.places]
+    outputs = plan_outputs(source, places, writing.format, added, schema)
+    folder = place / CLEAN
+    folder.mkdir(mode=0o700, exist_ok=True)
+    done = state.done(CLEAN)
+    work = _Clean(outcome, writing, pool)
+
+    def write(number: int) -> int:
+        output = outputs[number]
+        path = folder / output.name if output.name else folder
+        if number not in done or not _clean_is_as_written(folder, state, number):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            work.write(output, path)
+            state.put(CLEAN, number, about=[output.name, _stamp(path)])
+        return work.documents(output)
+
+    # Compression takes most of the time, and a file is compressed by one thread: some at once.
+    with ThreadPoolExecutor(min(pool.threads, max(1, len(outputs)))) as writers:
+        futures = [writers.submit(write, number) for number in range(len(outputs))]
+        try:
+            for future in futures:
+                advance(future.result())
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+    for path in sorted({folder, *(p for p in folder.rglob("*") if p.is_dir())}):
+        sync_folder(path)
+
+
+class _Clean:
+    """Writes files of the clean corpus, several at a time."""
+
+    def __init__(self, outcome: Outcome, writing: Writing, pool: Pool) -> None:
+        self._outcome, self._writing, self._pool = outcome, writing, pool
+        self._kept = outcome.answer.duplicate_of < 0
+        self._numbers = np.empty(0, np.int64)
+        self._sizes = np.empty(0, np.int64)
+        if writing.annotate:
+            self._numbers = outcome.numbers()
+            documents = outcome.corpus.documents
+            self._sizes = np.bincount(outcome.answer.cluster, minlength=documents)
+
+    def documents(self, output: OutputFile) -> int:
+        """Return how many documents of the input a file stands for."""
+        if output.first == output.end:
+            return 0
+        corpus = self._outcome.corpus
+        return corpus.limits(output.end - 1)[1] - corpus.limits(output.first)[0]
+
+    def write(self, output: OutputFile, path: Path) -> None:
+        """Write one file."""
+        with open_writer(path, output.layout) as writer:
+
+            def prepare(wanted: Wanted) -> Any:
+                held = self._outcome.reader.held.pop(wanted.number, None)  # for the last time
+                arguments = (wanted.rows, wanted.documents, self._added(wanted), held)
+                partition = wanted.partition
+                records = (
+                    partition.table(*arguments)
+                    if output.converted
+                    else partition.records(*arguments)
+                )
+                return writer.prepare(records)
+
+            for prepared in self._pool.ordered(prepare, self._wanted(output)):
+                writer.write(prepared)
+
+    def _wanted(self, output: OutputFile) -> Iterator[Wanted]:
+        corpus = self._outcome.corpus
+        source = self._outcome.job.source
+        file = corpus.places[output.first][0] if output.first < output.end else -1
+        several = len(source.files) > 1 and output.layout.format != "text"
+        numbered: Iterable[tuple[int, Partition]]
+        if several:
+            numbered = enumerate(source.partitions(file), output.first)
+        else:
+            numbered = self._outcome.reader.partitions()
+        for number, partition in numbered:
+            if number < output.first:
+                continue
+            if number >= output.end:
+                return
+            first, last = corpus.limits(number)
+            rows = None if self._writing.annotate else np.flatnonzero(self._kept[first:last])
+            if rows is None or len(rows):
+                every = rows is not None and len(rows) == last - first
+                yield Wanted(number, partition, None if every else rows, last - first)
+
+    def _added(self, wanted: Wanted) -> pa.Table | None:
+        if not self._writing.annotate:
+            return None
+        first, last = self._outcome.corpus.limits(wanted.number)
+        positions = np.arange(first, last)
+        return tables.added_fields(self._outcome, self._numbers, self._sizes, positions)

@@ -1,0 +1,108 @@
+"""Recipe: how a text becomes band keys. Equal recipes make comparable keys, on any machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from neardup.errors import RecipeError
+from neardup.spec import SCHEMES, ShingleSpec
+
+__all__ = ["TOKENS", "Recipe"]
+
+#: Version of the tokeniser: its rules, and Unicode 15.1.0. Other tables get another number.
+TOKENS = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that a document's band keys depend on besides its text.
+
+    It knows nothing of files, numbers of documents or thresholds, so that keys of different
+    corpora, days and machines can be compared.
+
+    Attributes:
+        shingle: What a document becomes.
+        scheme: Signature scheme with its version; versions are never redefined.
+        seed: Seed of the hash functions.
+        num_bands: Bands; 0 for an exact join, which has none.
+        rows: Signature entries in a band; 0 without bands.
+        versions: Versions of what the keys depend on besides, by name.
+    """
+
+    shingle: ShingleSpec = field(default_factory=ShingleSpec)
+    scheme: str = SCHEMES["affine32"]
+    seed: int = 0
+    num_bands: int = 0
+    rows: int = 0
+    versions: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.versions:
+            versions = [("tokens", TOKENS)]
+            if self.shingle.stem is not None:
+                import Stemmer
+
+                versions.append(("snowball", Stemmer.version()))
+            object.__setattr__(self, "versions", tuple(sorted(versions)))
+
+    @property
+    def num_hashes(self) -> int:
+        """Entries of a signature."""
+        return self.num_bands * self.rows
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, which JSON can hold.
+
+        >>> Recipe.from_dict(Recipe(num_bands=17, rows=4).as_dict()).rows
+        4
+        """
+        return {**dataclasses.asdict(self), "versions": dict(self.versions)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Recipe:
+        """Make a recipe from what `as_dict` returned."""
+        values = {**values, "shingle": ShingleSpec(**values["shingle"])}
+        return cls(**{**values, "versions": tuple(sorted(values["versions"].items()))})
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of all fields; equal recipes, equal digests."""
+        text = json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(b"neardup recipe 1\0" + text.encode()).hexdigest()
+
+    def differences(self, other: Recipe) -> str:
+        """Return the fields in which another recipe differs, in words; empty if there are none."""
+        mine, others = _flat(self.as_dict()), _flat(other.as_dict())
+        return ", ".join(
+            f"{name} is {mine.get(name)!r}, not {others.get(name)!r}"
+            for name in dict.fromkeys([*mine, *others])
+            if mine.get(name) != others.get(name)
+        )
+
+    def require_same(self, other: Recipe, where: str) -> None:
+        """Refuse another recipe, since its keys can't be compared with those of this one.
+
+        Args:
+            other: What is asked for.
+            where: What this recipe belongs to, for the message.
+
+        Raises:
+            RecipeError: They differ; the message names the fields.
+        """
+        if found := self.differences(other):
+            message = f"{where} has another recipe: {found}"
+            raise RecipeError(message, "use the same settings, or make it anew")
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = value
+    return found

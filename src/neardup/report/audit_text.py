@@ -1,0 +1,134 @@
+"""What an audit found, in a few lines, and as a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from neardup.report.numbers import aligned, counted, labelled, percent, with_interval
+from neardup.report.visible import name
+
+if TYPE_CHECKING:
+    from neardup.report.charts import Chart
+
+__all__ = ["chart", "render"]
+
+Line = tuple[str, str]
+
+
+def render(audit: dict[str, Any], limit: int = 10) -> str:
+    """Return what a person wants to know. At most ``limit`` pairs and removals of each kind."""
+    blocks = (
+        labelled(_kept(audit)),
+        _pairs(audit["kept_pairs"][:limit], audit["kept_pairs_count"]),
+        labelled(_recall(audit)),
+        _pairs(audit["missed"][:limit], audit["missed_pairs"]),
+        labelled(_removed(audit)),
+        _wrong(audit["wrong"][:limit], audit["wrong_removed"]),
+        _curve(audit),
+    )
+    return "\n\n".join(filter(None, blocks))
+
+
+def chart(audit: dict[str, Any]) -> Chart:
+    """Return the share of pairs that share a bucket, observed and predicted, by similarity."""
+    from neardup.report.charts import observed_curve  # most callers want no chart
+
+    bands = audit["bands"] and (audit["bands"]["num_bands"], audit["bands"]["rows"])
+    return observed_curve(audit["curve"], bands, audit["threshold"])
+
+
+def _kept(audit: dict[str, Any]) -> Iterator[Line]:
+    """Yield how many near-duplicates are left among the kept documents."""
+    if audit["kept_near_share"] is None:
+        yield "kept", "no document that is not empty is kept"
+        return
+    share = with_interval(audit, "kept_near_share", "kept_near")
+    which = f"the kept documents still have a kept one that reaches {audit['threshold']:g}"
+    yield "kept", f"{share} of {which}"
+    of = f"{audit['kept_documents']:,} that are kept and not empty"
+    yield "", f"found for {audit['kept_near']:,} of {audit['kept_sampled']:,} sampled, of {of}"
+    shared = sum(pair["shared"] for pair in audit["kept_pairs"])
+    if shared:
+        yield "", f"{counted(shared, 'pair')} of them shared a bucket and were not compared"
+
+
+def _recall(audit: dict[str, Any]) -> Iterator[Line]:
+    threshold, bands = f"{audit['threshold']:g}", audit["bands"]
+    pairs = counted(audit["pairs"], "pair")
+    sampled = f"{audit['sampled']:,} of {counted(audit['documents'], 'document')}"
+    near = f"near-duplicates of similarity {threshold} or more, in {pairs}"
+    yield "sampled", f"{sampled} (seed {audit['seed']}); {audit['with_neighbours']:,} have {near}"
+    found = f"none: {_without_neighbours(audit)}"
+    if audit["recall"] is not None:
+        found = f"{with_interval(audit, 'recall')} of all true pairs were found; "
+        found += f"{percent(audit['expected_recall'])} expected"
+    yield "recall", found
+    how = f"{bands['num_bands']} bands of {bands['rows']} rows" if bands else "an exact join"
+    predicted = percent(audit["predicted_recall"])
+    yield "predicted", f"{predicted} for a pair exactly at {threshold}, by {how}"
+    yield "missed", f"{audit['missed_pairs']:,} of {pairs}"
+
+
+def _without_neighbours(audit: dict[str, Any]) -> str:
+    """Return why there is no recall, and whether a larger sample may help."""
+    filled = audit["documents"] - audit["empty"]
+    if not filled:
+        return "all documents are empty"
+    if audit["sampled"] == filled:
+        which = " that are not empty" if audit["empty"] else ""
+        return f"no document has a near-duplicate, and all {filled:,}{which} were sampled"
+    return "no sampled document has a near-duplicate; a larger --sample may have some"
+
+
+def _removed(audit: dict[str, Any]) -> Iterator[Line]:
+    which = f"all but {audit['wrong_removed']:,}" if audit["wrong_removed"] else "each"
+    removed = f"{counted(audit['removed'], 'document')}, {which} with a kept one that reaches"
+    checked = f"{audit['removed_checked']:,} were compared again"
+    yield "removed", f"{removed} {audit['threshold']:g}; {checked}"
+
+
+def _pairs(pairs: list[dict[str, Any]], count: int) -> str:
+    heads = ["one", "other", "similarity", "share a bucket"]
+    rows = []
+    for pair in pairs:
+        similarity, shared = f"{pair['similarity']:.4f}", "yes" if pair["shared"] else "no"
+        rows.append([name(pair["doc_id_a"]), name(pair["doc_id_b"]), similarity, shared])
+    return _some(heads, rows, count, "--json lists them, the most similar first")
+
+
+def _wrong(wrong: list[dict[str, Any]], count: int) -> str:
+    rows = [
+        [
+            *("" if one[of] is None else name(one[of]) for of in ("doc_id", "duplicate_of")),
+            *("" if one[of] is None else f"{one[of]:.4f}" for of in ("similarity", "stated")),
+        ]
+        for one in wrong
+    ]
+    heads = ["wrongly removed", "duplicate of", "similarity", "stated"]
+    return _some(heads, rows, count, "--json lists them")
+
+
+def _some(heads: list[str], rows: list[list[str]], count: int, how: str) -> str:
+    """Return some rows of a longer table, and how the others are seen; nothing without rows."""
+    if not rows:
+        return ""
+    more = count - len(rows)
+    return aligned(heads, rows, left=2) + (f"\n... and {more:,} more; {how}" if more > 0 else "")
+
+
+def _curve(audit: dict[str, Any]) -> str:
+    if not audit["curve"] or audit["bands"] is None:
+        return ""
+    heads = ["similarity", "pairs", "documents", "predicted", "observed", "95 % interval"]
+    rows = [
+        [
+            f"{line['begin']:g} to {line['end']:g}",
+            *(f"{line[of]:,}" for of in ("pairs", "documents")),
+            *(percent(line[of]) for of in ("predicted", "observed")),
+            f"{percent(line['observed_low'])} to {percent(line['observed_high'])}",
+        ]
+        for line in audit["curve"]
+    ]
+    what = "Pairs that share a bucket, predicted and observed: a mean over the documents."
+    return f"{aligned(heads, rows)}\n{what}"

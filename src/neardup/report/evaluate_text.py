@@ -1,0 +1,104 @@
+"""How a run agrees with the ground truth, in a few lines, and as a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from neardup.report.numbers import aligned, counted, labelled, percent, with_interval
+
+if TYPE_CHECKING:
+    from neardup.report.charts import Chart
+
+__all__ = ["chart", "render"]
+
+Line = tuple[str, str]
+_SCORES = ("precision", "recall", "f1")
+_STARS = (
+    "A star has the documents that are similar to one kept document, so that true pairs between "
+    "two stars count as not found; the other clusterings join more."
+)
+
+
+def render(result: dict[str, Any]) -> str:
+    """Return what a person wants to know."""
+    if "judged" in result:
+        return labelled(_judged(result["judged"]))
+    blocking, recall = labelled(_blocking(result), 21), result["clusters"]["pairwise"]["recall"]
+    if result["edges"] is None and recall is not None and recall < 0.9:
+        blocking = f"{_STARS}\n{blocking}"
+    blocks = (labelled(_truth(result)), _scores(result), blocking, _by_threshold(result))
+    return "\n\n".join(blocks)
+
+
+def chart(result: dict[str, Any]) -> Chart:
+    """Return precision, recall and F1 by threshold."""
+    from neardup.report.charts import precision_recall  # most callers want no chart
+
+    return precision_recall(result["by_threshold"]["lines"])
+
+
+def _judged(judged: dict[str, Any]) -> Iterator[Line]:
+    pairs = counted(judged["pairs"], "pair")
+    yield "judged", f"{pairs}; the run found {judged['given']:,} of them"
+    share = with_interval(judged, "precision")
+    yield "precision", f"{share}: {judged['true']:,} of those are duplicates"
+    yield "recall", f"{_share(judged['recall'])} of the judged pairs that are duplicates"
+
+
+def _truth(result: dict[str, Any]) -> Iterator[Line]:
+    truth = result["truth"]
+    named = f"it names {truth['documents']:,} of {counted(result['documents'], 'document')}"
+    others = ", the others are left out" if truth["only_named"] else ""
+    yield "truth", f"{counted(truth['pairs'], 'pair')}; {named}{others}"
+    if not truth["pairs"]:
+        yield "warning", "no two documents are duplicates by it: all that was found is wrong"
+    if truth["skipped"]:
+        yield "skipped", f"{counted(truth['skipped'], 'row')} with ids that the run has not"
+
+
+def _scores(result: dict[str, Any]) -> str:
+    clusters = result["clusters"]
+    rows = [_row("removed documents", result["removed"])]
+    if result["edges"] is not None:
+        rows.append(_row("edges", result["edges"]))
+    rows.append(_row("pairs within clusters", clusters["pairwise"]))
+    b_cubed = [_share(clusters["b_cubed"][of]) for of in _SCORES]
+    rows.append(["B-cubed of clusters", "", "", *b_cubed])
+    return aligned(["", "found", "of them true", "precision", "recall", "F1"], rows, left=1)
+
+
+def _blocking(result: dict[str, Any]) -> Iterator[Line]:
+    blocking = result["blocking"]
+    found = f"{counted(blocking['found'], 'true pair')} in one cluster or an edge"
+    yield "pairs completeness", f"{_share(blocking['pairs_completeness'])}: {found}"
+    compared = f"true ones among {counted(blocking['compared'], 'pair')} compared"
+    yield "pairs quality", f"{_share(blocking['pairs_quality'])}: {compared}"
+    reduction = _share(blocking["reduction_ratio"])
+    yield "reduction ratio", f"{reduction}: pairs that were not compared"
+
+
+def _by_threshold(result: dict[str, Any]) -> str:
+    lines, of = result["by_threshold"]["lines"], result["by_threshold"]["of"]
+    heads = [f"{of} from", "pairs", "of them true", "precision", "recall", "F1"]
+    rows = [
+        _row(f"{line['threshold']:g}", line)
+        for k, line in enumerate(lines)
+        if k == 0 or round(line["threshold"] * 100) % 5 == 0
+    ]
+    best = result["best"]
+    if best is None:
+        return aligned(heads, rows)
+    at, rest = f"{best['threshold']:g}", "the threshold of the run; a lower one was not tried"
+    if best["threshold"] > result["threshold"]:
+        rest = f"which neardup recluster RUN -o OUT --threshold {at} applies"
+    return f"{aligned(heads, rows)}\nThe best F1, {_share(best['f1'])}, is at {at}, {rest}."
+
+
+def _row(name: str, scores: dict[str, Any]) -> list[str]:
+    numbers = [f"{scores[of]:,}" for of in ("given", "true")]
+    return [name, *numbers, *(_share(scores[of]) for of in _SCORES)]
+
+
+def _share(value: float | None) -> str:
+    return "none" if value is None else percent(value)

@@ -1,0 +1,110 @@
+// What was found: the threshold slider, the histogram, the table of a column, and active filters.
+
+class Found {
+  /** changed is called when something else is looked at. */
+  constructor(data, selection, total, parts, changed) {
+    Object.assign(this, { data, selection, total, parts, changed });
+    parts.cutoff.max = String(data.slider.at.length - 1);
+    parts.cutoff.addEventListener("input", () => {
+      selection.step = Number(parts.cutoff.value);
+      this.update();
+    });
+    this.bars = data.histogram.map(([low, high, number]) => this.bar(low, high, number));
+    const most = Math.max(1, ...data.histogram.slice(0, -1).map(([, , number]) => number));
+    this.bars.forEach(({ button, number, exact }) => {
+      // The bar of exact copies may be much higher than the others; its number says how high.
+      const height = exact ? Math.min(1, number / most) : number / most;
+      button.querySelector(".fill").style.height = `${number ? Math.max(2, 100 * height) : 0}%`;
+    });
+    parts.bars.replaceChildren(...this.bars.map(({ button }) => button));
+    this.cells = [...document.querySelectorAll("[data-cell]")];
+    for (const button of this.cells) {
+      button.addEventListener("click", () => {
+        const cell = Number(button.dataset.cell);
+        selection.cell = selection.cell?.[0] === cell ? null : [cell, button.dataset.names];
+        this.update(selection.cell !== null);
+      });
+    }
+    parts.similarities.hidden = false;
+    this.update();
+  }
+
+  bar(low, high, number) {
+    const exact = low === 1;
+    const name = exact ? "similarity 1" : `similarity ${trimmed(low)} to ${trimmed(high)}`;
+    const button = make(
+      "button",
+      {
+        type: "button",
+        class: exact ? "bar-button exact" : "bar-button",
+        "aria-pressed": "false",
+        "aria-label": `${name}: ${counted(number, "removed document")}`,
+        disabled: number === 0,
+        on: {
+          click: () => {
+            const { selection } = this;
+            selection.bar = selection.bar?.[0] === low ? null : [low, high, name];
+            this.update(selection.bar !== null);
+          },
+        },
+      },
+      make("span", { class: "number" }, number ? count(number) : ""),
+      make("span", { class: "column" }, make("span", { class: "fill" })),
+      make("span", { class: "tick" }, trimmed(low)),
+    );
+    return { low, high, number, exact, button };
+  }
+
+  /** Show what is looked at; go to the list if something was chosen in it. */
+  update(go) {
+    const { selection, parts, data, total } = this;
+    const { slider } = data;
+    const threshold = selection.threshold;
+    const [removed, clusters] = [slider.removed[selection.step], slider.clusters[selection.step]];
+    parts.value.textContent = trimmed(threshold);
+    parts.cutoff.setAttribute("aria-valuetext", trimmed(threshold));
+    const says = `${count(removed)} of ${counted(slider.removed[0], "removed document")}, in ${count(clusters)} of ${counted(total, "cluster")}.`;
+    const hint = selection.step
+      ? ` With the threshold ${trimmed(threshold)} about as many would be removed; neardup recluster --threshold ${trimmed(threshold)} finds exactly which.`
+      : " Move the slider to see what a higher threshold would leave.";
+    parts.says.replaceChildren(make("strong", {}, says), hint);
+    for (const { low, high, button } of this.bars) {
+      button.classList.toggle("below", low < 1 && high <= threshold + 1e-9);
+      button.setAttribute("aria-pressed", String(selection.bar?.[0] === low));
+    }
+    for (const button of this.cells) {
+      button.setAttribute("aria-pressed", String(selection.cell?.[0] === Number(button.dataset.cell)));
+    }
+    const active = [];
+    const drop = (label, clear) =>
+      make(
+        "button",
+        {
+          type: "button",
+          class: "filter",
+          "aria-label": `Stop showing only ${label}`,
+          on: { click: () => (clear(), this.update(), document.getElementById("search").focus()) },
+        },
+        quoted(label),
+        " ✕",
+      );
+    if (selection.step) {
+      active.push(
+        drop(`similarity from ${trimmed(threshold)}`, () => {
+          selection.step = 0;
+          parts.cutoff.value = "0";
+        }),
+      );
+    }
+    if (selection.bar) active.push(drop(selection.bar[2], () => (selection.bar = null)));
+    if (selection.cell) active.push(drop(selection.cell[1], () => (selection.cell = null)));
+    parts.filters.replaceChildren("Only ", ...active);
+    parts.filters.hidden = !active.length;
+    this.changed(Boolean(go));
+  }
+}
+
+/** A number without needless zeros. */
+function trimmed(value) {
+  return String(Math.round(value * 10000) / 10000);
+}

@@ -1,0 +1,102 @@
+"""What is drawn on a page: similarities, and whose documents are duplicates of whose."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.output.results import Results
+from neardup.report.page.survey import Survey, from_each_step, rounded, steps_of
+from neardup.sketch.bands import candidate_probability
+
+__all__ = ["HeatMap", "chances", "cluster_sizes", "heat_map", "histogram", "slider"]
+
+#: Bars of the histogram at most, so that a finger can hit each; and how wide one may be.
+_BARS, _WIDTHS = 15, (0.01, 0.02, 0.05, 0.1)
+#: Values of a column that have a row and a column of their own.
+_VALUES = 8
+_OTHER, _NONE = "other values", "no value"
+
+
+class HeatMap(NamedTuple):
+    """Whose documents are duplicates of whose.
+
+    Attributes:
+        column: Whose values are compared.
+        names: The commonest values, and what stands for the others.
+        counts: int64[names, names]: documents by the values of the removed and the kept one.
+        groups: int64[documents]: place of each document's value in ``names``; -1 outside clusters.
+    """
+
+    column: str
+    names: list[str]
+    counts: np.ndarray
+    groups: np.ndarray
+
+
+def slider(results: Results, found: Survey) -> dict[str, list[Any]]:
+    """Return what there is from each similarity up: removed documents, and clusters with any."""
+    threshold = results.spec.threshold
+    similarity = found.similarity[found.members]
+    highest = np.where(np.isnan(similarity), -1, similarity)
+    if len(found.label):
+        highest = np.maximum.reduceat(highest, found.starts[:-1])
+    return {
+        "at": steps_of(threshold).tolist(),
+        "removed": from_each_step(similarity, threshold),
+        "clusters": from_each_step(highest, threshold),
+    }
+
+
+def histogram(results: Results, found: Survey) -> list[list[float]]:
+    """Return (from, to, removed documents) of each bar; the last one is those at 1."""
+    low = results.spec.threshold
+    width = next((w for w in _WIDTHS if (1 - low) / w <= _BARS - 1), _WIDTHS[-1])
+    above = np.arange(np.floor(low / width + 1e-9) + 1, round(1 / width)) * width
+    limits = np.round(np.concatenate([[low], above, [1.0]] if low < 1 else [[1.0]]), 4)
+    similarity = rounded(found.similarity[found.duplicate_of >= 0])
+    counts = np.histogram(similarity[similarity < 1], limits)[0] if low < 1 else limits[:0]
+    bars = zip(limits[:-1].tolist(), limits[1:].tolist(), counts.tolist(), strict=True)
+    return [*(list(bar) for bar in bars), [1.0, 2.0, int((similarity == 1).sum())]]
+
+
+def heat_map(found: Survey, values: pa.ChunkedArray[Any], column: str) -> HeatMap:
+    """Count whose documents are duplicates of whose, by the values of the clusters' members."""
+    given: Any = values
+    filled: Any = pc.fill_null(given, _NONE)
+    counted: Any = pc.value_counts(filled)
+    common = sorted(counted.to_pylist(), key=lambda one: (-one["counts"], one["values"]))
+    names = [one["values"] for one in common[:_VALUES]]
+    group: Any = pc.index_in(filled, value_set=pa.array(names, values.type))
+    groups = np.full(len(found.similarity), -1, dtype=np.int64)
+    groups[found.members] = np.asarray(pc.fill_null(group, len(names)).to_numpy())
+    if len(common) > len(names):
+        names.append(_OTHER)
+    counts = np.zeros((len(names), len(names)), dtype=np.int64)
+    removed = found.members[found.duplicate_of[found.members] >= 0]
+    removed = removed[groups[found.duplicate_of[removed]] >= 0]  # of another cluster, alone in it
+    np.add.at(counts, (groups[removed], groups[found.duplicate_of[removed]]), 1)
+    return HeatMap(column, names, counts, groups)
+
+
+def cluster_sizes(found: Survey) -> list[tuple[str, int]]:
+    """Return how many clusters there are of each size, by the power of two that it reaches."""
+    powers = np.left_shift(1, np.ceil(np.log2(found.sizes)).astype(np.int64))
+    sizes = zip(*(part.tolist() for part in np.unique(powers, return_counts=True)), strict=True)
+    return [("2" if k == 2 else f"{k // 2 + 1}-{k}", n) for k, n in sizes]
+
+
+def chances(
+    record: dict[str, Any], audit: dict[str, Any] | None
+) -> list[tuple[float, float, float | None]]:
+    """Return similarities with the share of pairs that is found, predicted and observed."""
+    if not record["bands"]:
+        return []
+    bands = record["bands"]["num_bands"], record["bands"]["rows"]
+    curve = audit["curve"] if audit else []
+    observed = {round(line["similarity"], 2): line["observed"] for line in curve}
+    at = sorted({0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, *observed})
+    return [(s, candidate_probability(s, *bands), observed.get(s)) for s in at]

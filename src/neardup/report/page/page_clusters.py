@@ -1,0 +1,301 @@
+"""The clusters of a page as plain values, which its script draws."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.engines.identifiers import plain_id
+from neardup.output.results import Results
+from neardup.report.differences import Cut, cut, segments
+from neardup.report.page.page_texts import CHARACTERS
+from neardup.report.page.survey import Survey, closed, from_each_step, rounded, spread
+
+__all__ = ["LONGEST_ID", "Clusters", "Measured", "Shown", "as_json", "to_show"]
+
+#: Documents of a cluster that are listed at most, the fewer the less room there is; and those of
+#: the first clusters whose texts are shown, and of the others.
+_LISTED = (200, 100, 50, 24, 12, 6, 3)
+_FIRST, _COMPARED_OF_FIRST, _COMPARED = 100, 24, 12
+#: Bytes that a listed document takes besides its id.
+_ROW = 48
+#: Bytes of an id that is whole in the page.
+LONGEST_ID = 1000
+#: Values of a slot that are listed, and characters of each.
+_VALUES, _VALUE = 6, 160
+#: What could end the element that JSON stands in, or change how the page's own source is read.
+_UNSAFE = re.compile("[<>&\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
+
+def as_json(value: Any) -> str:
+    """Return JSON that may stand in a ``<script>`` of a data type."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A cluster and what of it is in the page.
+
+    Attributes:
+        cluster: Its number in the survey.
+        docs: int64[]: documents that are listed, each after the one before it on its path.
+        compared: Places in ``docs`` of those whose texts are shown, the first document first.
+    """
+
+    cluster: int
+    docs: np.ndarray
+    compared: list[int]
+
+
+def to_show(found: Survey, full: np.ndarray, id_bytes: np.ndarray, room: int) -> Iterator[Shown]:
+    """Yield clusters with as many documents as there is room for, in bytes of their rows."""
+    starts, sizes = found.starts[full], found.sizes[full]
+    mean = np.add.reduceat(np.append(id_bytes[found.members], 0), starts) / np.maximum(1, sizes)
+    for most in _LISTED:
+        if (np.minimum(sizes, most) * (mean + _ROW)).sum() <= room:
+            break
+    for rank, cluster in enumerate(full.tolist()):
+        docs = found.documents(cluster)
+        if len(docs) > most:
+            docs = np.array(spread(found, docs, most))
+        docs = _in_order(found, docs)
+        count = _COMPARED_OF_FIRST if rank < _FIRST else _COMPARED
+        varied = docs[found.near[docs] != 1]
+        picked = spread(found, varied if len(varied) > 1 else docs[:2], count)
+        place = {doc: i for i, doc in enumerate(docs.tolist())}
+        yield Shown(cluster, docs, [place[doc] for doc in picked])
+
+
+def _in_order(found: Survey, docs: np.ndarray) -> np.ndarray:
+    """Return documents each behind the one that it hangs on, the most similar one first."""
+    children: dict[int, list[int]] = {}
+    for doc in docs[np.lexsort((docs, -found.near[docs]))].tolist():
+        children.setdefault(int(found.base[doc]), []).append(doc)
+    out, waiting = [], children[-1]
+    while waiting:
+        doc = waiting.pop()
+        out.append(doc)
+        waiting += reversed(children.get(doc, []))
+    return np.array(out)
+
+
+class Measured(NamedTuple):
+    """What is known of the texts of the documents of clusters.
+
+    Attributes:
+        characters: int64[documents]: length of each text, 0 where it is not known.
+        tokens: int64[documents]: equal for texts with the same words in the same order.
+        cells: int64[documents]: where each removed one is in the heat map; -1 for none.
+        rows: int64[documents]: of each one in ``columns``.
+        columns: Columns that are shown next to ids.
+    """
+
+    characters: np.ndarray
+    tokens: np.ndarray
+    cells: np.ndarray
+    rows: np.ndarray
+    columns: pa.Table | None
+
+
+@dataclass
+class Clusters:
+    """Makes the clusters of a page while there is room.
+
+    Attributes:
+        hidden: Ids are texts, and no text may be in the page.
+        room: Bytes that are left.
+        entries: What the page gets, see `_entry`.
+        listed: Documents whose ids are in the page.
+        texts: Documents whose texts are in it.
+        cut: Of those, the ones of which only the beginning is.
+    """
+
+    results: Results
+    found: Survey
+    measured: Measured
+    hidden: bool
+    room: int
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    listed: int = 0
+    texts: int = 0
+    cut: int = 0
+
+    def add(self, shown: Sequence[Shown], texts: Sequence[str] | None) -> None:
+        """Add clusters that are shown in full, and texts of those compared while there is room."""
+        values: list[list[tuple[int, Any]]] = []
+        at = 0
+        for one in shown:
+            entry = self._entry(one.cluster, one.docs)
+            if texts is not None:
+                own = dict(zip(one.compared, texts[at : at + len(one.compared)], strict=True))
+                at += len(own)
+                values.append(list(_values(entry, own).items()))
+            self.entries.append(entry)
+            self.room -= len(as_json(entry))
+        # The first text of each cluster before the second of any.
+        for turn in range(max(map(len, values), default=0)):
+            for entry, of_entry in zip(self.entries, values, strict=True):
+                if turn < len(of_entry):
+                    self._add_value(entry, *of_entry[turn])
+
+    def add_brief(self, clusters: np.ndarray, room: int) -> None:
+        """Add clusters by their ids only, while there is room."""
+        for cluster in clusters.tolist():
+            docs = closed(self.found, self.found.documents(cluster)[: _LISTED[0]].tolist())
+            entry = self._entry(cluster, _in_order(self.found, np.array(docs)))
+            room -= len(as_json(entry))
+            if room < 0:
+                return
+            self.entries.append(entry)
+
+    def _ids(self, docs: np.ndarray) -> list[str]:
+        if self.hidden:
+            return [str(doc) for doc in docs.tolist()]
+        values = self.results.ids.take(pa.array(docs)).to_pylist()
+        names, half = (str(plain_id(value)) for value in values), LONGEST_ID // 2
+        return [n if len(n) <= LONGEST_ID else f"{n[:half]}…{n[-half:]}" for n in names]
+
+    def _entry(self, cluster: int, docs: np.ndarray) -> dict[str, Any]:
+        """Return a cluster: its label, its numbers, and a row for each document listed.
+
+        ``members`` has ``[number, id, similarity to its duplicate_of or null if kept, place of the
+        one that it hangs on, similarity to that, steps from the first, characters, place of the
+        first one with the same words or -1, id of its duplicate_of where that is another one, cell
+        of the heat map or -1]``; ``copies`` is the number of copies of the first one that are not
+        listed, ``rest`` that of all removed ones that are not, from each step of the slider on.
+        """
+        found, measured = self.found, self.measured
+        base, of, every = found.base[docs], found.duplicate_of[docs], found.documents(cluster)
+        places = {doc: i for i, doc in enumerate(docs.tolist())}
+        first: dict[int, int] = {}
+        tokens = measured.tokens[docs].tolist()
+        same = [first.setdefault(token, i) for i, token in enumerate(tokens)]
+        others = np.flatnonzero((of >= 0) & (of != base)).tolist()
+        targets = dict(zip(others, self._ids(of[others]), strict=True))
+        columns = (
+            docs.tolist(),
+            self._ids(docs),
+            _plain(found.similarity[docs]),
+            [places.get(doc, -1) for doc in base.tolist()],
+            _plain(found.near[docs]),
+            found.depth[docs].tolist(),
+            measured.characters[docs].tolist(),
+            [-1 if i == k else i for k, i in enumerate(same)],
+            [targets.get(i) for i in range(len(docs))],
+            measured.cells[docs].tolist(),
+        )
+        entry: dict[str, Any] = {
+            "cluster": int(found.label[cluster]),
+            "documents": len(every),
+            "kept": int((found.duplicate_of[every] < 0).sum()),
+            "lowest": _plain(found.lowest[[cluster]])[0],
+            "steps": int(found.steps[cluster]),
+            "members": [list(row) for row in zip(*columns, strict=True)],
+        }
+        if measured.columns is not None:
+            rows = measured.columns.take(pa.array(measured.rows[docs]))
+            entry["shown"] = [list(row.values()) for row in rows.to_pylist()]
+        if len(docs) < len(every):
+            left = np.setdiff1d(every, docs)
+            entry["copies"] = int((measured.tokens[left] == tokens[0]).sum())
+            threshold = self.results.spec.threshold
+            entry["rest"] = from_each_step(found.similarity[left], threshold)
+        self.listed += len(docs)
+        return entry
+
+    def _add_value(self, entry: dict[str, Any], place: int, value: Any) -> None:
+        """Add a text, or what texts share (at place -1), if there is room."""
+        texts, base = entry.get("texts", {}), str(entry["members"][place][3])
+        possible = isinstance(value, str) or base in texts
+        if place < 0:
+            possible = len(texts) > 1
+        size = len(as_json(value).encode()) + 8
+        if not possible or size > self.room:
+            return
+        self.room -= size
+        if place < 0:
+            entry["template"] = value
+            return
+        entry["texts"] = {**texts, str(place): value}
+        self.texts += 1
+        self.cut += entry["members"][place][6] > CHARACTERS
+
+
+def _values(entry: dict[str, Any], texts: dict[int, str]) -> dict[int, Any]:
+    """Return the texts of a cluster that are shown, by place, and what they share at place -1.
+
+    Copies are left out; but of a cluster of nothing but copies, one that differs in white space,
+    punctuation or case is there.
+    """
+    members = entry["members"]
+    places = [place for place in texts if members[place][7] < 0]
+    if len(places) == 1:
+        places += [place for place in texts if texts[place] != texts[0]][:1]
+    words = dict(zip(places, cut(texts[place] for place in places), strict=True))
+    found: dict[int, Any] = {}
+    for place in places:
+        base = members[place][3]
+        found[place] = _walk(words[base], words[place]) if base in words else texts[place]
+        if len(found) == 2 and entry["lowest"] != 1:
+            found[-1] = _template(list(words.values()))
+    listed = sum(place in found or row[7] in found for place, row in enumerate(members))
+    entry["compared"] = listed + entry.get("copies", 0)
+    return found
+
+
+def _units(text: str) -> int:
+    """Return the length of a text as browsers count, in units of UTF-16."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+def _walk(base: Cut, text: Cut) -> list[Any]:
+    """Return a text as a walk along another one.
+
+    It is made of numbers for so many units that both share, and of ``[skipped, text]`` for a
+    difference: units of the other one, and what stands there; ``[skipped, text, 0]`` where only
+    white space, punctuation or case differ.
+    """
+    parts: list[Any] = []
+    for segment in segments([base, text]):
+        (i, j), (k, m) = segment.spans
+        before, after = base.text[i:j], text.text[k:m]
+        if before == after:
+            parts.append(_units(before))
+        else:
+            parts.append([_units(before), after, 0][: 3 if segment.equal else 2])
+    return parts
+
+
+def _template(texts: Sequence[Cut]) -> list[Any]:
+    """Return what some texts share, as a walk along the first of them.
+
+    Places that vary are ``[skipped, distinct, [[value, count], ...]]``, with the units that they
+    take of the first text, and the commonest values.
+    """
+    parts: list[Any] = []
+    for segment in segments(texts):
+        values = [c.text[low:high] for c, (low, high) in zip(texts, segment.spans, strict=True)]
+        if segment.equal:
+            parts.append(_units(values[0]))
+            continue
+        seen: dict[str, str] = {}
+        counts = Counter(seen.setdefault(v.lower().strip(" \n\t.,;:"), v) for v in values)
+        listed = [
+            [value if len(value) <= _VALUE else value[:_VALUE] + "…", count]
+            for value, count in counts.most_common(_VALUES)
+        ]
+        parts.append([_units(values[0]), len(counts), listed])
+    return parts
+
+
+def _plain(similarity: np.ndarray) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in rounded(similarity).tolist()]

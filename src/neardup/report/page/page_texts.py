@@ -1,0 +1,109 @@
+"""What a page needs of the texts themselves: lengths, beginnings, columns, and which are copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.engines.identifiers import plain_id
+from neardup.errors import ColumnError
+from neardup.io.columns import missing_column
+from neardup.io.source import Partition, changed
+from neardup.output.results import Results
+from neardup.sketch.tokenising import Tokeniser, batches
+
+__all__ = ["CHARACTERS", "beginnings", "check_columns", "measure"]
+
+#: Characters of a text that are in a page, at most; and of a value of another column.
+CHARACTERS, _VALUE = 20_000, 200
+
+
+def check_columns(results: Results, names: Sequence[str]) -> None:
+    """Refuse columns that the input does not have, as far as that is known before it is read."""
+    there = results.source.column_names() if names else None
+    for name in names:
+        if there is not None and name not in there:
+            error = missing_column("the input", name, there)
+            error.hint = "choose other columns for `show` and `by`"
+            raise error
+
+
+def measure(
+    results: Results, docs: np.ndarray, columns: Sequence[str], threads: int | None = None
+) -> pa.Table:
+    """Go through the texts of some documents.
+
+    Returns:
+        A row for each: ``size`` in bytes of UTF-8, ``characters``, ``tokens``, a number that is
+        equal for equal sequences of tokens, and the columns as strings.
+    """
+    tokeniser = Tokeniser(results.recipe.shingle)
+
+    def work(text: Any) -> dict[str, Any]:
+        data, offsets = tokeniser.normalise(text)
+        hashes = np.empty((len(text), 2), dtype=np.uint64)
+        for first, last in batches(offsets):
+            tokens, _ = tokeniser.tokens(data, offsets[first : last + 1])
+            tokeniser.shingles(tokens, hashes[first:last])
+        return {
+            "size": pc.binary_length(text),
+            "characters": pc.utf8_length(text),
+            "tokens": np.ascontiguousarray(hashes[:, 0]).view(np.int64),
+        }
+
+    table = _gathered(results, docs, work, columns, threads)
+    for name in columns:
+        if table.column(name).null_count == len(docs):
+            raise ColumnError(f"no document of a cluster has a column {name!r}")
+    return table
+
+
+def beginnings(results: Results, docs: np.ndarray, threads: int | None = None) -> list[str]:
+    """Return texts, each cut after `CHARACTERS`; no more than a partition is held as a whole."""
+    cut: Any = pc.utf8_slice_codeunits
+    table = _gathered(results, docs, lambda text: {"text": cut(text, 0, CHARACTERS)}, (), threads)
+    texts: Any = table.column("text").to_pylist()
+    return list(texts)
+
+
+def _gathered(
+    results: Results,
+    docs: np.ndarray,
+    work: Callable[[Any], dict[str, Any]],
+    columns: Sequence[str],
+    threads: int | None,
+) -> pa.Table:
+    """Return what ``work`` gives for the texts of some documents, with columns, in their order."""
+
+    def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
+        if not columns:
+            return pa.table(work(partition.texts(rows, count)))
+        documents = partition.read(tuple(columns))
+        if len(documents.text) != count:
+            raise changed(results.name)
+        taken: Any = pa.array(rows)
+        values: Any = documents.columns.take(taken)
+        strings = {name: _strings(values.column(name)) for name in columns}
+        return pa.table({**work(documents.text.take(taken)), **strings})
+
+    positions = docs if results.positions_of is None else results.positions_of[docs]
+    order = np.argsort(positions, kind="stable")
+    whole = pa.concat_tables(results.visit(positions[order], read, threads))
+    if len(whole) != len(docs):
+        raise changed(results.name)
+    places: Any = np.argsort(order)
+    return whole.take(places)
+
+
+def _strings(column: Any) -> Any:
+    """Return values as strings, shortened."""
+    try:
+        strings: Any = column.cast(pa.large_string())
+    except pa.ArrowException:
+        values = [None if value is None else str(plain_id(value)) for value in column.to_pylist()]
+        strings = pa.array(values, pa.large_string())
+    return pc.utf8_slice_codeunits(strings, 0, _VALUE)

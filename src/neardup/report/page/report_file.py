@@ -1,0 +1,205 @@
+"""A finished run as one page that opens in any browser, without network or server."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup import __version__
+from neardup.engines.clock import Event, Listener
+from neardup.errors import ColumnError, InputError, SpecError
+from neardup.inspect.audit import stored_audit
+from neardup.output.results import Results
+from neardup.report.outfile import check_file, write_file
+from neardup.report.page import page_charts
+from neardup.report.page.page_clusters import LONGEST_ID, Clusters, Measured, as_json, to_show
+from neardup.report.page.page_texts import CHARACTERS, beginnings, check_columns, measure
+from neardup.report.page.survey import Survey, chosen, survey
+from neardup.report.visible import html_page
+
+__all__ = ["MAX_CLUSTERS", "write_report"]
+
+#: Clusters that a page shows with their texts unless something else is asked for: 5 MB.
+MAX_CLUSTERS = 1000
+#: Bytes of a page for each of them, and at least; and for ids of other clusters.
+_BYTES, _MINIMUM, _BRIEF = 4_000, 400_000, 2_000_000
+_STYLES = ("base", "result", "found", "list", "cluster", "sides", "narrow", "print")
+_SCRIPTS = ("text", "library", "list", "found", "review", "cluster", "page")
+
+
+def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
+    results: Results,
+    path: Path,
+    *,
+    title: str | None = None,
+    show: Sequence[str] = (),
+    by: str | None = None,
+    texts: bool = True,
+    max_clusters: int = MAX_CLUSTERS,
+    overwrite: bool = False,
+    threads: int | None = None,
+    listener: Listener | None = None,
+) -> Path:
+    """Write what a run found as one HTML file.
+
+    It holds its charts, its script and its data, loads nothing, and forbids the browser to. Texts
+    are read from the input of the run again.
+
+    Args:
+        results: The run.
+        path: File to write; it appears as a whole, and only its owner can read it.
+        title: Heading of the page; without it, the name of the input.
+        show: Columns of the input that are shown next to ids, such as a title or a source.
+        by: A column, such as a source, for a table of whose documents are duplicates of whose.
+        texts: Whether texts of documents may be in it. Without, the input may be gone.
+        max_clusters: Clusters that are shown with their texts, at most, which bounds the file:
+            about 4 kB for each. One half are the largest, the others have the lowest similarity.
+            Of the others, ids are in the page, up to 2 MB.
+        overwrite: Replace the file if it is there.
+        threads: Threads that read.
+        listener: Called with what a person should know.
+
+    Returns:
+        The path.
+
+    Raises:
+        InputError: A table of the run is damaged; or its input is gone and texts are wanted.
+        ColumnError: The input has no such column.
+        OutputError: The file exists, or can't be written.
+        SpecError: ``max_clusters`` is negative.
+        DependencyError: Jinja is not installed.
+    """
+    if max_clusters < 0:
+        raise SpecError(f"`max_clusters` is {max_clusters}; expected 0 or more")
+    if not texts and (show or by):
+        raise SpecError("`show` and `by` need texts=True", "leave them out, or show the texts")
+    path = check_file(path, results.inputs, overwrite)
+    found = survey(results)
+    show = list(dict.fromkeys(show))
+    columns = [*show, *([] if by is None or by in show else [by])]
+    table: pa.Table | None = None
+    try:
+        check_columns(results, columns)
+        if len(found.members):
+            table = measure(results, found.members, columns, threads)
+    except InputError as error:
+        if isinstance(error, ColumnError):
+            raise
+        if texts:
+            error.hint = f"{error.hint}; or make the page with texts=False".removeprefix("; or ")
+            raise
+        if listener is not None:
+            listener(Event("report", note=f"{error}; lengths are not measured"))
+    heat = (
+        None if table is None or by is None else page_charts.heat_map(found, table.column(by), by)
+    )
+    full, others = chosen(found, max_clusters)
+    room = max(_MINIMUM, _BYTES * max_clusters)
+    hidden = not texts and bool(results.record["secret_ids"])
+    clusters = Clusters(results, found, _measured(found, table, show, heat), hidden, room)
+    id_bytes, whole = _ids(results)
+    shown = list(to_show(found, full, id_bytes, room // 2))
+    read = None
+    if texts and shown:
+        compared = np.concatenate([one.docs[one.compared] for one in shown])
+        read = beginnings(results, compared, threads)
+    clusters.add(shown, read)
+    clusters.add_brief(others, _BRIEF)
+    settings = {
+        "texts": read is not None,
+        "characters": CHARACTERS,
+        "clusters": len(found.label),
+        "columns": show,
+        "run": results.record["asked"][:12],
+        "names_documents": whole and not hidden,
+    }
+    bars, slider = page_charts.histogram(results, found), page_charts.slider(results, found)
+    data = {"settings": settings, "slider": slider, "histogram": bars, "clusters": clusters.entries}
+    about = _about(results, found, table)
+    page = html_page(
+        "page/page.html.jinja",
+        [f"page/{name}.css" for name in _STYLES],
+        [f"page/{name}.js" for name in _SCRIPTS],
+        title=title or f"Near-duplicates in {about['name']}",
+        version=__version__,
+        run=about,
+        page={
+            **settings,
+            "full": len(shown),
+            "hidden": hidden,
+            "measured": table is not None or not len(found.members),
+            "at_one": bars[-1][2],
+        },
+        found=found,
+        made=clusters,
+        heat=heat,
+        sizes=page_charts.cluster_sizes(found),
+        chances=page_charts.chances(results.record, about["audit"]),
+        data=as_json(data),
+    )
+    write_file(path, page.encode())
+    return path
+
+
+def _measured(
+    found: Survey, table: pa.Table | None, show: Sequence[str], heat: page_charts.HeatMap | None
+) -> Measured:
+    """Return what is known of the documents of clusters, as far as their texts were read."""
+    characters, rows, cells = (np.full(len(found.base), value) for value in (0, -1, -1))
+    # A document without a measured text is a copy of the one that it has a similarity of 1 to.
+    tokens = np.where(found.near == 1, found.base, np.arange(len(found.base)))
+    rows[found.members] = np.arange(len(found.members))
+    if table is not None:
+        characters[found.members] = np.asarray(table.column("characters").to_numpy())
+        tokens[found.members] = np.asarray(table.column("tokens").to_numpy())
+    if heat is not None:
+        of = np.where(found.duplicate_of < 0, -1, heat.groups[found.duplicate_of])
+        cells = np.where((heat.groups < 0) | (of < 0), -1, 100 * heat.groups + of)
+    columns = None if table is None or not show else table.select(list(show)).combine_chunks()
+    return Measured(characters, tokens, cells, rows, columns)
+
+
+def _about(results: Results, found: Survey, table: pa.Table | None) -> dict[str, Any]:
+    """Return what the page says of the run."""
+    record = results.record
+    name, source = "a table or a pipe", record["source"]
+    if source is not None and source["given"]:
+        names = [PurePath(path).name or str(path) for path in source["given"]]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        name = ", ".join(names[:3]) + more
+    removed_bytes = None
+    if table is not None:
+        gone = found.duplicate_of[found.members] >= 0
+        removed_bytes = int(np.asarray(table.column("size").to_numpy())[gone].sum())
+    ended = datetime.datetime.now()
+    if results.folder is not None:
+        changed = (results.folder / "run.json").stat().st_mtime
+        ended = datetime.datetime.fromtimestamp(changed)
+    return {
+        **record,
+        "audit": stored_audit(results),
+        "date": f"{ended.day} {ended:%B %Y}",
+        "name": name,
+        "recipe": record["recipe_digest"][:12],
+        "removed_bytes": removed_bytes,
+        "spec": results.spec,
+        "threshold": f"{results.spec.threshold:g}",
+    }
+
+
+def _ids(results: Results) -> tuple[np.ndarray, bool]:
+    """Return int64[documents], the bytes of each id, and whether the page can have them whole."""
+    ids: Any = results.ids
+    whole = True
+    try:
+        ids = ids.cast(pa.large_string())
+    except pa.ArrowException:  # bytes that are no text
+        whole = False
+    lengths = np.asarray(pc.binary_length(ids).to_numpy(), dtype=np.int64)
+    return lengths, whole and int(lengths.max(initial=0)) <= LONGEST_ID

@@ -1,0 +1,70 @@
+"""What a run would find and take, as a person reads it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from neardup.forecast.plan import Plan, Share
+from neardup.report.numbers import counted, labelled, percent, short, size
+
+__all__ = ["render"]
+
+_WIDTH = 96
+_SAMPLES = {
+    "all": "all of them",
+    "spread": "from all over the input",
+    "head": "from the beginning of the input",
+}
+
+
+def render(plan: Plan) -> str:
+    """Return what a person wants to know before a run."""
+    warnings = (
+        textwrap.fill(f"{'warning':<12}{one.text}", _WIDTH, subsequent_indent=" " * 12)
+        for one in plan.warnings
+    )
+    return "\n\n".join([labelled(_found(plan)), labelled(_taken(plan)), *warnings])
+
+
+def _found(plan: Plan) -> Iterator[tuple[str, str]]:
+    about = "" if plan.exact else "at least about " if plan.sample == "head" else "about "
+    tokens = {name: short(value) for name, value in plan.tokens.items()}
+    yield "documents", f"{about}{plan.documents:,}, {size(plan.text)} of text"
+    yield "sample", f"{plan.sampled:,} documents, {_SAMPLES[plan.sample]}"
+    most = f"{tokens['low']} to {tokens['high']} in nine of ten"
+    yield "length", f"{tokens['median']} tokens in the median text, {most}"
+    none = f"{percent(plan.empty)} none"
+    yield "short", f"{percent(plan.short)} have fewer tokens than a shingle, {none}"
+    yield "exact", f"{_share(plan, plan.exact_duplicates)} are exact duplicates"
+    yield "near", f"{_share(plan, plan.near_duplicates)} of the others are near-duplicates"
+    yield "compared", f"{_share(plan, plan.compared)} share a bucket with one that may be similar"
+    bands = "none: an exact join of all pairs"
+    if plan.num_bands:
+        bands = f"{plan.num_bands} of {plan.rows} rows; a pair at the threshold is found with "
+        bands += f"probability {percent(plan.predicted_recall)}"
+    yield "bands", bands
+
+
+def _taken(plan: Plan) -> Iterator[tuple[str, str]]:
+    needed = f"at least {size(plan.memory_minimum)} is needed, and {size(plan.memory_wanted)}"
+    yield "memory", f"{size(plan.memory)} may be used; {needed} holds everything"
+    yield "disk", f"about {size(plan.disk)} at its peak, of which {size(plan.disk_output)} stay"
+    time = f"{_seconds(plan.seconds_low)} to {_seconds(plan.seconds_high)}"
+    yield "time", f"{time} with {counted(plan.threads, 'thread')} on this machine"
+    if plan.memory < plan.memory_minimum:
+        yield "refused", "the memory is below the minimum: allow more, or use fewer threads"
+
+
+def _share(plan: Plan, share: Share) -> str:
+    """Return a share of all documents; originals that are not in the sample were not seen."""
+    if plan.sampled >= plan.documents:
+        return percent(share.share)
+    high = min(1.0, share.high * plan.documents / plan.sampled)
+    return f"{percent(share.low)} to {percent(high)}"
+
+
+def _seconds(value: float) -> str:
+    if value < 100:
+        return f"{value:.0f} s" if value >= 9.5 else f"{value:.1f} s"
+    return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"

@@ -1,0 +1,66 @@
+"""The record of a run in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from neardup.report.numbers import counted, share
+
+__all__ = ["render"]
+
+Row = tuple[str, str, str]
+_UNITS = {"word": "word", "char": "character"}
+
+
+def render(record: dict[str, Any], out: str) -> str:
+    """Return what a person wants to know first of ``run.json``; ``out`` is its folder."""
+    rows = [*_found(record), *_done(record)]
+    width = max(len(value) for _, value, _ in rows)
+    lines = [f"{name:<13}{value:>{width}}  {text}" for name, value, text in rows]
+    files = ["clean/"] if record["output"]["clean"] else []
+    files.append("clusters.parquet")
+    if record["spec"]["pairs"] == "all" or record["spec"]["cluster"] != "star":
+        files.append("edges.parquet")
+    return "\n".join([*lines, f"{'written':<13}{out}: {', '.join([*files, 'run.json'])}"])
+
+
+def _found(record: dict[str, Any]) -> Iterator[Row]:
+    counts, shingle = record["counts"], record["spec"]["shingle"]
+    total, removed, exact = (counts[k] for k in ("documents", "removed", "exact_duplicates"))
+    short = f"{counts['short']:,} shorter than {counted(shingle['n'], _UNITS[shingle['unit']])}"
+    yield "documents", f"{total:,}", f"{counts['empty']:,} empty, {short}"
+    yield "kept", f"{counts['kept']:,}", share(counts["kept"], total)
+    kinds = f"{counted(exact, 'exact duplicate')} and {counted(removed - exact, 'near-duplicate')}"
+    yield "removed", f"{removed:,}", f"{share(removed, total)}: {kinds}"
+    largest = f"of two documents or more; the largest has {counts['largest_cluster']:,}"
+    yield "clusters", f"{counts['clusters_of_two_or_more']:,}", largest
+    alike = "pairs of kept documents, as far as found; neardup audit measures more"
+    yield "still alike", "0", alike
+    if counts["not_compared"]:
+        what = "pairs in very large buckets; edges may be missing, what is kept is not affected"
+        if record["spec"]["max_bucket"]:
+            what = "pairs in buckets above --max-bucket; kept documents may still be alike"
+        yield "not compared", f"{counts['not_compared']:,}", what
+    if counts["encoding_replaced"]:
+        what = "texts that were not UTF-8, and were repaired"
+        yield "replaced", f"{counts['encoding_replaced']:,}", what
+
+
+def _done(record: dict[str, Any]) -> Iterator[Row]:
+    spec, bands = record["spec"], record["bands"]
+    shingle, recall = spec["shingle"], "1"
+    stems = f" of {shingle['stem'].capitalize()} stems" if shingle["stem"] else ""
+    how = f"pairs, by runs of {counted(shingle['n'], _UNITS[shingle['unit']])}{stems}, exactly"
+    yield "compared", f"{record['counts']['pairs_compared']:,}", how
+    yield "threshold", f"{spec['threshold']:g}", "similarity of a near-duplicate (Jaccard)"
+    what = "of the pairs from the threshold up, by an exact search"
+    if bands is not None:
+        recall = f"{bands['predicted_recall']:.3f}"
+        what = f"of the pairs at the threshold, predicted ({bands['num_bands']} bands of "
+        what += f"{bands['rows']} rows)"
+    yield "recall", recall, what
+    seconds = sum(record["seconds"].values())
+    rate = record["bytes"].get("text", 0) / 1e6 / seconds if seconds else 0
+    memory = f"peak memory {record['peak_memory'] / 1e6:,.0f} MB"
+    yield "took", f"{seconds:.1f} s", f"{rate:,.0f} MB/s of text, {memory}" if rate >= 1 else memory

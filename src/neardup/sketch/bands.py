@@ -1,0 +1,267 @@
+"""How many bands of how many rows: recall first, then the lowest cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple, overload
+
+import numpy as np
+
+from neardup.errors import SpecError
+from neardup.kernels.signing import EMPTY
+from neardup.sketch.sketcher import signatures
+from neardup.sketch.texts import Texts, as_text, text_buffers
+from neardup.spec import ShingleSpec
+
+__all__ = [
+    "Bands",
+    "Sample",
+    "band_cost",
+    "bands_for_recall",
+    "candidate_probability",
+    "choose_bands",
+    "rounded_documents",
+    "sample_pairs",
+    "similarity_at",
+    "steepest",
+]
+
+#: Longest signature that is chosen automatically.
+MAX_HASHES = 1024
+#: Documents at the head of the input whose similarities decide which bands are cheapest.
+SAMPLE = 512
+#: Text of the sample, in bytes: the choice is about speed, so it must be quick.
+_SAMPLE_BYTES = 1 << 20
+#: Entries of the signatures by which the similarities in the sample are estimated.
+_SAMPLE_HASHES = 128
+#: A smaller corpus gets the bands of one of this size, so that small ones can be compared.
+_DOCUMENTS = 1_000_000
+
+# Cost model, in nanoseconds on one core (measured; only their ratios matter, and only for speed):
+# a hash of a document's signature, a band of a document (key, grouping), a pair that its bitmaps
+# rule out, a pair that is compared, a document searched for among very many similar ones.
+_HASH, _BAND, _PRUNED, _PAIR, _SEARCH = 8.0, 60.0, 20.0, 250.0, 30_000.0
+_CLASSES = 50
+
+
+class Bands(NamedTuple):
+    """A choice of bands.
+
+    Attributes:
+        num_bands: Bands.
+        rows: Signature entries in a band.
+        recall: Probability that a pair exactly at the threshold becomes a candidate.
+    """
+
+    num_bands: int
+    rows: int
+    recall: float
+
+
+class Sample(NamedTuple):
+    """What some documents say about a corpus.
+
+    Attributes:
+        documents: How many there are in the sample.
+        shingles: Mean number of shingles of a document.
+        copies: float64[50]: pairs of a document and its copies, by similarity in classes of 0.02;
+            their number grows with the corpus.
+        families: float64[50]: the other pairs; their number grows with its square.
+    """
+
+    documents: int
+    shingles: float
+    copies: np.ndarray
+    families: np.ndarray
+
+
+@overload
+def candidate_probability(similarity: float, num_bands: int, rows: int) -> float: ...
+@overload
+def candidate_probability(similarity: np.ndarray, num_bands: int, rows: int) -> np.ndarray: ...
+def candidate_probability(
+    similarity: float | np.ndarray, num_bands: int, rows: int
+) -> float | np.ndarray:
+    """Return P(candidate | similarity) = 1 - (1 - s**rows)**num_bands.
+
+    >>> round(candidate_probability(0.5, 42, 3), 3)
+    0.996
+    """
+    s = np.asarray(similarity, dtype=np.float64)
+    with np.errstate(divide="ignore"):  # s = 1: log of 0, which makes the probability 1
+        found = -np.expm1(num_bands * np.log1p(-(s**rows)))
+    return found if isinstance(similarity, np.ndarray) else float(found)
+
+
+def similarity_at(probability: float, num_bands: int, rows: int) -> float:
+    """Return the similarity of pairs that become candidates with this probability.
+
+    The inverse of `candidate_probability`: (1 - (1 - p)**(1/num_bands))**(1/rows).
+
+    >>> round(similarity_at(0.99, 42, 3), 3)
+    0.47
+    """
+    if probability >= 1:
+        return 1.0
+    return float((-math.expm1(math.log1p(-probability) / num_bands)) ** (1 / rows))
+
+
+def steepest(num_bands: int, rows: int) -> float:
+    """Return the similarity at which P(candidate) rises fastest.
+
+    There the second derivative is 0: ((1 - 1/rows) / (num_bands - 1/rows))**(1/rows). With one row
+    the curve is steepest at 0; with one row and one band, a straight line, it is 0 too.
+
+    >>> round(steepest(42, 3), 3)
+    0.252
+    """
+    if rows == 1:
+        return 0.0
+    return float(((1 - 1 / rows) / (num_bands - 1 / rows)) ** (1 / rows))
+
+
+def bands_for_recall(threshold: float, recall: float, rows: int) -> int:
+    """Return the smallest number of bands of so many rows that reaches the recall at the threshold.
+
+    >>> bands_for_recall(0.7, 0.99, 4)
+    17
+    """
+    if threshold >= 1:
+        return 1
+    bands: int = max(1, math.ceil(math.log1p(-recall) / math.log1p(-(threshold**rows))))
+    while candidate_probability(threshold, bands, rows) < recall:  # rounding
+        bands += 1
+    return bands
+
+
+def rounded_documents(documents: int) -> int:
+    """Return the number of documents that bands are chosen for: 1, 2 or 5 times a power of ten.
+
+    Rounded up, so that an estimate that is slightly off gives the same bands; a million at least.
+
+    >>> rounded_documents(3_300_000)
+    5000000
+    """
+    scale: int = 10 ** max(6, len(str(documents)) - 1)
+    return next(scale * k for k in (1, 2, 5, 10) if scale * k >= documents)
+
+
+def sample_pairs(texts: Texts, shingle: ShingleSpec) -> Sample:
+    """Estimate how similar the first documents of a corpus are to each other, by signatures.
+
+    A document that is like fewer than four others of the sample is taken as one that has copies.
+
+    Args:
+        texts: Documents; the first `SAMPLE` of them, up to 1 MB, are looked at.
+        shingle: What a document becomes. Stems are left out: they change little, and take long.
+    """
+    shingle = replace(shingle, stem=None)
+    text = as_text(texts).slice(0, SAMPLE)
+    ends = text_buffers(text)[1][1:]
+    text = text.slice(0, max(1, int(np.searchsorted(ends, _SAMPLE_BYTES, side="right"))))
+    found = signatures(text, _SAMPLE_HASHES, shingle=shingle)
+    found = found[found[:, 0] != EMPTY]
+    size = len(found)
+    equal = np.zeros((size, size))
+    for i in range(size - 1):
+        equal[i, i + 1 :] = (found[i + 1 :] == found[i]).mean(axis=1)
+    alike = equal >= 0.05
+    neighbours = alike.sum(axis=0) + alike.sum(axis=1)
+    copies = alike & (np.minimum.outer(neighbours, neighbours) < 4)
+    pairs = np.triu(np.ones((size, size), dtype=bool), k=1)
+
+    def classes(mask: np.ndarray) -> np.ndarray:
+        counts, _ = np.histogram(equal[mask & pairs], bins=_CLASSES, range=(0, 1))
+        return counts.astype(np.float64)
+
+    length = float(np.diff(text_buffers(text)[1]).mean()) if len(text) else 0.0
+    # A shingle for each character, or for each word of six letters with its space.
+    shingles = length if shingle.unit == "char" else length / 7
+    return Sample(size, max(1.0, shingles), classes(copies), classes(~copies))
+
+
+def _expected_pairs(sample: Sample | None, documents: int) -> np.ndarray:
+    """Return float64[50]: pairs in a corpus of that many documents, by similarity."""
+    centres = (np.arange(_CLASSES) + 0.5) / _CLASSES
+    if sample is None or sample.documents < 2:
+        # Unrelated documents are taken to have three percent in common.
+        unrelated = np.exp(-35 * centres)
+        return np.asarray(unrelated * documents**2 / 2 / unrelated.sum())
+    square = (documents / sample.documents) ** 2
+    # A sample says little of what it does not hold: one pair more, more likely a distant one.
+    unseen = np.exp(-10 * centres)
+    expected = sample.copies * documents / sample.documents + sample.families * square
+    return np.asarray(expected + square * unseen / unseen.sum())
+
+
+def band_cost(bands: Bands, threshold: float, documents: int, sample: Sample | None) -> float:
+    """Return what some bands cost: hashing, grouping, and comparing in vain.
+
+    Args:
+        bands: The choice.
+        threshold: Pairs of lower similarity are compared in vain.
+        documents: Size of the corpus.
+        sample: See `sample_pairs`; without it, unrelated documents are taken to have three percent
+            in common, and 300 shingles.
+
+    Returns:
+        Nanoseconds of one core; good for comparing choices only.
+    """
+    num_bands, rows, _ = bands
+    centres = (np.arange(_CLASSES) + 0.5) / _CLASSES
+    pairs = _expected_pairs(sample, documents) * (centres < threshold)
+    shingles = 300.0 if sample is None else sample.shingles
+    near = centres > 0.1
+    # Unrelated documents collide by chance, in one band or another; those of a family in many
+    # bands, but two documents are compared once, and large families are searched by an index.
+    chance = (pairs * centres**rows)[~near].sum() * num_bands * _PRUNED
+    # Bitmaps tell pairs apart that are some way below the threshold.
+    cost = np.where(centres < threshold - 0.15, _PRUNED, _PAIR)
+    family = (pairs * candidate_probability(centres, num_bands, rows) * cost)[near].sum()
+    searched = _SEARCH * math.sqrt(pairs[near].sum() * 2)
+    hashing = num_bands * (rows * _HASH * shingles / 300 + _BAND)
+    return documents * hashing + float(chance) + min(float(family), searched)
+
+
+def choose_bands(
+    threshold: float, recall: float, documents: int = _DOCUMENTS, sample: Sample | None = None
+) -> Bands:
+    """Choose the cheapest bands that find a pair at ``threshold`` with probability ``recall``.
+
+    Every choice considered reaches the recall; what is weighed is the cost of hashing, of grouping,
+    and of comparing the pairs that become candidates without being similar.
+
+    Args:
+        threshold: Similarity at which the recall is asked for, in (0, 1].
+        recall: Probability, in (0, 1).
+        documents: Size of the corpus: the cost of false candidates grows with its square.
+        sample: Some documents of the corpus, see `sample_pairs`.
+
+    Returns:
+        The choice, with the recall that it gives.
+
+    Raises:
+        SpecError: No signature of up to 1,024 hashes reaches the recall.
+
+    Examples:
+        >>> choose_bands(0.7, 0.99)
+        Bands(num_bands=26, rows=5, recall=0.9916390346345123)
+    """
+    if not (0 < threshold <= 1 and 0 < recall < 1):
+        raise SpecError(f"threshold {threshold}, recall {recall}; expected (0, 1] and (0, 1)")
+    best: tuple[float, Bands] | None = None
+    for rows in range(1, 33):
+        bands = bands_for_recall(threshold, recall, rows)
+        if bands * rows > MAX_HASHES:
+            break
+        choice = Bands(bands, rows, candidate_probability(threshold, bands, rows))
+        cost = band_cost(choice, threshold, documents, sample)
+        if best is None or cost < best[0]:
+            best = cost, choice
+    if best is None:
+        raise SpecError(
+            f"a recall of {recall} at similarity {threshold} needs more than {MAX_HASHES} hashes",
+            "ask for a lower recall, a higher threshold, or the method allpairs",
+        )
+    return best[1]

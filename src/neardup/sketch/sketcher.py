@@ -1,0 +1,209 @@
+"""Texts to sketches: all that is kept of a document before its exact comparison."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.errors import SpecError
+from neardup.kernels import signing
+from neardup.kernels.hashing import splitmix
+from neardup.kernels.jaccard import fill_bitmaps
+from neardup.recipe import Recipe
+from neardup.sketch.texts import Ragged, Texts
+from neardup.sketch.tokenising import Tokeniser, batches
+from neardup.spec import SCHEMES, ShingleSpec
+
+__all__ = ["BITMAP_WORDS", "Signer", "Sketcher", "Sketches", "band_keys", "signatures"]
+
+#: Words of a document's bitmap.
+BITMAP_WORDS = 4
+#: Functions are evaluated for so many entries of a signature at once.
+_LANES = 16
+#: Entries of signatures that are made at a time.
+_SIGNATURES = 1 << 20
+
+
+class Sketches(NamedTuple):
+    """What is kept of some documents.
+
+    Attributes:
+        hashes: uint64[n, 2]: 128-bit hash of the token sequence; equal for exact duplicates.
+        tokens: int32[n]: number of tokens.
+        shingles: int32[n]: number of shingles, repetitions included.
+        bitmaps: uint64[n, 4]: the shingles folded into 256 bits, see
+            `neardup.kernels.jaccard.fill_bitmaps`.
+        keys: uint64[n, num_bands]: band keys; of no meaning where there are no tokens.
+    """
+
+    hashes: np.ndarray
+    tokens: np.ndarray
+    shingles: np.ndarray
+    bitmaps: np.ndarray
+    keys: np.ndarray
+
+    @classmethod
+    def empty(cls, documents: int, num_bands: int) -> Sketches:
+        """Return arrays of that many documents, uninitialised."""
+        return cls(
+            np.empty((documents, 2), dtype=np.uint64),
+            np.empty(documents, dtype=np.int32),
+            np.empty(documents, dtype=np.int32),
+            np.empty((documents, BITMAP_WORDS), dtype=np.uint64),
+            np.empty((documents, num_bands), dtype=np.uint64),
+        )
+
+
+@functools.cache
+def _affine_parameters(seed: int, num_hashes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return odd factors and constants, uint32, with room up to a multiple of `_LANES`."""
+    width = -(-num_hashes // _LANES) * _LANES
+    draws = np.array(
+        [int(splitmix(np.uint64(seed), np.uint64(i))) for i in range(width)], dtype=np.uint64
+    )
+    return (draws >> np.uint64(32)).astype(np.uint32) | np.uint32(1), draws.astype(np.uint32)
+
+
+class Signer:
+    """A signature scheme with its seed and length. Equal signers make comparable signatures.
+
+    The share of equal entries of two signatures is an unbiased estimate of the Jaccard similarity J
+    of the two sets, with standard error sqrt(J (1 - J) / num_hashes) or less.
+
+    Args:
+        num_hashes: Entries of a signature.
+        scheme: ``"affine32/1"``: independent functions ``a * x + b`` mod 2**32. ``"oph32/1"``: one
+            permutation in bins, empty ones filled by further rounds.
+        seed: Seed of the functions.
+
+    Raises:
+        SpecError: There is no such scheme.
+    """
+
+    def __init__(self, num_hashes: int, scheme: str = SCHEMES["affine32"], seed: int = 0) -> None:
+        if scheme not in SCHEMES.values():
+            raise SpecError(f"no signature scheme {scheme!r}", "known are " + ", ".join(SCHEMES))
+        self.num_hashes = num_hashes
+        self._seed = seed
+        self._affine = scheme == SCHEMES["affine32"]
+
+    def __call__(self, shingles: Ragged) -> np.ndarray:
+        """Return uint32[documents, num_hashes or more]; only the first `num_hashes` columns count.
+
+        Args:
+            shingles: Shingles by document; their order and repetitions don't matter. The row of a
+                document without shingles is all ones.
+        """
+        documents = len(shingles.offsets) - 1
+        if not self._affine:
+            out = np.empty((documents, self.num_hashes), dtype=np.uint32)
+            signing.sign_oph(shingles.values, shingles.offsets, np.uint64(self._seed), out)
+            return out
+        a, b = _affine_parameters(self._seed, self.num_hashes)
+        out = np.empty((documents, len(a)), dtype=np.uint32)
+        signing.sign_affine(shingles.values, shingles.offsets, a, b, out)
+        return out
+
+
+class Sketcher:
+    """Turns texts into sketches; for many threads at once.
+
+    Args:
+        recipe: How.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.tokeniser = Tokeniser(recipe.shingle)
+        self._signer = Signer(recipe.num_hashes, recipe.scheme, recipe.seed)
+
+    def __call__(self, texts: Texts) -> Sketches:
+        """Return the sketches of some texts.
+
+        Args:
+            texts: Arrow array of strings, or a list; None counts as empty.
+        """
+        data, offsets = self.tokeniser.normalise(texts)
+        out = Sketches.empty(len(offsets) - 1, self.recipe.num_bands)
+        for first, last in batches(offsets):
+            tokens, _ = self.tokeniser.tokens(data, offsets[first : last + 1])
+            out.tokens[first:last] = np.diff(tokens.offsets)
+            shingles = self.tokeniser.shingles(tokens, out.hashes[first:last])
+            out.shingles[first:last] = np.diff(shingles.offsets)
+            if self.recipe.shingle.bag:
+                shingles = self.tokeniser.to_sets(shingles)
+            fill_bitmaps(
+                shingles.values,
+                shingles.offsets[:-1],
+                np.diff(shingles.offsets).astype(np.int32),
+                False,
+                out.bitmaps[first:last],
+            )
+            self._fill_keys(shingles, out.keys[first:last])
+        return out
+
+    def _fill_keys(self, shingles: Ragged, keys: np.ndarray) -> None:
+        if not self.recipe.num_bands:
+            return
+        # Signatures of short documents take more room than their text: some at a time.
+        step = max(1, _SIGNATURES // self.recipe.num_hashes)
+        for low in range(0, len(keys), step):
+            some = Ragged(shingles.values, shingles.offsets[low : low + step + 1])
+            signing.band_keys(self._signer(some), self.recipe.rows, keys[low : low + step])
+
+
+def signatures(
+    texts: Texts,
+    num_hashes: int,
+    *,
+    shingle: ShingleSpec | None = None,
+    scheme: str = "affine32",
+    seed: int = 0,
+) -> np.ndarray:
+    """Return the MinHash signatures of texts, uint32[documents, num_hashes].
+
+    Args:
+        texts: Arrow array of strings, or a list.
+        num_hashes: Entries of a signature.
+        shingle: What a document becomes; word:5 by default.
+        scheme: ``"affine32"`` or ``"oph32"``, see `Signer`.
+        seed: Seed of the hash functions.
+
+    Raises:
+        SpecError: There is no such scheme.
+
+    Examples:
+        >>> two = signatures(["one and the same", "one and the same"], 16)
+        >>> bool((two[0] == two[1]).all())
+        True
+    """
+    tokeniser = Tokeniser(shingle or ShingleSpec())
+    data, offsets = tokeniser.normalise(texts)
+    shingles = tokeniser.shingles(tokeniser.tokens(data, offsets)[0])
+    if tokeniser.spec.bag:
+        shingles = tokeniser.to_sets(shingles)
+    signer = Signer(num_hashes, SCHEMES.get(scheme, scheme), seed)
+    return signer(shingles)[:, :num_hashes]
+
+
+def band_keys(signatures: np.ndarray, num_bands: int, rows: int) -> np.ndarray:
+    """Return the band keys of signatures, uint64[documents, num_bands].
+
+    Args:
+        signatures: uint32[documents, num_hashes], with ``num_bands * rows <= num_hashes``.
+        num_bands: Bands.
+        rows: Signature entries in a band.
+
+    Raises:
+        SpecError: The signatures are too short.
+    """
+    if num_bands * rows > signatures.shape[1]:
+        raise SpecError(
+            f"{num_bands} bands of {rows} rows need {num_bands * rows} hashes; "
+            f"the signatures have {signatures.shape[1]}"
+        )
+    keys = np.empty((len(signatures), num_bands), dtype=np.uint64)
+    signing.band_keys(np.ascontiguousarray(signatures), rows, keys)
+    return keys

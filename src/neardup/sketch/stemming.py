@@ -1,0 +1,81 @@
+"""Snowball stems by token hash, for all threads of a run."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.kernels import tokens as kernels
+from neardup.sketch.texts import as_text, text_buffers
+
+__all__ = ["Stemmer"]
+
+
+class Stemmer:
+    """Replaces the hash of each token by the hash of its stem.
+
+    A token is stemmed when it first occurs, and looked up by its hash from then on, so that
+    PyStemmer sees each distinct token of a corpus about once.
+
+    Args:
+        language: Name of a Snowball algorithm.
+        keep_case: Whether tokens keep their case.
+    """
+
+    def __init__(self, language: str, keep_case: bool = False) -> None:
+        from Stemmer import Stemmer as Snowball
+
+        self._snowball = Snowball(language, 0)  # the table is the cache
+        self._keep_case = keep_case
+        self._lock = threading.Lock()
+        self._count = 0
+        # Replaced as a whole, never changed, so that readers need no lock.
+        self._table = (np.zeros(1 << 16, dtype=np.uint64), np.zeros(1 << 16, dtype=np.uint64))
+
+    @property
+    def learned(self) -> int:
+        """Tokens that were stemmed so far; two threads may both stem one."""
+        return self._count
+
+    def __call__(self, tokens: np.ndarray, data: np.ndarray, spans: kernels.Spans) -> None:
+        """Replace the hash of each token by the hash of its stem, in place.
+
+        Args:
+            tokens: uint64[tokens].
+            data: uint8[], the text.
+            spans: Where each token is in it.
+        """
+        missing = np.empty(len(tokens), dtype=np.int64)
+        count = kernels.replace_known(tokens, *self._table, tokens, missing)
+        if count:
+            self._learn(tokens, data, spans, missing[:count])
+
+    def _learn(
+        self, tokens: np.ndarray, data: np.ndarray, spans: kernels.Spans, missing: np.ndarray
+    ) -> None:
+        new, index = np.unique(tokens[missing], return_index=True)
+        places = missing[index]
+        limits = zip(spans.first[places].tolist(), spans.last[places].tolist(), strict=True)
+        strings = [data[first:last].tobytes().decode() for first, last in limits]
+        if not self._keep_case:
+            # As the kernel lowers: each character by itself.
+            strings = [s.lower().replace("ς", "σ") for s in strings]
+        with self._lock:
+            stems = self._snowball.stemWords(strings)
+            stem_hashes = np.empty(len(stems), dtype=np.uint64)
+            kernels.hash_tokens(*text_buffers(as_text(pa.array(stems))), stem_hashes)
+            keys, values = self._table
+            self._count += len(new)
+            size = len(keys)
+            while self._count * 2 > size:
+                size *= 2
+            larger = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint64)
+            known = keys != 0
+            kernels.add_replacements(keys[known], values[known], *larger)
+            kernels.add_replacements(new, stem_hashes, *larger)
+            self._table = larger
+        again = tokens[missing]
+        kernels.replace_known(again, *larger, again, np.empty(len(again), dtype=np.int64))
+        tokens[missing] = again

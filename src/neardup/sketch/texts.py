@@ -1,0 +1,114 @@
+"""Arrow texts as NumPy buffers, and the options that change code points."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.spec import ShingleSpec
+
+__all__ = ["Ragged", "Texts", "Workspace", "as_text", "normalise", "text_buffers"]
+
+#: What the public functions take as texts.
+Texts: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str | None]"
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+# Read-only, as the buffers of Arrow are: kernels are compiled for one kind of array only.
+_NO_DATA = np.frombuffer(bytes(1), dtype=np.uint8)
+_NO_OFFSETS = np.frombuffer(bytes(8), dtype=np.int64)
+#: Working arrays above this size are not kept for the next call.
+_KEPT_BYTES = 64 << 20
+
+
+class Ragged(NamedTuple):
+    """Rows of different lengths in one array: row ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
+
+    Attributes:
+        values: uint64[].
+        offsets: int64[rows + 1].
+    """
+
+    values: np.ndarray
+    offsets: np.ndarray
+
+
+class Workspace(threading.local):
+    """Arrays that a thread uses again from call to call.
+
+    Arrays of many MB that are made anew for every batch cost more in page faults than the kernels
+    that fill them.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, np.ndarray] = {}
+
+    def array(self, name: str, dtype: type[_Scalar], size: int) -> npt.NDArray[_Scalar]:
+        """Return this thread's array of that name, uninitialised.
+
+        Args:
+            name: Who asks for it again gets the same memory, so must be done with it.
+            dtype: Type of the entries; always the same for one name.
+            size: Number of entries.
+        """
+        array = self._arrays.get(name)
+        if array is None or len(array) < size:
+            array = np.empty(size + size // 4 + 1024, dtype=dtype)
+            if array.nbytes <= _KEPT_BYTES:
+                self._arrays[name] = array
+        return cast("npt.NDArray[_Scalar]", array[:size])
+
+
+def as_text(texts: Texts) -> pa.LargeStringArray:
+    """Return texts as one large_string array without nulls; None counts as empty."""
+    if isinstance(texts, pa.ChunkedArray):
+        array: Any = texts.combine_chunks()
+    elif isinstance(texts, pa.Array):
+        array = texts
+    else:
+        array = pa.array(list(texts), pa.large_string())
+    if array.type != pa.large_string():
+        array = array.cast(pa.large_string())
+    if array.null_count:
+        array = pc.fill_null(array, "")
+    return cast(pa.LargeStringArray, array)
+
+
+def text_buffers(text: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (data uint8[], offsets int64[documents + 1]) of a large_string array, uncopied."""
+    _, offsets, data = text.buffers()
+    if len(text) == 0 or offsets is None:
+        return _NO_DATA, _NO_OFFSETS
+    view = np.frombuffer(memoryview(offsets), dtype=np.int64)[
+        text.offset : text.offset + len(text) + 1
+    ]
+    if data is None or data.size == 0:
+        return _NO_DATA, view
+    return np.frombuffer(memoryview(data), dtype=np.uint8), view
+
+
+def normalise(text: pa.LargeStringArray, spec: ShingleSpec) -> pa.LargeStringArray:
+    """Apply the options that change code points; texts in ASCII have none of those."""
+    if not (spec.nfkc or spec.strip_accents):
+        return text
+    ascii = pc.string_is_ascii(text)
+    if pc.all(ascii).as_py() is not False:
+        return text
+    other: Any = pc.filter(text, pc.invert(ascii))
+    if spec.nfkc:
+        other = _normalised(other, "NFKC")
+    if spec.strip_accents:
+        other = _normalised(other, "NFD")
+        other = pc.replace_substring_regex(other, r"\p{Mn}+", "")
+        other = _normalised(other, "NFC")
+    return cast(pa.LargeStringArray, pc.replace_with_mask(text, pc.invert(ascii), other))
+
+
+def _normalised(text: Any, form: Literal["NFC", "NFD", "NFKC"]) -> Any:
+    return pc.call_function("utf8_normalize", [text], pc.Utf8NormalizeOptions(form))

@@ -1,0 +1,165 @@
+"""Texts to tokens, tokens to shingles, shingles to sets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neardup.kernels import shingling
+from neardup.kernels import tokens as kernels
+from neardup.kernels.bits import LANES
+from neardup.sketch.stemming import Stemmer
+from neardup.sketch.texts import Ragged, Texts, Workspace, as_text, normalise, text_buffers
+from neardup.spec import ShingleSpec
+
+__all__ = ["Tokeniser", "batches", "shingle_sets"]
+
+#: Bytes of text that go through all steps together, so that what is between them stays in the
+#: processor's cache.
+_BATCH_BYTES = 256 << 10
+_NO_HASHES = np.empty((0, 2), dtype=np.uint64)
+
+
+def batches(offsets: np.ndarray) -> list[tuple[int, int]]:
+    """Cut documents into ranges of about 256 kB of text; a longer document is one by itself.
+
+    Args:
+        offsets: int64[documents + 1] into the text.
+
+    Returns:
+        (first, last) of each range.
+    """
+    ends = np.arange(offsets[0] + _BATCH_BYTES, offsets[-1], _BATCH_BYTES)
+    cuts = np.searchsorted(offsets, ends, side="right") - 1
+    cuts = np.unique(
+        np.concatenate([[0], cuts, np.searchsorted(offsets, ends), [len(offsets) - 1]])
+    )
+    return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
+
+class Tokeniser:
+    """Turns texts into tokens and shingles, batch by batch; for many threads at once.
+
+    Args:
+        spec: What a document becomes.
+    """
+
+    def __init__(self, spec: ShingleSpec) -> None:
+        self.spec = spec
+        self.workspace = Workspace()
+        self._alphabet = kernels.alphabet(spec.keep_case)
+        self._lower = np.uint8(0 if spec.keep_case else 32)
+        self._stemmer = Stemmer(spec.stem, spec.keep_case) if spec.stem else None
+
+    def normalise(self, texts: Texts) -> tuple[np.ndarray, np.ndarray]:
+        """Return (data uint8[], offsets int64[documents + 1]) of texts, ready for `tokens`."""
+        return text_buffers(normalise(as_text(texts), self.spec))
+
+    def tokens(
+        self, data: np.ndarray, offsets: np.ndarray, want_spans: bool = False
+    ) -> tuple[Ragged, kernels.Spans]:
+        """Return the token hashes of each document, in order.
+
+        Args:
+            data: uint8[], UTF-8.
+            offsets: int64[documents + 1].
+            want_spans: Whether it matters where the tokens are; for unit word only.
+
+        Returns:
+            Tokens by document, and their places; both valid until this thread's next call.
+        """
+        space, spec = self.workspace, self.spec
+        documents = len(offsets) - 1
+        size = int(offsets[-1] - offsets[0])
+        token_offsets = np.empty(documents + 1, dtype=np.int64)
+        if spec.unit == "char":
+            tokens = space.array("tokens", np.uint64, 2 * size)
+            count = kernels.characters(
+                data, offsets, self._alphabet, spec.raw, tokens, token_offsets
+            )
+            nowhere = np.empty(0, dtype=np.int64)
+            return Ragged(tokens[:count], token_offsets), kernels.Spans(nowhere, nowhere)
+        # Two words of a document have a byte between them; those of two documents need none.
+        most = (size + documents) // 2 + 1
+        tokens = space.array("tokens", np.uint64, most)
+        spanned = most if want_spans or self._stemmer else 0
+        spans = kernels.Spans(
+            space.array("span first", np.int64, spanned),
+            space.array("span last", np.int64, spanned),
+        )
+        buffers = kernels.WordBuffers(
+            space.array("lowered", np.uint8, size + 2 * LANES),
+            space.array("edges", np.int32, 2 * most + LANES),
+            space.array("runs", np.int32, documents + 1),
+            space.array("hashes", np.uint64, most),
+            space.array("rest", np.uint64, most),
+            space.array("length", np.uint8, most),
+            space.array("other", np.int32, most + 1),
+        )
+        count = kernels.words(
+            data, offsets, self._alphabet, self._lower, buffers, tokens, token_offsets, spans
+        )
+        if self._stemmer:
+            self._stemmer(tokens[:count], data, spans)
+        return Ragged(tokens[:count], token_offsets), spans
+
+    def shingles(self, tokens: Ragged, hashes: np.ndarray = _NO_HASHES) -> Ragged:
+        """Return the shingles of each document, in order, repetitions included.
+
+        Args:
+            tokens: See `tokens`.
+            hashes: uint64[documents, 2], out: hash of each token sequence; skipped if it has no
+                rows.
+
+        Returns:
+            Shingles by document, valid until this thread's next call.
+        """
+        values = self.workspace.array("shingles", np.uint64, len(tokens.values))
+        offsets = np.empty_like(tokens.offsets)
+        count = shingling.shingle_tokens(
+            tokens.values, tokens.offsets, self.spec.n, values, offsets, hashes
+        )
+        return Ragged(values[:count], offsets)
+
+    def to_sets(self, shingles: Ragged) -> Ragged:
+        """Sort the shingles of each document into a set, in place."""
+        longest = int(np.diff(shingles.offsets).max(initial=0))
+        offsets = np.empty_like(shingles.offsets)
+        count = shingling.sort_sets(
+            shingles.values,
+            shingles.offsets,
+            self.spec.bag,
+            self.workspace.array("sort", np.uint64, longest),
+            self.workspace.array("sort counts", np.int64, (1 << 16) + 1),
+            offsets,
+        )
+        return Ragged(shingles.values[:count], offsets)
+
+    def sets(self, texts: Texts) -> Ragged:
+        """Return the set of shingles of each text: sorted 64-bit hashes, each once."""
+        data, offsets = self.normalise(texts)
+        sizes = np.zeros(len(offsets), dtype=np.int64)
+        found = []
+        for first, last in batches(offsets):
+            sets = self.to_sets(self.shingles(self.tokens(data, offsets[first : last + 1])[0]))
+            found.append(sets.values.copy())
+            sizes[first + 1 : last + 1] = np.diff(sets.offsets)
+        values = found[0] if len(found) == 1 else np.concatenate([np.empty(0, np.uint64), *found])
+        return Ragged(values, np.cumsum(sizes))
+
+
+def shingle_sets(texts: Texts, spec: ShingleSpec | None = None) -> Ragged:
+    """Return the set of shingles of each text: sorted 64-bit hashes, each once.
+
+    Args:
+        texts: Arrow array of strings, or a list; None counts as empty.
+        spec: What a document becomes; word:5 by default.
+
+    Returns:
+        Sets by document.
+
+    Examples:
+        >>> sets = shingle_sets(["to be or not to be", "", "To be, or not"], ShingleSpec(n=2))
+        >>> sets.offsets.tolist()
+        [0, 4, 4, 7]
+    """
+    return Tokeniser(spec or ShingleSpec()).sets(texts)

@@ -1,0 +1,122 @@
+"""Between Arrow arrays and NumPy arrays, without copies where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from neardup.sketch.texts import Ragged
+
+__all__ = [
+    "ArrowArray",
+    "Batches",
+    "array_of",
+    "binary_of",
+    "columns_of",
+    "fixed_lists_of",
+    "lists_of",
+    "numbers",
+    "ragged",
+    "schema_of",
+    "words",
+]
+
+Batches: TypeAlias = Iterable[pa.RecordBatch]
+ArrowArray: TypeAlias = "pa.Array[Any]"
+
+
+def array_of(
+    values: np.ndarray, type: pa.DataType | None = None, null: np.ndarray | None = None
+) -> ArrowArray:
+    """Return a one-dimensional array of numbers or booleans as an Arrow array.
+
+    Numbers are not copied. (`pyarrow.array` imports pandas where it is installed: 0.4 s.)
+
+    Args:
+        values: Numbers or booleans.
+        type: Of the Arrow array; None for that of the values.
+        null: bool[n]: which of them are null; None for none.
+    """
+    kind = type or pa.from_numpy_dtype(values.dtype)
+    length = len(values)
+    if values.dtype == np.bool_:
+        values = np.packbits(values, bitorder="little")
+    values = np.ascontiguousarray(values)
+    valid = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little").data)
+    return pa.Array.from_buffers(kind, length, [valid, pa.py_buffer(values.data)])
+
+
+def binary_of(rows: np.ndarray) -> ArrowArray:
+    """Return uint64[n, words] as n binary values of ``8 * words`` bytes."""
+    rows = np.ascontiguousarray(rows)
+    kind = pa.binary(8 * rows.shape[1])
+    return pa.Array.from_buffers(kind, len(rows), [None, pa.py_buffer(rows.data)])
+
+
+def fixed_lists_of(rows: np.ndarray) -> ArrowArray:
+    """Return uint64[n, k] as n lists of k numbers."""
+    values = array_of(rows.reshape(-1))
+    kind = pa.list_(pa.uint64(), rows.shape[1])
+    return pa.Array.from_buffers(kind, len(rows), [None], children=[values])
+
+
+def lists_of(values: np.ndarray, offsets: np.ndarray) -> ArrowArray:
+    """Return rows of different lengths as lists.
+
+    Args:
+        values: Numbers of all rows.
+        offsets: int64[rows + 1] into them, from 0 on.
+    """
+    child = array_of(values)
+    kind = pa.large_list(child.type)
+    offsets = np.ascontiguousarray(offsets, dtype=np.int64)
+    return pa.Array.from_buffers(
+        kind, len(offsets) - 1, [None, pa.py_buffer(offsets.data)], children=[child]
+    )
+
+
+def numbers(array: ArrowArray, dtype: npt.DTypeLike | None = None) -> np.ndarray:
+    """Return an Arrow array of numbers as a NumPy array, uncopied where the type is right."""
+    found = array.to_numpy(zero_copy_only=False)
+    return found if dtype is None else found.astype(dtype, copy=False)
+
+
+def words(array: ArrowArray) -> np.ndarray:
+    """Return binary values of one length as uint64[n, words]; the inverse of `binary_of`."""
+    width: int = array.type.byte_width
+    data = array.buffers()[1]
+    if data is None:
+        return np.empty((0, width // 8), dtype=np.uint64)
+    view = np.frombuffer(memoryview(data), dtype=np.uint64)
+    first = array.offset * width // 8
+    return view[first : first + len(array) * width // 8].reshape(len(array), width // 8)
+
+
+def ragged(array: ArrowArray) -> Ragged:
+    """Return lists of numbers as rows in one array; the inverse of `lists_of`."""
+    lists: Any = (
+        array
+        if pa.types.is_large_list(array.type)
+        else array.cast(pa.large_list(array.type.value_type))
+    )
+    offsets = numbers(lists.offsets)
+    values = numbers(lists.values)
+    return Ragged(values[offsets[0] : offsets[-1]] if len(lists) else values, offsets - offsets[0])
+
+
+def columns_of(batches: Batches, *names: str) -> list[np.ndarray]:
+    """Return some columns of numbers, of all batches one behind the other."""
+    parts: list[list[np.ndarray]] = [[] for _ in names]
+    for batch in batches:
+        for part, name in zip(parts, names, strict=True):
+            part.append(numbers(batch.column(name)))
+    return [np.concatenate(part) if part else np.empty(0, np.int64) for part in parts]
+
+
+def schema_of(**columns: pa.DataType) -> pa.Schema:
+    """Return a schema of columns by name."""
+    return pa.schema([pa.field(name, kind) for name, kind in columns.items()])

@@ -1,0 +1,107 @@
+"""Groups of exact duplicates, and buckets of documents that share a band key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.match.bucketing import group
+from neardup.stages.batches import Batches, array_of, columns_of, lists_of, schema_of, words
+
+__all__ = ["BUCKETS", "FIRSTS", "band_rows", "bucket", "exact", "first_of_equal"]
+
+#: Schema of `exact`: ``first`` is the first document in keep order with the same tokens.
+FIRSTS = schema_of(doc=pa.int64(), first=pa.int64())
+#: Schema of `bucket`: documents of each bucket, in keep order.
+BUCKETS = schema_of(band=pa.int32(), docs=pa.large_list(pa.int64()))
+
+
+def first_of_equal(hashes: np.ndarray, docs: np.ndarray, rank: np.ndarray) -> np.ndarray:
+    """Find, for each document, the one that stands for all with the same token sequence.
+
+    Args:
+        hashes: uint64[documents, 2].
+        docs: int32[n], ascending: documents with tokens; the others stand for themselves.
+        rank: int32[documents]: rank in keep order; the lowest stands for the others.
+
+    Returns:
+        int32[documents].
+    """
+    first = np.arange(len(hashes), dtype=np.int32)
+    # Few documents have equal ones: only those whose first half of the hash is shared are sorted.
+    members, starts = group(hashes[docs, 0], docs)
+    if not len(members):
+        return first
+    bucket = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    other = hashes[members, 1]
+    by_hash = np.lexsort((rank[members], other, bucket))
+    members, other, bucket = members[by_hash], other[by_hash], bucket[by_hash]
+    new = np.ones(len(members), dtype=np.bool_)
+    new[1:] = (bucket[1:] != bucket[:-1]) | (other[1:] != other[:-1])
+    first[members] = members[np.maximum.accumulate(np.where(new, np.arange(len(members)), 0))]
+    return first
+
+
+def exact(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Find groups of exact duplicates.
+
+    Args:
+        batches: ``doc`` int64, ``hash`` of 16 bytes: documents with tokens, all that have one of
+            these hashes.
+
+    Yields:
+        One batch of schema `FIRSTS`.
+    """
+    batches = list(batches)
+    (doc,) = columns_of(batches, "doc")
+    hashes = np.concatenate(
+        [np.empty((0, 2), np.uint64), *(words(b.column("hash")) for b in batches)]
+    )
+    rank = np.empty(len(doc), dtype=np.int64)
+    rank[np.argsort(doc, kind="stable")] = np.arange(len(doc))
+    first = doc[first_of_equal(hashes, np.arange(len(doc), dtype=np.int32), rank)]
+    yield pa.RecordBatch.from_arrays([array_of(doc), array_of(first)], schema=FIRSTS)
+
+
+def band_rows(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Turn sketches into rows ``band`` int32, ``key`` uint64, ``doc`` int64, for `bucket`.
+
+    Args:
+        batches: ``doc`` and ``keys``, see `neardup.stages.sketch_stage.sketch_schema`.
+    """
+    for batch in batches:
+        keys: Any = batch.column("keys")
+        width: int = keys.type.list_size
+        docs = np.repeat(columns_of([batch], "doc")[0], width)
+        bands = np.tile(np.arange(width, dtype=np.int32), len(keys))
+        yield pa.RecordBatch.from_arrays(
+            [array_of(bands), keys.flatten(), array_of(docs)], names=["band", "key", "doc"]
+        )
+
+
+def bucket(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Group documents by band and key.
+
+    Args:
+        batches: ``band`` int32, ``key`` uint64, ``doc`` int64: all rows of the keys that are there.
+
+    Yields:
+        One batch of schema `BUCKETS`: buckets of two documents and more.
+    """
+    band, key, doc = columns_of(batches, "band", "key", "doc")
+    order = np.lexsort((doc, key, band))
+    band, key, doc = band[order], key[order], doc[order]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (band[1:] != band[:-1]) | (key[1:] != key[:-1])
+    starts = np.append(np.flatnonzero(new), len(order))
+    sizes = np.diff(starts)
+    shared = sizes > 1
+    offsets = np.concatenate([[0], np.cumsum(sizes[shared])])
+    members = doc[np.repeat(shared, sizes)]
+    yield pa.RecordBatch.from_arrays(
+        [array_of(band[starts[:-1]][shared].astype(np.int32)), lists_of(members, offsets)],
+        schema=BUCKETS,
+    )

@@ -1,0 +1,160 @@
+"""Buckets and sets to what is a duplicate of what, and to pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.cluster.edges import Allocate, Edges
+from neardup.kernels.jaccard import Sets
+from neardup.kernels.resolving import Buckets
+from neardup.match.bucketing import BandBuckets, bucket_documents
+from neardup.match.pairs import Found, pairs_of_buckets
+from neardup.match.resolve import resolve as resolve_numbers
+from neardup.match.verifying import content_order, make_sets
+from neardup.sketch.texts import Ragged
+from neardup.stages.batches import Batches, array_of, numbers, ragged, schema_of
+from neardup.threads import Pool
+
+__all__ = ["ANSWERS", "EDGES", "edges_of", "numbered", "pairs", "resolve"]
+
+#: Schema of `resolve`: ``duplicate_of`` and ``similarity`` are null for a kept document.
+ANSWERS = schema_of(doc=pa.int64(), duplicate_of=pa.int64(), similarity=pa.float64())
+#: Schema of `pairs`: ``a`` comes before ``b`` in keep order.
+EDGES = schema_of(a=pa.int64(), b=pa.int64(), similarity=pa.float64())
+
+
+class _Documents(NamedTuple):
+    docs: np.ndarray  # int64[m], ascending
+    sets: Sets
+    lists: list[Ragged]  # of buckets: documents, for each band
+
+
+def numbered(docs: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the place of each value in the sorted ``docs``, as int32."""
+    return np.searchsorted(docs, values).astype(np.int32)
+
+
+def _gather(buckets: Batches, sets: Batches) -> _Documents:
+    found = list(sets)
+    rows = [ragged(batch.column("shingles")) for batch in found]
+    docs = np.concatenate([np.empty(0, np.int64), *(numbers(b.column("doc")) for b in found)])
+    sizes = np.concatenate([np.empty(0, np.int64), *(np.diff(r.offsets) for r in rows)])
+    values = np.concatenate([np.empty(0, np.uint64), *(r.values for r in rows)])
+    order = np.argsort(docs, kind="stable")
+    made = make_sets(Ragged(values, np.concatenate([[0], np.cumsum(sizes)])))
+    made = Sets(made.values, made.begin[order], made.size[order], made.bitmaps[order])
+    lists: dict[int, list[Ragged]] = {}
+    for batch in buckets:
+        bands = numbers(batch.column("band"))
+        members = ragged(batch.column("docs"))
+        for band in np.unique(bands).tolist():
+            chosen = bands == band
+            lengths = np.diff(members.offsets)
+            kept = members.values[np.repeat(chosen, lengths)]
+            offsets = np.concatenate([[0], np.cumsum(lengths[chosen])])
+            lists.setdefault(band, []).append(Ragged(kept, offsets))
+    return _Documents(docs[order], made, [_joined(lists[band]) for band in sorted(lists)])
+
+
+def _joined(rows: list[Ragged]) -> Ragged:
+    lengths = np.concatenate([np.diff(r.offsets) for r in rows])
+    return Ragged(
+        np.concatenate([r.values for r in rows]), np.concatenate([[0], np.cumsum(lengths)])
+    )
+
+
+def _buckets(found: _Documents, rank: np.ndarray) -> Buckets:
+    """Return the buckets with documents as numbers, in the order of their ranks."""
+
+    def bands() -> Iterator[BandBuckets]:
+        for lists in found.lists:
+            members = rank[numbered(found.docs, lists.values)]
+            bucket = np.repeat(np.arange(len(lists.offsets) - 1), np.diff(lists.offsets))
+            members = members[np.lexsort((members, bucket))]
+            yield BandBuckets(members.astype(np.int32), lists.offsets.astype(np.int32))
+
+    return bucket_documents(bands(), len(found.docs), len(found.lists))
+
+
+def resolve(
+    buckets: Batches, sets: Batches, threshold: float, threads: int = 1
+) -> Iterator[pa.RecordBatch]:
+    """Decide what is kept, and what each removed document is a duplicate of.
+
+    Args:
+        buckets: Buckets, see `neardup.stages.bucket_stage.BUCKETS`.
+        sets: Sets of all their documents, see `neardup.stages.sketch_stage.SETS`; of those that are
+            not there, nothing is said.
+        threshold: Similarity that makes a duplicate, in (0, 1].
+        threads: Threads; they don't change the result.
+
+    Yields:
+        One batch of schema `ANSWERS`.
+    """
+    found = _gather(buckets, sets)
+    rank = np.arange(len(found.docs), dtype=np.int32)
+    with Pool(threads) as pool:
+        answer = resolve_numbers(found.sets, _buckets(found, rank), threshold, pool)
+    kept = answer.duplicate_of < 0
+    duplicate_of = found.docs[np.where(kept, 0, answer.duplicate_of)] if len(kept) else found.docs
+    yield pa.RecordBatch.from_arrays(
+        [
+            array_of(found.docs),
+            array_of(duplicate_of.astype(np.int64), null=kept),
+            array_of(answer.similarity, null=kept),
+        ],
+        schema=ANSWERS,
+    )
+
+
+def pairs(
+    buckets: Batches, sets: Batches, threshold: float, threads: int = 1
+) -> Iterator[pa.RecordBatch]:
+    """List the pairs that share a bucket and reach the threshold.
+
+    Args:
+        buckets: As for `resolve`.
+        sets: As for `resolve`.
+        threshold: As for `resolve`.
+        threads: As for `resolve`.
+
+    Yields:
+        One batch of schema `EDGES`, sorted.
+    """
+    found = _gather(buckets, sets)
+    order = content_order(found.sets)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    s = found.sets
+    by_content = Sets(s.values, s.begin[order], s.size[order], s.bitmaps[order])
+    with Pool(threads) as pool:
+        listed = pairs_of_buckets(by_content, _buckets(found, rank), threshold, pool)
+    edges = edges_of(listed, order)
+    yield pa.RecordBatch.from_arrays(
+        [
+            array_of(found.docs[edges.a]),
+            array_of(found.docs[edges.b]),
+            array_of(edges.similarity),
+        ],
+        schema=EDGES,
+    )
+
+
+def edges_of(found: Found, order: np.ndarray, allocate: Allocate = np.empty) -> Edges:
+    """Return pairs as edges between the documents that their numbers stand for.
+
+    Args:
+        found: Pairs; overwritten.
+        order: int[m]: the document of each number.
+        allocate: Makes the arrays of the result from a length and a dtype.
+    """
+    order = order.astype(np.int32)
+    for a, b, _ in found.parts:
+        x, y = order[a], order[b]
+        np.minimum(x, y, out=a)
+        np.maximum(x, y, out=b)
+    return Edges.gather(found.parts, allocate)

@@ -1,0 +1,110 @@
+"""Texts to sketches, and texts to shingle sets."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from neardup.recipe import Recipe
+from neardup.sketch.sketcher import BITMAP_WORDS, Sketcher, Sketches
+from neardup.stages.batches import (
+    Batches,
+    array_of,
+    binary_of,
+    fixed_lists_of,
+    lists_of,
+    numbers,
+    schema_of,
+    words,
+)
+
+__all__ = ["SETS", "sets", "sketch", "sketch_schema", "sketches_of", "to_batch"]
+
+#: Schema of `sets`.
+SETS = schema_of(doc=pa.int64(), shingles=pa.large_list(pa.uint64()))
+
+
+def sketch_schema(recipe: Recipe) -> pa.Schema:
+    """Return the schema of `sketch`.
+
+    ``hash`` is of the token sequence, ``shingles`` counts repetitions, ``bitmap`` has the shingles
+    folded into 256 bits, ``keys`` has one key for each band.
+    """
+    return schema_of(
+        doc=pa.int64(),
+        hash=pa.binary(16),
+        tokens=pa.int32(),
+        shingles=pa.int32(),
+        bitmap=pa.binary(8 * BITMAP_WORDS),
+        keys=pa.list_(pa.uint64(), recipe.num_bands),
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _sketcher(recipe: Recipe) -> Sketcher:
+    return Sketcher(recipe)
+
+
+def sketch(batches: Batches, recipe: Recipe) -> Iterator[pa.RecordBatch]:
+    """Turn texts into sketches.
+
+    Args:
+        batches: ``doc`` int64, ``text`` string; null counts as empty.
+        recipe: How.
+
+    Yields:
+        A batch for each, see `sketch_schema`.
+    """
+    sketcher = _sketcher(recipe)
+    for batch in batches:
+        yield to_batch(batch.column("doc"), sketcher(batch.column("text")), recipe)
+
+
+def to_batch(doc: pa.Array[pa.Int64Scalar], found: Sketches, recipe: Recipe) -> pa.RecordBatch:
+    """Put sketches and the numbers of their documents into a batch."""
+    return pa.RecordBatch.from_arrays(
+        [
+            doc,
+            binary_of(found.hashes),
+            array_of(found.tokens),
+            array_of(found.shingles),
+            binary_of(found.bitmaps),
+            fixed_lists_of(found.keys),
+        ],
+        schema=sketch_schema(recipe),
+    )
+
+
+def sketches_of(batch: pa.RecordBatch) -> Sketches:
+    """Return the sketches of a batch as NumPy arrays, uncopied."""
+    keys: Any = batch.column("keys")
+    width: int = keys.type.list_size
+    values = numbers(keys.values)[keys.offset * width : (keys.offset + len(keys)) * width]
+    return Sketches(
+        words(batch.column("hash")),
+        numbers(batch.column("tokens")),
+        numbers(batch.column("shingles")),
+        words(batch.column("bitmap")),
+        values.reshape(len(keys), width),
+    )
+
+
+def sets(batches: Batches, recipe: Recipe) -> Iterator[pa.RecordBatch]:
+    """Turn texts into sets of shingles.
+
+    Args:
+        batches: ``doc`` int64, ``text`` string.
+        recipe: How.
+
+    Yields:
+        A batch for each, of schema `SETS`: sorted 64-bit hashes, each once.
+    """
+    tokeniser = _sketcher(recipe).tokeniser
+    for batch in batches:
+        found = tokeniser.sets(batch.column("text"))
+        yield pa.RecordBatch.from_arrays(
+            [batch.column("doc"), lists_of(found.values, found.offsets)], schema=SETS
+        )

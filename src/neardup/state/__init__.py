@@ -1,0 +1,69 @@
+"""What a run remembers: its state in one transactional file, and the stores of band keys."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import cast
+
+from neardup.errors import SpecError
+from neardup.state.band_store import BandStore, Entry, Header, Layout
+from neardup.state.json_values import JSON, differences
+from neardup.state.private_files import file_checksum
+from neardup.state.run_state import RUN_FOLDER, RunState
+
+__all__ = [
+    "JSON",
+    "RUN_FOLDER",
+    "STORES",
+    "BandStore",
+    "Entry",
+    "Header",
+    "Layout",
+    "RunState",
+    "check_store",
+    "differences",
+    "file_checksum",
+    "open_store",
+]
+
+#: Band stores by the scheme of their URL, imported when one is asked for. A class takes a URL, a
+#: layout and the name of a run, and opens nothing until it is used. Others may be added.
+STORES = {
+    "memory": "neardup.state.memory_store:MemoryStore",
+    "sqlite": "neardup.state.sqlite_store:SqliteStore",
+    "cassandra": "neardup.state.cassandra.cassandra_store:CassandraStore",
+}
+
+
+def open_store(
+    url: str, *, layout: Layout = "blob", run: str = "neardup", state: RunState | None = None
+) -> BandStore:
+    """Return the store that a URL names, neither connected to nor created yet.
+
+    Args:
+        url: ``memory``; ``sqlite`` for the file of ``state``; ``sqlite:FILE``; or
+            ``cassandra://HOST[:PORT]/KEYSPACE``, several hosts separated by commas.
+        layout: How keys are laid out.
+        run: Name that distinguishes runs in one keyspace.
+        state: State of the run.
+
+    Raises:
+        SpecError: Another URL or layout.
+    """
+    if url == "sqlite" and state is not None:
+        return state.band_store(layout)
+    scheme = url.partition(":")[0]
+    if scheme not in STORES:
+        # Not quoted as a whole: it may hold a password.
+        shown = repr(scheme) if re.fullmatch(r"[a-z0-9+]+", scheme) else "that URL"
+        known = "memory, sqlite, sqlite:FILE, cassandra://HOST[:PORT]/KEYSPACE"
+        raise SpecError(f"no store is known for {shown}", f"known are {known}")
+    module, _, name = STORES[scheme].partition(":")
+    kind = cast(type[BandStore], getattr(importlib.import_module(module), name))
+    return kind(url, layout, run)  # type: ignore[call-arg]
+
+
+def check_store(url: str, layout: Layout = "blob") -> None:
+    """Raise SpecError for a URL or layout that no store takes; no driver is imported."""
+    open_store("sqlite:file of the run" if url == "sqlite" else url, layout=layout).close()

@@ -1,0 +1,277 @@
+"""The contract of band stores: where the band keys of documents are kept.
+
+Public methods are final and guard what goes in and out; a backend fills the hooks below them.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import ClassVar, Literal, NamedTuple, Self, TypeAlias, final
+
+import numpy as np
+
+from neardup.errors import RecipeError, SpecError, StoreError
+from neardup.state.json_values import JSON, differences
+
+__all__ = ["STORE_FORMAT", "BandStore", "Entry", "Header", "Layout"]
+
+#: ``blob``: a blob for each band and partition. ``row``: a row for each key, far slower.
+Layout: TypeAlias = Literal["blob", "row"]
+
+#: Version of what stores hold. Another one is refused.
+STORE_FORMAT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a store was made for; kept in it, and compared when it is opened."""
+
+    digest: str  # of the recipe: keys of equal digests are comparable
+    num_bands: int
+    recipe: Mapping[str, JSON] = field(default_factory=dict)  # names what differs
+    about: Mapping[str, JSON] = field(default_factory=dict)  # for the user of the store
+    format: int = STORE_FORMAT
+
+
+class Entry(NamedTuple):
+    """One partition that is wholly in a store: its documents, and the length of its metadata."""
+
+    documents: int
+    bytes: int
+
+
+class BandStore(ABC):
+    """Band keys of documents, and metadata of those documents, by partition.
+
+    A partition is a run of successive documents, and is there as a whole or not at all, whatever
+    happens. One thread at a time puts partitions in; several may read bands. A store is a context
+    manager that closes it.
+
+    Every method but `close` raises StoreError where the store can't be reached or written, or is
+    damaged; the one in a run's own file raises OutputError and ResumeError.
+
+    Args:
+        url: Where it is, for messages: without user and password.
+        layout: How keys are laid out.
+
+    Raises:
+        SpecError: Another layout.
+    """
+
+    durable: ClassVar[bool] = False  # what is put in outlives the process
+    concurrent_writers: ClassVar[bool] = False  # several processes may put partitions in at once
+    layouts: ClassVar[tuple[Layout, ...]] = ("blob",)
+
+    def __init__(self, url: str, layout: Layout = "blob") -> None:
+        if layout not in self.layouts:
+            known = " or ".join(map(repr, self.layouts))
+            raise SpecError(f"layout is {layout!r}, expected {known} for {url}")
+        self.url = url
+        self.layout = layout
+        self._header: Header | None = None
+        self._closed = False
+
+    # What a run calls.
+
+    @final
+    def create(self, header: Header) -> None:
+        """Begin an empty band matrix; StoreError where there is one already."""
+        self._reach()
+        text = json.dumps(asdict(header), ensure_ascii=False, sort_keys=True)
+        # Another process may have been faster between the two, so writing reports it too.
+        if self._read_header() is not None or not self._write_header(text):
+            raise StoreError(
+                f"{self.url}: holds a run already", "resume it, drop it, or name another store"
+            )
+        self._header = header
+
+    @final
+    def open(self, digest: str | None = None, recipe: Mapping[str, JSON] | None = None) -> Header:
+        """Continue with a band matrix of a digest, or of any; the recipe is for the message.
+
+        Raises:
+            RecipeError: It was made with another recipe.
+            StoreError: There is none, or it has another layout or version.
+        """
+        self._reach()
+        found = self._read_header()
+        if found is None:
+            raise StoreError(f"{self.url}: holds no run", "check the store and the name of the run")
+        text, layout = found
+        if layout != self.layout:
+            raise StoreError(
+                f"{self.url}: has layout {layout!r}, expected {self.layout!r}",
+                "start again, or use the same layout as before",
+            )
+        try:
+            header = Header(**json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise self._error("its header is damaged") from error
+        if header.format != STORE_FORMAT:
+            raise StoreError(
+                f"{self.url}: was made by another version of neardup (format {header.format}, "
+                f"this one has {STORE_FORMAT})",
+                "continue with that version, or start again",
+            )
+        if digest is not None and header.digest != digest:
+            fields = differences(header.recipe, recipe or header.recipe)
+            raise RecipeError(
+                f"{self.url}: was made with another recipe" + (f": {fields}" if fields else ""),
+                "use the same settings as before, or start again",
+            )
+        self._header = header
+        return header
+
+    @final
+    def put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
+        """Store a partition as a whole, in place of an earlier one; durable after `flush`.
+
+        Args:
+            partition: Number, from 0; in any order.
+            keys: uint64[num_bands, documents].
+            metadata: Opaque to the store.
+
+        Raises:
+            ValueError: The keys have another shape or type.
+        """
+        num_bands = self._ready().num_bands
+        if partition < 0:
+            raise ValueError(f"partition is {partition}; expected 0 or more")
+        if keys.dtype != np.uint64 or keys.ndim != 2 or len(keys) != num_bands:
+            raise ValueError(
+                f"keys are {keys.dtype}{list(keys.shape)}; expected uint64[{num_bands}, documents]"
+            )
+        self._put(partition, keys, metadata)
+
+    @final
+    def flush(self) -> None:
+        """Wait until all that was put in is durable."""
+        self._ready()
+        self._flush()
+
+    @final
+    def partitions(self) -> dict[int, Entry]:
+        """Return the partitions that are wholly there, in ascending order."""
+        self._ready()
+        return dict(sorted(self._partitions().items()))
+
+    @final
+    def metadata(self, partition: int) -> bytes:
+        """Return the metadata of a partition; StoreError where there is none."""
+        self._ready()
+        found = self._metadata(partition)
+        if found is None:
+            raise self._error(f"partition {partition} is missing")
+        return found
+
+    @final
+    def band(self, band: int) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield partition and keys, uint64[documents], of a band, in ascending order."""
+        num_bands = self._ready().num_bands
+        if not 0 <= band < num_bands:
+            raise ValueError(f"band is {band}; the store has {num_bands}")
+        entries = self.partitions()
+        found = self._band(band, entries)
+        for number, entry in entries.items():
+            partition, keys = next(found, (-1, None))
+            if keys is None or partition != number or len(keys) != entry.documents:
+                raise self._error(f"keys of band {band}, partition {number} are missing or damaged")
+            yield number, keys
+
+    @final
+    def note(self, name: str, text: str) -> None:
+        """Keep a short text under a name, such as that a shard is complete."""
+        self._ready()
+        self._write_note(name, text)
+
+    @final
+    def notes(self) -> dict[str, str]:
+        """Return all notes by name."""
+        self._ready()
+        return dict(sorted(self._read_notes().items()))
+
+    @final
+    def size(self) -> int:
+        """Return the bytes that the run takes up in the store, about."""
+        bands = self._ready().num_bands
+        return sum(8 * bands * e.documents + e.bytes for e in self._partitions().values())
+
+    @final
+    def drop(self) -> None:
+        """Remove the run from the store; other runs stay. Does nothing where there is none."""
+        self._reach()
+        self._drop()
+        self._header = None
+
+    @final
+    def close(self) -> None:
+        """Let go of files and connections; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _reach(self) -> None:
+        if self._closed:
+            raise ValueError(f"{self.url}: the store is closed")
+        self._open()
+
+    def _ready(self) -> Header:
+        if self._closed or self._header is None:
+            raise ValueError(f"{self.url}: the store is not open")
+        return self._header
+
+    def _error(self, message: str) -> StoreError:
+        return StoreError(f"{self.url}: {message}", "start again")
+
+    # What a backend fills in. Native errors become ours in one place of it.
+
+    @abstractmethod
+    def _open(self) -> None:
+        """Connect; may be called more than once. Makes nothing where no run is."""
+
+    @abstractmethod
+    def _read_header(self) -> tuple[str, str] | None:
+        """Return the text of the header and the layout, None where no run is."""
+
+    @abstractmethod
+    def _write_header(self, text: str) -> bool:
+        """Keep the header; False where there is one by now."""
+
+    @abstractmethod
+    def _put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
+        """Store a partition as a whole."""
+
+    def _flush(self) -> None:  # noqa: B027 (most have nothing to do)
+        """Make durable what was put in, where `_put` has not done so."""
+
+    @abstractmethod
+    def _partitions(self) -> dict[int, Entry]: ...
+
+    @abstractmethod
+    def _metadata(self, partition: int) -> bytes | None:
+        """Return the metadata, checked; None where there is no such partition."""
+
+    @abstractmethod
+    def _band(self, band: int, entries: dict[int, Entry]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (partition, keys) of those partitions, in that order; end at what is damaged."""
+
+    @abstractmethod
+    def _write_note(self, name: str, text: str) -> None: ...
+
+    @abstractmethod
+    def _read_notes(self) -> dict[str, str]: ...
+
+    @abstractmethod
+    def _drop(self) -> None: ...
+
+    @abstractmethod
+    def _close(self) -> None: ...

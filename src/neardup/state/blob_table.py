@@ -1,0 +1,146 @@
+"""Blobs under checksums, in two tables of a database: what is known of them, and their bytes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from neardup.state.database import Database
+from neardup.state.json_values import JSON
+
+__all__ = ["Blob", "BlobTable", "views_of"]
+
+Blob: TypeAlias = "bytes | bytearray | memoryview | np.ndarray"
+
+_SLICE = 8 << 20  # bytes of one row: they stay in the cache until they are written
+_TABLE = (
+    "CREATE TABLE <> (space TEXT, number INTEGER, size INTEGER, first INTEGER, checksum INTEGER,"
+    " about BLOB, crc INTEGER, PRIMARY KEY (space, number)) WITHOUT ROWID"
+)
+_DATA = "CREATE TABLE <>_data (id INTEGER PRIMARY KEY, data BLOB NOT NULL)"
+_FIND = "SELECT first, size FROM <> WHERE space = ? AND number >= ? AND number < ?"
+_FORGET = "DELETE FROM <> WHERE space = ? AND number >= ? AND number < ?"
+
+
+class _Row(NamedTuple):
+    size: int
+    first: int  # id of the first slice; the others follow
+    checksum: int  # CRC-32 of all slices
+    about: bytes  # JSON
+
+
+class BlobTable:
+    """Blobs named by a space and a number; every byte of them is under a checksum.
+
+    Methods that take a connection are for use in a transaction.
+    """
+
+    def __init__(self, database: Database, name: str) -> None:
+        self._database = database
+        self.name = name
+
+    def named(self, text: str) -> str:
+        """Return a statement with the name of the table for ``<>``."""
+        return text.replace("<>", self.name)
+
+    def create(self, connection: sqlite3.Connection) -> None:
+        """Make the tables."""
+        connection.execute(self.named(_TABLE))
+        connection.execute(self.named(_DATA))
+
+    def drop(self, connection: sqlite3.Connection) -> None:
+        """Remove the tables."""
+        connection.execute(self.named("DROP TABLE <>_data"))
+        connection.execute(self.named("DROP TABLE <>"))
+
+    def put(
+        self,
+        connection: sqlite3.Connection,
+        key: tuple[str, int],
+        data: Sequence[memoryview],
+        about: JSON = None,
+    ) -> None:
+        """Store successive buffers as a blob, in place of an earlier one of a space and number.
+
+        ``about`` is found again without reading the bytes.
+        """
+        self.discard(connection, *key, key[1] + 1)
+        text = self.named("SELECT coalesce(max(id), 0) + 1 FROM <>_data")
+        first = connection.execute(text).fetchone()[0]
+        text = self.named("INSERT INTO <>_data VALUES (?, zeroblob(?))")
+        size, checksum = sum(map(len, data)), 0
+        for number, low in enumerate(range(0, size, _SLICE), first):
+            high = min(low + _SLICE, size)
+            connection.execute(text, (number, high - low))
+            # A third less work than handing over the bytes as a value, which is copied twice.
+            with connection.blobopen(f"{self.name}_data", "data", number) as blob:
+                for view in _cut(data, low, high):
+                    blob.write(view)
+                    checksum = zlib.crc32(view, checksum)
+        row = _Row(size, first, checksum, json.dumps(about).encode())
+        text = self.named("INSERT INTO <> VALUES (?, ?, ?, ?, ?, ?, ?)")
+        connection.execute(text, (*key, *row, _crc(*key, row)))
+
+    def discard(
+        self, connection: sqlite3.Connection, space: str, low: int = 0, high: int = 1 << 62
+    ) -> None:
+        """Remove the blobs of a range of numbers."""
+        found = connection.execute(self.named(_FIND), (space, low, high)).fetchall()
+        text = self.named("DELETE FROM <>_data WHERE id >= ? AND id < ?")
+        for first, size in found:
+            connection.execute(text, (first, first + -(-size // _SLICE)))
+        connection.execute(self.named(_FORGET), (space, low, high))
+
+    def index(self, space: str | None = None) -> dict[tuple[str, int], Any]:
+        """Return what is known of the blobs of a space, or of all, by space and number."""
+        text = self.named("SELECT * FROM <> WHERE space = ? OR ? IS NULL")
+        return {
+            (name, number): json.loads(self._checked(name, number, row).about)
+            for name, number, *row in self._database.rows(text, (space, space))
+        }
+
+    def get(self, space: str, number: int) -> memoryview | None:
+        """Return the bytes of a blob, read-only; None where there is none."""
+        text = self.named("SELECT * FROM <> WHERE space = ? AND number = ?")
+        found = self._database.rows(text, (space, number))
+        if not found:
+            return None
+        row = self._checked(space, number, found[0][2:])
+        ids = range(row.first, row.first + -(-row.size // _SLICE))
+        slices = [self._database.blob(f"{self.name}_data", id_) for id_ in ids]
+        data = slices[0] if len(slices) == 1 else b"".join(slices)
+        if len(data) != row.size or zlib.crc32(data) != row.checksum:
+            raise self._database.damaged(f"{space} {number}")
+        return memoryview(data).toreadonly()
+
+    def _checked(self, space: Any, number: Any, values: Sequence[Any]) -> _Row:
+        row = _Row(*values[:4])
+        kinds = [type(value) for value in (space, number, *row)]
+        if kinds != [str, int, int, int, int, bytes] or values[4] != _crc(space, number, row):
+            raise self._database.damaged("an entry")
+        return row
+
+
+def views_of(data: Blob | Sequence[Blob], copy: bool = False) -> list[memoryview]:
+    """Return one or several contiguous buffers as views of bytes; copies of writable ones."""
+    blobs: Sequence[Any] = data if isinstance(data, list | tuple) else [data]
+    views = [memoryview(blob).cast("B") for blob in blobs if memoryview(blob).nbytes]
+    return [memoryview(bytes(v)) if copy and not v.readonly else v for v in views]
+
+
+def _cut(views: Sequence[memoryview], low: int, high: int) -> Iterator[memoryview]:
+    """Yield the bytes ``low`` to ``high`` of successive buffers."""
+    for view in views:
+        if low < len(view) and high > 0:
+            yield view[max(low, 0) : high]
+        low, high = low - len(view), high - len(view)
+
+
+def _crc(space: str, number: int, row: _Row) -> int:
+    head = f"{space}\0{number}\0{row.size}\0{row.first}\0{row.checksum}\0"
+    return zlib.crc32(row.about, zlib.crc32(head.encode()))

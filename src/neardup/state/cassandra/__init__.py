@@ -1,0 +1,1 @@
+"""Band keys in Apache Cassandra; imported when the URL of one is given."""

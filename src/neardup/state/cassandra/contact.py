@@ -1,0 +1,102 @@
+"""Where a Cassandra is and how to log in: the URL, and settings of the environment.
+
+No message shows any of ``NEARDUP_CASSANDRA_USER`` and ``_PASSWORD``, ``_CA``, ``_CERT``, ``_KEY``
+(files; the first, or ``_TLS=1``, turns TLS on), ``_KEY_PASSWORD``, ``_CHECK_HOSTNAME`` (0 takes
+certificates of other hosts), ``_CONSISTENCY``, ``_DATACENTER`` and ``_PATIENCE`` (seconds).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from neardup.errors import SpecError, StoreError
+
+__all__ = ["Contact", "setting", "tls"]
+
+_PORT = 9042
+_FORM = "write cassandra://HOST[:PORT][,HOST[:PORT]...]/KEYSPACE"
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?", re.ASCII)
+_LEVELS = ("ONE", "LOCAL_ONE", "QUORUM", "LOCAL_QUORUM", "ALL")
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """Settings of a URL and of the environment; user and password show in no message."""
+
+    hosts: tuple[tuple[str, int], ...]
+    keyspace: str
+    user: str = field(repr=False)
+    password: str = field(repr=False)
+    patience: float  # seconds for which a server that does not answer is waited for
+    consistency: str  # of reads and writes
+
+    @property
+    def url(self) -> str:
+        """The URL without user and password."""
+        hosts = (f"[{h}]:{p}" if ":" in h else f"{h}:{p}" for h, p in self.hosts)
+        return f"cassandra://{','.join(hosts)}/{self.keyspace}"
+
+    @classmethod
+    def parse(cls, url: str, patience: float | None = None) -> Contact:
+        """Read a URL, and the settings of the environment, which take precedence.
+
+        Raises:
+            SpecError: The URL or a setting is wrong; the URL is not quoted.
+        """
+        scheme, _, rest = url.partition("://")
+        server, _, keyspace = rest.rpartition("/")
+        login, _, hosts = server.rpartition("@")
+        user, _, password = login.partition(":")
+        found = [_HOST.fullmatch(host) for host in hosts.split(",")]
+        places = tuple((m[1] or m[2], int(m[3] or _PORT)) for m in found if m is not None)
+        if scheme != "cassandra":
+            raise SpecError("the URL of a Cassandra does not begin with cassandra://", _FORM)
+        if not re.fullmatch(r"[A-Za-z]\w{0,47}", keyspace, re.ASCII):
+            raise SpecError("the URL of the Cassandra names no keyspace of letters, digits", _FORM)
+        if len(places) < len(found) or not all(0 < port < 65536 for _, port in places):
+            raise SpecError("the URL of the Cassandra names no host, or no port", _FORM)
+        seconds = setting("PATIENCE") or "60"
+        if not re.fullmatch(r"\d{1,9}(\.\d*)?", seconds):
+            raise SpecError(f"NEARDUP_CASSANDRA_PATIENCE is {seconds!r}, expected seconds")
+        level = (setting("CONSISTENCY") or "LOCAL_QUORUM").upper()
+        if level not in _LEVELS:
+            known = ", ".join(_LEVELS)
+            raise SpecError(f"NEARDUP_CASSANDRA_CONSISTENCY is {level!r}, expected one of {known}")
+        return cls(
+            places,
+            keyspace,
+            setting("USER") or unquote(user),
+            setting("PASSWORD") or unquote(password),
+            float(seconds) if patience is None else patience,
+            level,
+        )
+
+
+def tls() -> ssl.SSLContext | None:
+    """Return how to encrypt; None for not at all; StoreError where a file can't be used."""
+    authority = setting("CA")
+    if not authority and setting("TLS") in ("", "0"):
+        return None
+    try:
+        context = ssl.create_default_context(cafile=authority or None)
+        if setting("CHECK_HOSTNAME") == "0":
+            context.check_hostname = False
+        if setting("CERT"):
+            # With a password, even an empty one, OpenSSL does not ask at the terminal.
+            key, password = setting("KEY") or None, setting("KEY_PASSWORD")
+            context.load_cert_chain(setting("CERT"), key, password)
+    except OSError as error:  # ssl.SSLError is one
+        raise StoreError(
+            "the TLS files for Cassandra can't be read",
+            "check NEARDUP_CASSANDRA_CA, NEARDUP_CASSANDRA_CERT and NEARDUP_CASSANDRA_KEY",
+        ) from error
+    return context
+
+
+def setting(name: str) -> str:
+    """Return a setting of the environment; empty where there is none."""
+    return os.environ.get(f"NEARDUP_CASSANDRA_{name}", "")

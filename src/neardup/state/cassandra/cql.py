@@ -1,0 +1,72 @@
+"""Tables in Cassandra, and all statements about them.
+
+Names of tables stand in angle brackets; `named` puts the keyspace before them.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["NAMES", "SLICE", "creation", "named"]
+
+SLICE = 1 << 20  # bytes of one row, far below half a commit log segment (16 MiB)
+BATCH = 64  # rows of the row layout: some 4 KB, below what servers warn of
+
+# Every table but the first is keyed by a number that a run is given when it is made: rows of one
+# that was dropped, or half dropped, are never taken for those of the next with its name. Keys of
+# one band and partition are together, so what a server reads or removes does not depend on how
+# many there are.
+_KEY = "matrix uuid, band int, number bigint"
+_TABLES = {
+    "runs": "run text PRIMARY KEY, matrix uuid, layout text, header text",
+    "notes": "matrix uuid, name text, value text, PRIMARY KEY (matrix, name)",
+    "entries": "matrix uuid, number bigint, whole boolean, documents bigint, size bigint,"
+    " sums blob, PRIMARY KEY (matrix, number)",
+    "blobs": _KEY + ", slice int, data blob, PRIMARY KEY ((matrix, band, number), slice)",
+    "rows": _KEY + ", document bigint, key bigint, PRIMARY KEY ((matrix, band, number), document)",
+}
+_PREFIX = "neardup2_"  # tables of other columns get another number
+NAMES = [_PREFIX + name for name in _TABLES]
+
+KEYSPACES = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?"
+TABLES = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?"
+
+FIND_RUN = "SELECT matrix, layout, header FROM <runs> WHERE run = ?"
+ADD_RUN = "INSERT INTO <runs> (run, matrix, layout, header) VALUES (?, ?, ?, ?) IF NOT EXISTS"
+DROP_RUN = "DELETE FROM <runs> WHERE run = ? IF EXISTS"
+
+ADD_NOTE = "INSERT INTO <notes> (matrix, name, value) VALUES (?, ?, ?)"
+NOTES = "SELECT name, value FROM <notes> WHERE matrix = ?"
+DROP_NOTES = "DELETE FROM <notes> WHERE matrix = ?"
+
+ENTER = (
+    "UPDATE <entries> SET whole = ?, documents = ?, size = ?, sums = ?"
+    " WHERE matrix = ? AND number = ?"
+)
+ENTRIES = "SELECT number, whole, documents, size, sums FROM <entries> WHERE matrix = ?"
+UNDO = "UPDATE <entries> SET whole = false WHERE matrix = ? AND number = ?"
+DROP_ENTRIES = "DELETE FROM <entries> WHERE matrix = ?"
+
+ADD_BLOB = "INSERT INTO <blobs> (matrix, band, number, slice, data) VALUES (?, ?, ?, ?, ?)"
+BLOB = "SELECT data FROM <blobs> WHERE matrix = ? AND band = ? AND number = ? AND slice < ?"
+DROP_BLOB = "DELETE FROM <blobs> WHERE matrix = ? AND band = ? AND number = ?"
+ADD_ROW = "INSERT INTO <rows> (matrix, band, number, document, key) VALUES (?, ?, ?, ?, ?)"
+ROWS = "SELECT key FROM <rows> WHERE matrix = ? AND band = ? AND number = ? AND document < ?"
+DROP_ROWS = "DELETE FROM <rows> WHERE matrix = ? AND band = ? AND number = ?"
+
+
+def creation() -> list[str]:
+    """Return what makes the keyspace and, in it, the tables."""
+    replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+    made = [f"CREATE KEYSPACE IF NOT EXISTS <> WITH replication = {replication}"]
+    for name, columns in _TABLES.items():
+        # Hashes don't shrink.
+        options = " WITH compression = {'enabled': false}" if name == "blobs" else ""
+        made.append(f"CREATE TABLE IF NOT EXISTS <{name}> ({columns}){options}")
+    return made
+
+
+def named(text: str, keyspace: str) -> str:
+    """Return a statement with the names of its tables, or of the keyspace for ``<>``."""
+    text = text.replace("<>", f'"{keyspace}"')
+    return re.sub(r"<(\w+)>", rf'"{keyspace}".{_PREFIX}\1', text)

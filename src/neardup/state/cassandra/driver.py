@@ -1,0 +1,159 @@
+"""The package cassandra-driver: connecting with it, and what its errors mean."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import ssl
+from typing import Any
+
+from neardup.errors import DependencyError, StoreError
+from neardup.state.cassandra.contact import Contact, setting, tls
+
+__all__ = ["CONNECT_SECONDS", "connect", "may_pass", "translated"]
+
+CONNECT_SECONDS = 10.0
+_REQUEST_SECONDS = 10.0
+
+#: What errors are about, by the name of their class or of one that it inherits from.
+_KINDS = {
+    "UnresolvableContactPoints": "no host",
+    "AuthenticationFailed": "credentials",
+    "BadCredentials": "credentials",
+    "Unauthorized": "rights",
+    "UnauthorizedErrorMessage": "rights",
+    "RequestValidationException": "request",
+    "UnsupportedOperation": "request",
+    "ProtocolException": "request",
+    "ConnectionBusy": "passing",
+    "ConnectionException": "unreachable",
+    "OSError": "unreachable",
+    "DriverException": "passing",
+    "ErrorMessage": "passing",
+}
+#: What to report for some, in place of their own words.
+_REASONS = {"OperationTimedOut": "no answer", "UnresolvableContactPoints": "no such host"}
+_WAITED = (
+    "check that the server runs, and whether it wants TLS; neardup waits for it as many seconds as "
+    "NEARDUP_CASSANDRA_PATIENCE sets"
+)
+#: How messages begin, and hints.
+_ADVICE = {
+    "credentials": (
+        "refuses user or password",
+        "set NEARDUP_CASSANDRA_USER and NEARDUP_CASSANDRA_PASSWORD",
+    ),
+    "rights": ("", "ask for the permission, or name another keyspace"),
+    "tls": ("no TLS: ", "check NEARDUP_CASSANDRA_TLS and NEARDUP_CASSANDRA_CA"),
+    "no host": ("can't be reached: ", _WAITED),
+    "unreachable": ("can't be reached: ", _WAITED),
+    "passing": ("", _WAITED),
+}
+
+
+def connect(contact: Contact) -> Any:
+    """Return a session, whose cluster is to be shut down.
+
+    Raises:
+        DependencyError: The package is not installed, or has nothing to run its events.
+    """
+    # What it logs is for those who listen; without a handler Python prints it to stderr.
+    logging.getLogger("cassandra").addHandler(logging.NullHandler())
+    try:
+        from cassandra import ConsistencyLevel, auth, cluster, policies, query
+    except ImportError as error:
+        raise DependencyError(
+            "Cassandra needs the package cassandra-driver, which is not installed",
+            "pip install 'neardup[cassandra]'",
+        ) from error
+    except Exception as error:  # its own, from Python 3.12 on: nothing to run its events
+        raise DependencyError(
+            "cassandra-driver was installed without libev, which Python 3.12 and later need",
+            "install libev and its headers, then pip install --force-reinstall "
+            "cassandra-driver; or use Python 3.11",
+        ) from error
+    nearest = policies.DCAwareRoundRobinPolicy(local_dc=setting("DATACENTER"))
+    profile = cluster.ExecutionProfile(
+        load_balancing_policy=policies.TokenAwarePolicy(nearest),
+        retry_policy=policies.FallthroughRetryPolicy(),  # the session sends again itself
+        consistency_level=ConsistencyLevel.name_to_value[contact.consistency],
+        serial_consistency_level=ConsistencyLevel.LOCAL_SERIAL,
+        request_timeout=_REQUEST_SECONDS,
+        row_factory=query.tuple_factory,
+    )
+    login = auth.PlainTextAuthProvider(contact.user, contact.password) if contact.user else None
+    connected = cluster.Cluster(
+        contact_points=list(contact.hosts),
+        port=contact.hosts[0][1],
+        auth_provider=login,
+        ssl_context=tls(),
+        execution_profiles={cluster.EXEC_PROFILE_DEFAULT: profile},
+        reconnection_policy=policies.ConstantReconnectionPolicy(1.0, None),
+        connect_timeout=CONNECT_SECONDS,
+        compression=False,  # hashes don't shrink
+    )
+    try:
+        return connected.connect()
+    except BaseException:
+        connected.shutdown()
+        raise
+
+
+def may_pass(error: BaseException) -> bool:
+    """Return whether to send a request again that failed so."""
+    return _kind(error) in ("unreachable", "passing")
+
+
+def translated(url: str, error: BaseException) -> tuple[StoreError, BaseException | None]:
+    """Return our error, and what it may be raised from: nothing that names the user."""
+    kind = _kind(error)
+    start, hint = _ADVICE.get(kind, ("", ""))
+    reason = "" if kind == "credentials" else _reason(error)
+    cause = None if kind in ("credentials", "rights") else error
+    return StoreError(f"{url}: {start}{reason}", hint), cause
+
+
+def _kind(error: BaseException) -> str:
+    """Return what an error is about: a value of `_KINDS`, ``tls`` or ``unknown``."""
+    if type(error).__name__ == "NoHostAvailable":
+        kinds = {_kind(inner) for inner in _inner(error)}
+        first = (k for k in ("credentials", "rights", "tls", "request") if k in kinds)
+        return next(first, "unreachable")
+    if _is_tls(error):
+        return "tls"
+    names = (kind.__name__ for kind in type(error).__mro__)
+    return next((_KINDS[name] for name in names if name in _KINDS), "unknown")
+
+
+def _reason(error: BaseException) -> str:
+    """Describe in a few words what is wrong, without what the driver wraps around it."""
+    name, text = type(error).__name__, str(error)
+    if name == "NoHostAvailable":
+        # One that reports more than that the connection is gone.
+        inner = sorted(_inner(error), key=lambda error: not isinstance(error, OSError))
+        return _reason(inner[0]) if inner else "the connection was lost"
+    if name in _REASONS:
+        return _REASONS[name]
+    if _is_tls(error):
+        found = re.search(r"certificate verify failed(?:: [\w ,.'-]*)?", text)
+        return found[0].strip() if found else "no encrypted connection"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno).lower()
+    if _kind(error) == "unreachable":
+        return "the connection was lost"
+    # Of the server: code=2200 [Invalid query] message="..."
+    found = re.search(r'message="([^\n]*)"', text)
+    text = found[1] if found else text.partition("\n")[0]
+    return re.sub(r"^User \S+ has", "this user has", text)[:200] or name
+
+
+def _inner(error: Any) -> list[BaseException]:
+    found = error.errors.values() if isinstance(error.errors, dict) else error.errors
+    return [inner for inner in found if isinstance(inner, BaseException)]
+
+
+def _is_tls(error: BaseException) -> bool:
+    """Return whether it is about TLS; the driver makes plain errors of them, with their text."""
+    signs = "[SSL" in str(error) or "CERTIFICATE" in str(error)
+    return isinstance(error, ssl.SSLError) or (isinstance(error, OSError) and signs)

@@ -1,0 +1,64 @@
+"""Band keys in memory: nothing outlives the process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from neardup.errors import SpecError
+from neardup.state.band_store import BandStore, Entry, Layout
+
+__all__ = ["MemoryStore"]
+
+
+class MemoryStore(BandStore):
+    """Keeps one run in dictionaries."""
+
+    def __init__(self, url: str = "memory", layout: Layout = "blob", run: str = "") -> None:
+        if url != "memory":
+            raise SpecError(f"no store is known for {url!r}", "write memory")
+        super().__init__(url, layout)
+        self._text: str | None = None
+        self._held: dict[int, tuple[np.ndarray, bytes]] = {}
+        self._notes: dict[str, str] = {}
+
+    def _open(self) -> None:
+        pass
+
+    def _read_header(self) -> tuple[str, str] | None:
+        return None if self._text is None else (self._text, self.layout)
+
+    def _write_header(self, text: str) -> bool:
+        self._text = text
+        return True
+
+    def _put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
+        held = np.array(keys, order="C")  # a copy: the caller may write over its own
+        held.flags.writeable = False
+        self._held[partition] = held, bytes(metadata)
+
+    def _partitions(self) -> dict[int, Entry]:
+        held = dict(self._held)  # another thread may put some in
+        return {number: Entry(keys.shape[1], len(data)) for number, (keys, data) in held.items()}
+
+    def _metadata(self, partition: int) -> bytes | None:
+        return self._held[partition][1] if partition in self._held else None
+
+    def _band(self, band: int, entries: dict[int, Entry]) -> Iterator[tuple[int, np.ndarray]]:
+        for partition in entries:
+            yield partition, self._held[partition][0][band]
+
+    def _write_note(self, name: str, text: str) -> None:
+        self._notes[name] = text
+
+    def _read_notes(self) -> dict[str, str]:
+        return self._notes
+
+    def _drop(self) -> None:
+        self._text = None
+        self._held.clear()
+        self._notes.clear()
+
+    def _close(self) -> None:
+        self._drop()

@@ -1,0 +1,137 @@
+"""Files and folders of a run: private, durable and locked; and errors of the system about them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from neardup.errors import NeardupError, OutputError, ResumeError
+
+__all__ = [
+    "FileKind",
+    "file_checksum",
+    "lock_file",
+    "make_private",
+    "refuse_links",
+    "sqlite_error",
+    "sync_folder",
+    "system_error",
+]
+
+_READ_BYTES = 4 << 20
+_CHECK = "check that the folder exists, and its permissions"
+_HINTS = {
+    errno.ENOSPC: "free some space, then resume",
+    errno.EDQUOT: "free some space, then resume",
+    errno.EFBIG: "free some space, or raise the limit on the size of files, then resume",
+    errno.EROFS: "name a folder on another disk",
+}
+#: What SQLite reports, as errors of the system.
+_UNWRITABLE = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR_WRITE: errno.EFBIG,
+    sqlite3.SQLITE_IOERR_TRUNCATE: errno.EFBIG,
+    sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_PERM: errno.EACCES,
+    sqlite3.SQLITE_AUTH: errno.EACCES,
+    sqlite3.SQLITE_CANTOPEN: errno.ENOENT,
+    sqlite3.SQLITE_TOOBIG: errno.EFBIG,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """What a database of ours holds, and which errors it raises."""
+
+    application: int  # in the header of the file, which distinguishes it from other databases
+    version: int  # of its format; another one is refused
+    unwritable: type[NeardupError]  # raised where the system refuses to write
+    unusable: type[NeardupError]  # raised where the file is damaged, foreign or in use
+    again: str  # hint for what is damaged
+
+
+def system_error(kind: type[NeardupError], path: Path, error: OSError) -> NeardupError:
+    """Return the error for a file or folder that the system refuses."""
+    reason = os.strerror(error.errno).lower() if error.errno else "the system refused it"
+    return kind(f"can't write to {path}: {reason}", _HINTS.get(error.errno or 0, _CHECK))
+
+
+def sqlite_error(kind: FileKind, path: Path, error: sqlite3.Error) -> NeardupError:
+    """Return the error for what SQLite reports; its own text may quote what is damaged."""
+    code = getattr(error, "sqlite_errorcode", 0) or 0
+    number = _UNWRITABLE.get(code) or _UNWRITABLE.get(code & 0xFF)
+    if number:
+        return system_error(kind.unwritable, path, OSError(number, ""))
+    if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return kind.unusable(f"{path} is in use by another process", "wait, then try again")
+    if code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_NOTADB):
+        return kind.unusable(f"{path} is damaged, or not a database", kind.again)
+    name = getattr(error, "sqlite_errorname", "SQLite")
+    return kind.unusable(f"{path} can't be used ({name})", kind.again)
+
+
+def refuse_links(*paths: Path) -> None:
+    """Refuse what would have a run write to where somebody else points."""
+    for path in paths:
+        if path.is_symlink():
+            raise OutputError(f"{path} is a symbolic link", "remove it, or name another output")
+
+
+def make_private(path: Path) -> None:
+    """Make an empty file, unless it is there, that nobody else can read."""
+    # Never opened if it is there: closing it would drop the locks that this process has on it.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable; Windows has no need of it, and no way."""
+    if os.name != "nt":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def lock_file(path: Path) -> sqlite3.Connection:
+    """Return what holds a lock on a file until it is closed, or the process ends.
+
+    SQLite locks files on every system and is loaded anyway; a package for locks takes 40 ms more.
+    """
+    refuse_links(path)
+    try:
+        make_private(path)
+    except OSError as error:
+        raise system_error(OutputError, path, error) from error
+    lock = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        lock.execute("PRAGMA journal_mode = MEMORY").fetchall()
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        lock.close()
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+            raise ResumeError(
+                f"another neardup process uses {path.parent}",
+                "wait for it, or name another output",
+            ) from error
+        raise OutputError(f"can't lock {path} ({error.sqlite_errorname})", _CHECK) from error
+    return lock
+
+
+def file_checksum(path: Path, low: int = 0, high: int | None = None) -> int:
+    """Return the CRC-32 of the bytes ``low`` to ``high``, or to the end, of a file."""
+    checksum = 0
+    with path.open("rb", buffering=0) as file:
+        file.seek(low)
+        left = (1 << 62) if high is None else high - low
+        while left > 0 and (data := file.read(min(_READ_BYTES, left))):
+            checksum = zlib.crc32(data, checksum)
+            left -= len(data)
+    return checksum

@@ -1,0 +1,303 @@
+"""What a run has done so far, so that it can be resumed after it was killed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from neardup.errors import NeardupError, OutputError, ResumeError
+from neardup.state.band_store import Layout
+from neardup.state.blob_table import Blob, BlobTable, views_of
+from neardup.state.database import Database
+from neardup.state.json_values import JSON
+from neardup.state.private_files import (
+    FileKind,
+    file_checksum,
+    lock_file,
+    make_private,
+    refuse_links,
+    sync_folder,
+    system_error,
+)
+from neardup.state.sqlite_store import RunStore
+
+__all__ = ["RUN_FOLDER", "RunState", "file_checksum"]
+
+#: Name of the run folder in the output folder.
+RUN_FOLDER = ".run"
+
+_KIND = FileKind(
+    application=0x4E445253,  # "NDRS"
+    version=1,
+    unwritable=OutputError,
+    unusable=ResumeError,
+    again="start again with overwrite=True",
+)
+_FILE, _LOCK, _SCRATCH = "run.sqlite", "lock", ".scratch"
+_MANIFEST = ("", 0)  # among the steps
+
+
+class RunState:
+    """Manifest, results of steps, and lock of one run, in one file of the run folder.
+
+    A step is named by a stage and a number. What it made is stored with `put`, which returns at
+    once, and read with `get`. A thread commits steps in their order; those that are committed
+    survive whatever happens to process and machine, and the others are to be done again.
+
+    Make one with `create` or `open`. It is a context manager that lets go of the folder.
+    """
+
+    def __init__(self, folder: Path, made: Sequence[Path] = ()) -> None:
+        self.folder = folder
+        self._made = made  # folders made for it, outermost first
+        self._lock = lock_file(folder / _LOCK)
+        self._database = Database(folder / _FILE, _KIND, background=True)
+        self._steps = BlobTable(self._database, "steps")
+        self._index: dict[str, dict[int, JSON]] = {}
+        self._manifest: dict[str, JSON] = {}
+
+    # The folder.
+
+    @classmethod
+    def create(cls, folder: Path, *, overwrite: bool = False) -> Self:
+        """Begin a run in a folder, which is made if it is not there, or replace the one it holds.
+
+        Raises:
+            OutputError: There is a run, or something else; or the folder can't be written.
+            ResumeError: Another process uses the folder.
+        """
+        refuse_links(folder, folder / _FILE)
+        try:
+            missing = [path for path in (folder, *folder.absolute().parents) if not path.exists()]
+            for path in reversed(missing):
+                path.mkdir(mode=0o700 if path == folder else 0o777)
+                sync_folder(path.parent)
+            names = {path.name for path in folder.iterdir()}
+        except OSError as error:
+            raise system_error(OutputError, folder, error) from error
+        if names and not names & {_LOCK, _FILE}:
+            raise OutputError(
+                f"{folder} is not a run folder of neardup", "move it away, or name another output"
+            )
+        state = cls(folder, missing[::-1])
+        try:
+            if cls.exists(folder) and not overwrite:
+                raise OutputError(
+                    f"{folder} holds an interrupted run",
+                    "continue it with resume=True, or start again with overwrite=True",
+                )
+            state._remove_files()
+            state._database.create(state._fill)
+        except BaseException:
+            if missing:
+                with suppress(NeardupError):  # the first error counts
+                    state.remove()
+            state.close(discard=True)
+            raise
+        return state
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Continue the run that a folder holds.
+
+        Raises:
+            OutputError: The folder is a symbolic link, or can't be written.
+            ResumeError: There is no run; or it is damaged, or of another version; or another
+                process uses it.
+        """
+        refuse_links(folder, folder / _FILE)
+        if not cls.exists(folder):
+            raise ResumeError(f"{folder} holds no run", "start without resume=True")
+        state = cls(folder)
+        try:
+            if state._database.version() == 0:
+                raise state._database.damaged("the file")
+            state._database.check()
+            state._load()
+        except BaseException:
+            state.close(discard=True)
+            raise
+        return state
+
+    @staticmethod
+    def exists(folder: Path) -> bool:
+        """Return whether a folder holds a run, in whatever condition."""
+        with suppress(OSError):
+            return (folder / _FILE).stat().st_size > 0
+        return False
+
+    def remove(self) -> None:
+        """Remove all that belongs to the run, and the folders that were made for it, if empty.
+
+        Raises:
+            OutputError: A file can't be removed.
+        """
+        self._database.close(discard=True)
+        try:
+            self._remove_files()
+            with suppress(PermissionError):  # of Windows, while the file is open
+                (self.folder / _LOCK).unlink(missing_ok=True)
+            self._lock.close()
+            (self.folder / _LOCK).unlink(missing_ok=True)
+        except OSError as error:
+            if isinstance(error, NeardupError):
+                raise
+            raise system_error(OutputError, self.folder, error) from error
+        finally:
+            self._lock.close()
+        with suppress(OSError):  # it refuses where somebody put something in
+            for path in dict.fromkeys((self.folder, *reversed(self._made))):
+                path.rmdir()
+
+    def close(self, discard: bool = False) -> None:
+        """Let go of the folder, after steps are committed unless they are to be discarded.
+
+        Raises:
+            OutputError: A step could not be stored.
+        """
+        try:
+            self._database.close(discard)
+        finally:
+            self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        try:
+            self.close()
+        except Exception:
+            if kind is None:  # else the first error counts
+                raise
+
+    def size(self) -> int:
+        """Return the bytes of all files in the folder."""
+        self._database.flush()
+        return sum(path.lstat().st_size for path in self.folder.rglob("*"))
+
+    def _remove_files(self) -> None:
+        self._database.remove()
+        for path in self.folder.glob("*" + _SCRATCH):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+    # The manifest.
+
+    @property
+    def manifest(self) -> dict[str, JSON]:
+        """What identifies the run; empty until it is set. Setting it replaces it as a whole."""
+        return dict(self._manifest)
+
+    @manifest.setter
+    def manifest(self, values: Mapping[str, JSON]) -> None:
+        data = json.dumps(values).encode()
+        self._database.submit(lambda c: self._steps.put(c, _MANIFEST, views_of(data)), len(data))
+        self._database.flush()
+        self._manifest = json.loads(data)
+
+    def _fill(self, connection: sqlite3.Connection) -> None:
+        self._steps.create(connection)
+        self._steps.put(connection, _MANIFEST, views_of(b"{}"))
+
+    def _load(self) -> None:
+        for (stage, number), about in self._steps.index().items():
+            self._index.setdefault(stage, {})[number] = about
+        self._index.pop(_MANIFEST[0], None)
+        data = self._steps.get(*_MANIFEST)
+        if data is None:
+            raise self._database.damaged("the manifest")
+        self._manifest = json.loads(bytes(data))
+
+    # Steps.
+
+    def put(
+        self, stage: str, number: int, data: Blob | Sequence[Blob] = (), about: JSON = None
+    ) -> None:
+        """Store what a step made, in place of what it made before, and note the step as done.
+
+        Contiguous buffers may be changed afterwards. ``about`` is a JSON value, for `about`.
+
+        Raises:
+            OutputError: This step, or an earlier one, can't be stored.
+        """
+        if not stage or number < 0:
+            raise ValueError(f"step is {stage!r} {number}; expected a name, and 0 or more")
+        size = sum(map(len, views_of(data)))
+        views = views_of(data, copy=self._database.defers(size))
+        about = json.loads(json.dumps(about))
+        self._database.submit(lambda c: self._steps.put(c, (stage, number), views, about), size)
+        self._index.setdefault(stage, {})[number] = about
+
+    def get(self, stage: str, number: int) -> memoryview:
+        """Return the bytes that a step stored, read-only.
+
+        Raises:
+            ResumeError: The step is not done, or its bytes are not those that were stored.
+            OutputError: A step could not be stored.
+        """
+        self._database.flush()
+        found = self._steps.get(stage, number)
+        if found is None:
+            raise ResumeError(f"{self._database.path}: {stage} {number} is missing", _KIND.again)
+        return found
+
+    def about(self, stage: str, number: int) -> JSON:
+        """Return the JSON value that was stored with a step; KeyError where it is not done."""
+        return self._index[stage][number]
+
+    def done(self, stage: str) -> set[int]:
+        """Return the numbers of a stage's steps that are done, or wait to be committed."""
+        return set(self._index.get(stage, ()))
+
+    def count(self, stage: str) -> int:
+        """Return how many steps of a stage `done` has."""
+        return len(self.done(stage))
+
+    def discard(self, stage: str) -> None:
+        """Forget the steps of a stage. Later steps use the space; the file does not shrink."""
+        self._index.pop(stage, None)
+        self._database.submit(lambda c: self._steps.discard(c, stage), 0)
+
+    def flush(self) -> None:
+        """Wait until all steps so far are durable; OutputError if one could not be stored."""
+        self._database.flush()
+
+    # What else belongs to a run.
+
+    def scratch(self, name: str) -> Path:
+        """Return a file for data to map, which is made empty if it is not there.
+
+        It is neither durable nor checked: sync what is written, store its `file_checksum` with
+        `put`, and compare when the run is resumed. `remove` removes it.
+
+        Raises:
+            OutputError: The file can't be made.
+        """
+        return self._scratch(name, make_private)
+
+    def scratch_folder(self, name: str) -> Path:
+        """Return a folder that is as private as the run's, and goes with it; see `scratch`."""
+        return self._scratch(name, lambda path: path.mkdir(mode=0o700, exist_ok=True))
+
+    def _scratch(self, name: str, make: Callable[[Path], None]) -> Path:
+        if not re.fullmatch(r"[a-z0-9_-]+", name):
+            raise ValueError(f"name is {name!r}; expected small letters, digits, '-' and '_'")
+        path = self.folder / (name + _SCRATCH)
+        refuse_links(path)
+        try:
+            make(path)
+        except OSError as error:
+            raise system_error(OutputError, path, error) from error
+        return path
+
+    def band_store(self, layout: Layout = "blob") -> RunStore:
+        """Return the store of band keys in the run's own file, neither created nor opened yet."""
+        return RunStore(self._database, layout)

@@ -1,0 +1,173 @@
+"""A corpus and its ground truth, streamed to files.
+
+Threads generate batches, and the caller's thread writes them in order, a few batches behind:
+memory does not grow with the number of documents.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from neardup.errors import NeardupError, OutputError, SpecError
+from neardup.synth import note_tables
+from neardup.synth.shapes import SynthSpec
+from neardup.threads import Pool, check_threads
+
+__all__ = ["Written", "truth_path", "write"]
+
+ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
+_ROW_GROUP = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Number of documents, their bytes before any compression, and both files."""
+
+    documents: int
+    bytes: int
+    output: Path
+    truth: Path
+
+
+def truth_path(output: str | os.PathLike[str]) -> Path:
+    """Return where the ground truth goes by default: ``<stem>.truth.parquet``, next to the output.
+
+    Raises:
+        SpecError: The ending of ``output`` names no format.
+    """
+    path = Path(output)
+    return path.with_name(path.name.removesuffix(_ending(path)) + ".truth.parquet")
+
+
+def write(
+    spec: SynthSpec,
+    output: str | os.PathLike[str],
+    truth: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    threads: int | None = None,
+    on_progress: Callable[[int], object] = lambda documents: None,
+) -> Written:
+    """Write a corpus and its ground truth; both files appear, by rename, when both are complete.
+
+    Args:
+        spec: What the corpus depends on.
+        output: Documents, by ending: ``.jsonl``, ``.jsonl.gz``, ``.jsonl.zst`` or ``.parquet``.
+        truth: Ground truth, ``.parquet``; None for ``truth_path(output)``.
+        overwrite: Replace files that exist.
+        threads: Threads that generate documents; None for all available cores. The files do not
+            depend on it.
+        on_progress: Called in the caller's thread with the number of documents so far.
+
+    Raises:
+        SpecError: An ending that names no format, the same file twice, or threads below 1.
+        OutputError: A file exists, or cannot be written.
+    """
+    check_threads(threads)
+    notes, known = Path(output), truth_path(output) if truth is None else Path(truth)
+    ending = _ending(notes)
+    if _ending(known) != ".parquet" or notes.resolve() == known.resolve():
+        raise SpecError(f"truth is {known}; expected another file than {notes}, ending in .parquet")
+    for path in (notes, known):
+        _check_free(path, overwrite)
+    with _partial(known) as new_known, _partial(notes) as new_notes, Pool(threads) as pool:
+        size = _write_notes(spec, new_notes, ending, pool, on_progress)
+        ranges = note_tables.batches(spec, 0, None, _ROW_GROUP)
+        _write_parquet(new_known, (note_tables.truth_batch(spec, *item) for item in ranges))
+        # The documents come last: who sees them may rely on the ground truth.
+        new_known.replace(known)
+        new_notes.replace(notes)
+    return Written(spec.documents, size, notes, known)
+
+
+def _ending(path: Path) -> str:
+    for known in ENDINGS:
+        if path.name.endswith(known) and path.name != known:
+            return known
+    raise SpecError(f"the ending of {path} names no format", "known are " + ", ".join(ENDINGS))
+
+
+def _check_free(path: Path, overwrite: bool) -> None:
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder; expected a file")
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path} exists", "choose another name, or overwrite it")
+    if not path.parent.is_dir():
+        raise OutputError(f"there is no folder {path.parent}", "create it first")
+
+
+@contextmanager
+def _partial(path: Path) -> Iterator[Path]:
+    """Give the name to write to, and remove that file if it was not renamed."""
+    unfinished = path.with_name(path.name + ".partial")
+    try:
+        yield unfinished
+    except NeardupError:
+        raise
+    except OSError as error:
+        hint = "free some space, or write to another disk" if error.errno == errno.ENOSPC else ""
+        reason = error.strerror or str(error)
+        raise OutputError(f"cannot write {path}: {reason}", hint) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _write_notes(
+    spec: SynthSpec, path: Path, ending: str, pool: Pool, on_progress: Callable[[int], object]
+) -> int:
+    """Write the documents and return their uncompressed bytes."""
+    ranges = list(note_tables.batches(spec, 0, None, note_tables.batch_size(spec)))
+    total = 0
+
+    def make(item: tuple[int, int]) -> tuple[Any, int]:
+        batch = note_tables.documents_batch(spec, *item)
+        if ending == ".parquet":
+            return batch, batch.nbytes
+        lines = note_tables.lines(batch)
+        if ending != ".jsonl.gz":
+            return lines, lines.size
+        # gzip is slow, so each thread compresses its batch to a member of its own; members one
+        # after another are one file (RFC 1952, section 2.2).
+        return zlib.compress(lines, level=1, wbits=31), lines.size
+
+    def made() -> Iterator[Any]:
+        nonlocal total
+        for (_, stop), (data, size) in zip(ranges, pool.ordered(make, ranges), strict=True):
+            yield data
+            total += size
+            on_progress(stop)
+
+    make((0, 0))  # builds the cached lexicon once, before each thread would build it
+    if ending == ".parquet":
+        _write_parquet(path, made())
+    else:
+        zst = ending == ".jsonl.zst"
+        with pa.CompressedOutputStream(str(path), "zstd") if zst else path.open("wb") as stream:
+            for data in made():
+                stream.write(data)
+    return total
+
+
+def _write_parquet(path: Path, found: Iterable[pa.RecordBatch]) -> None:
+    """Write row groups of 16,384 rows, of which the sizes of all batches are divisors."""
+    import pyarrow.parquet as pq
+
+    found = iter(found)
+    first = next(found)
+    names = first.schema.names
+    options: dict[str, Any] = {"compression": "zstd", "compression_level": 1}
+    options["use_dictionary"] = [name for name in names if name in ("date", "kind")]
+    options["write_statistics"] = [name for name in names if name != "text"]
+    found = chain([first], found)
+    with pq.ParquetWriter(path, first.schema, **options) as writer:
+        while group := list(islice(found, -(-_ROW_GROUP // first.num_rows))):
+            writer.write_table(pa.Table.from_batches(group), row_group_size=_ROW_GROUP)

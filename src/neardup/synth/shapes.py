@@ -1,0 +1,183 @@
+"""What a synthetic corpus depends on, and the named shapes."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from neardup.errors import SpecError
+
+__all__ = ["SHAPES", "Family", "SynthSpec"]
+
+#: Stored with every corpus. A change of the texts that a spec gives needs another version.
+VERSION = "synth/2"
+
+
+def _check(valid: bool, name: str, value: object, expected: str) -> None:
+    if not valid:
+        raise SpecError(f"{name} is {value!r}; expected {expected}")
+
+
+def _number(name: str, value: object, low: float = 0.0, high: float = 1.0) -> None:
+    """Refuse what is not from ``low`` to ``high``, or not whole where ``low`` is a whole number."""
+    kind = int if isinstance(low, int) else int | float
+    valid = isinstance(value, kind) and low <= value <= high  # false for NaN
+    _check(valid, name, value, f"a number from {low:g} to {high:g}")
+
+
+def _range(name: str, value: object, low: float, high: float) -> tuple[Any, Any]:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise SpecError(f"{name} is {value!r}; expected two numbers, the lower first")
+    _number(f"lower end of {name}", value[0], low, high)
+    _number(f"upper end of {name}", value[1], type(low)(value[0]), high)
+    return value[0], value[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Notes of one template: fixed text with slots, each filled with one of some values.
+
+    Similarity is Jaccard on sets of five successive words. About nine of ten pairs of members are
+    between ``low`` and ``high``. A range wider than about 0.3 is not filled.
+
+    Attributes:
+        size: Number of members, 2 or more.
+        low: Lower end of the similarity of two members, 0.05 to 0.99.
+        high: Upper end, ``low`` to 0.99; None for ``low``.
+    """
+
+    size: int
+    low: float = 0.4
+    high: float | None = None
+
+    def __post_init__(self) -> None:
+        _number("size of a family", self.size, 2, 2**31 - 1)
+        _number("low of a family", self.low, 0.05, 0.99)
+        _number("high of a family", self.top, float(self.low), 0.99)
+        object.__setattr__(self, "high", float(self.top))
+        object.__setattr__(self, "low", float(self.low))
+
+    @property
+    def top(self) -> float:
+        """Upper end of the similarity."""
+        return self.low if self.high is None else self.high
+
+    def template(self) -> tuple[int, int, int]:
+        """Return the numbers of words, slots, and values of a slot (0: any word).
+
+        Two members that differ in d slots, 5 words or more apart, share all but 5 d of their T
+        shingles: J = (1 - x) / (1 + x) with x = 5 d / T. Slots agree with some probability q, so
+        x has the mean 5 n (1 - q) / T and the variance 25 n q (1 - q) / T**2 for n slots; q and
+        T are chosen for a standard deviation of the half range / 1.65 (90 % of a normal law).
+        """
+        lowest, highest = ((1 - j) / (1 + j) for j in (self.top, self.low))
+        middle, deviation = (lowest + highest) / 2, (highest - lowest) / 3.3
+        shingles, agree, values = 250.0, 0.0, 0
+        if deviation > 0:
+            limit = min(5 / 9, 1 - middle)  # of two values; and slots are 5 words apart
+            shingles = min(shingles, max(40.0, 5 * middle * limit / deviation**2))
+            wanted = min(limit, deviation**2 * shingles / (5 * middle))
+            total = square = 0.0
+            while values < 2 or (square / total**2 > wanted and values < 1000):
+                values += 1
+                total, square = total + 1 / values, square + 1 / values**2
+            agree = square / total**2  # of two draws, where value r has the weight 1 / r
+        slots = max(1, round(shingles * middle / 5 / (1 - agree)))
+        return round(5 * slots * (1 - agree) / middle) + 4, slots, values
+
+
+@dataclass(frozen=True, slots=True)
+class SynthSpec:
+    """Everything that a synthetic corpus depends on; threads and file formats are no part of it.
+
+    Shares are of all documents. What is neither a near-duplicate nor an exact copy nor a member of
+    a family is an original. Near-duplicates and exact copies are derived from originals.
+
+    Attributes:
+        documents: Number of documents, 1 to 2**31 - 1.
+        seed: 0 to 2**63 - 1.
+        near: Share of near-duplicates.
+        exact: Share of exact copies.
+        changed: Lowest and highest share of its source's words that a near-duplicate changes
+            (eight of ten replaced, the others deleted or inserted); uniform between the two.
+        families: Template families; None for one of a twentieth of all documents at 0.4.
+        words: Lowest and highest number of words of a document that is in no family; the mean of
+            the originals is at a third of the range.
+        vocabulary: Number of different words, 100 to 100,000; frequency falls as 1 / rank.
+
+    Raises:
+        SpecError: A field is out of range, or no document is left to be an original.
+
+    >>> SynthSpec(1000).counts
+    {'original': 650, 'near': 200, 'exact': 100, 'family': 50}
+    """
+
+    documents: int
+    seed: int = 0
+    near: float = 0.2
+    exact: float = 0.1
+    changed: tuple[float, float] = (0.0, 0.2)
+    families: tuple[Family, ...] | None = None
+    words: tuple[int, int] = (50, 800)
+    vocabulary: int = 50_000
+
+    def __post_init__(self) -> None:
+        _number("documents", self.documents, 1, 2**31 - 1)
+        _number("seed", self.seed, 0, 2**63 - 1)
+        _number("near", self.near)
+        _number("exact", self.exact)
+        low, high = _range("changed", self.changed, 0.0, 1.0)
+        object.__setattr__(self, "changed", (float(low), float(high)))
+        object.__setattr__(self, "words", _range("words", self.words, 5, 100_000))
+        _number("vocabulary", self.vocabulary, 100, 100_000)
+        given, size = self.families, self.documents // 20
+        if given is None:
+            given = (Family(size),) if size > 1 else ()
+        valid = isinstance(given, tuple | list) and all(isinstance(f, Family) for f in given)
+        _check(valid, "families", given, "a tuple of Family")
+        object.__setattr__(self, "families", tuple(given))
+        if self.counts["original"] < 1:
+            raise SpecError(
+                f"no original is left among {self.documents} documents: {self.counts}",
+                "lower the shares or the sizes of families",
+            )
+
+    @classmethod
+    def shaped(cls, shape: str, documents: int, seed: int = 0, **changes: Any) -> SynthSpec:
+        """Return the spec of a shape of ``SHAPES``; ``changes`` are fields that replace its own.
+
+        Raises:
+            SpecError: There is no such shape, or a field is out of range.
+
+        >>> SynthSpec.shaped("astride", 1000).counts
+        {'original': 630, 'near': 300, 'exact': 20, 'family': 50}
+        """
+        _check(shape in SHAPES, "shape", shape, "one of " + ", ".join(SHAPES))
+        near, exact, *likeness = SHAPES[shape]
+        size = documents // 20 if isinstance(documents, int) else 0
+        families = (Family(size, *likeness),) if likeness and size > 1 else ()
+        fields: dict[str, Any] = {"near": near, "exact": exact, "families": families}
+        return cls(documents, seed, **{**fields, **changes})
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of documents of each kind."""
+        near, exact = round(self.near * self.documents), round(self.exact * self.documents)
+        family = sum(f.size for f in self.families or ())
+        original = self.documents - near - exact - family
+        return {"original": original, "near": near, "exact": exact, "family": family}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what is stored in the metadata of the files."""
+        return {"version": VERSION, **dataclasses.asdict(self)}
+
+
+#: Shares of near-duplicates and of exact copies, and the similarities of a family of a twentieth.
+SHAPES: dict[str, tuple[float, ...]] = {
+    "few": (0.0, 0.02),
+    "mixed": (0.2, 0.1, 0.4),
+    "above": (0.0, 0.02, 0.9),
+    "astride": (0.3, 0.02, 0.65, 0.75),
+    "below": (0.0, 0.02, 0.4),
+}

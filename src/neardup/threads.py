@@ -1,0 +1,112 @@
+"""Run kernels over ranges in a pool of threads; the results never depend on how many."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+from neardup.errors import SpecError
+
+__all__ = ["Local", "Pool", "available_cores", "check_threads"]
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def check_threads(threads: int | None) -> None:
+    """Raise `SpecError` for what is no number of threads."""
+    if threads is not None and (type(threads) is not int or threads < 1):
+        raise SpecError(f"threads is {threads!r}; expected a whole number, 1 or more")
+
+
+class Local(Generic[A]):
+    """A value for each thread that asks for it, which ``make()`` makes."""
+
+    def __init__(self, make: Callable[[], A]) -> None:
+        self._make = make
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        #: The values of all threads so far.
+        self.all: list[A] = []
+
+    def __call__(self) -> A:
+        """Return the value of this thread."""
+        if not hasattr(self._local, "value"):
+            self._local.value = self._make()
+            with self._lock:
+                self.all.append(self._local.value)
+        return self._local.value  # type: ignore[no-any-return]
+
+
+class Pool:
+    """A pool of threads for kernels that release the GIL.
+
+    Args:
+        threads: Number of threads; None for the cores there are.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or available_cores()
+        self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="neardup")
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        # After an error or Ctrl-C, what has not begun is not waited for.
+        self._executor.shutdown(wait=error[0] is None, cancel_futures=True)
+
+    def submit(self, work: Callable[[], A]) -> Future[A]:
+        """Call ``work()`` in some thread, soon."""
+        return self._executor.submit(work)
+
+    def ranges(
+        self, work: Callable[[int, int], A], total: int, step: int = 4096, first: int = 0
+    ) -> list[A]:
+        """Call ``work(low, high)`` on slices of ``range(first, total)``; return results in order.
+
+        Args:
+            work: Called from several threads at once.
+            total: End of the whole range.
+            step: Length of a slice. It must not change what the results amount to.
+            first: Begin of the whole range.
+        """
+        slices = [(low, min(low + step, total)) for low in range(first, total, step)]
+        if len(slices) < 2:
+            return [work(*s) for s in slices]
+        # Also with one thread: the main one has to react to Ctrl-C.
+        return list(self._executor.map(lambda s: work(*s), slices))
+
+    def ordered(
+        self, work: Callable[[A], B], items: Iterable[A], ahead: int | None = None
+    ) -> Iterator[B]:
+        """Yield ``work(item)`` in the order of the items, with few under way at any time.
+
+        Args:
+            work: Called in several threads at once.
+            items: Taken in this thread.
+            ahead: How many are begun before the first is asked for; None for twice the threads.
+        """
+        ahead = 2 * self.threads if ahead is None else ahead
+        waiting: deque[Future[B]] = deque()
+        try:
+            for item in items:
+                waiting.append(self._executor.submit(work, item))
+                if len(waiting) > ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

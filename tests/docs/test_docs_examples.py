@@ -1,0 +1,107 @@
+"""Every example in README and docs runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import duckdb
+import pytest
+from doc_commands import called
+from doc_pages import PAGES, PAPER, ROOT, blocks, name
+
+from neardup.cli.main import cli
+
+RUNNABLE = [page for page in PAGES if any(b.language != "text" for b in blocks(page))]
+#: What only a shell can do, in one command and in several lines.
+SHELL, COMPOUND = re.compile(r"[|<>$;&*`\\]"), re.compile(r"\b(for|while|if)\b.*;|\\$", re.M)
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=name)
+def test_blocks_run(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Blocks of one page run in order, in one folder; Python blocks share their names."""
+    names: dict[str, object] = {"__name__": "page"}
+    for block in blocks(page):
+        where = f"{name(page)}, line {block.line}"
+        if block.language == "python":
+            exec(compile("\n" * block.line + block.code, str(page), "exec"), names)
+        elif block.language == "sh":
+            _run(block.code, where)
+        elif block.language == "sql":
+            assert duckdb.sql(block.code).fetchall(), where
+        elif block.language == "console":
+            for line in block.code.splitlines():
+                if line.startswith("neardup "):
+                    _parse(line, where)
+    capsys.readouterr()
+
+
+def _run(code: str, where: str) -> None:
+    """Run commands of a shell; plain ones of ours in this process, which is quicker."""
+    if COMPOUND.search(code) or any(line.count("'") % 2 for line in code.splitlines()):
+        _bash(code, where)
+        return
+    for command in re.split(r"\n| && ", code.strip()):
+        if command.startswith("neardup ") and not SHELL.search(command):
+            called(*shlex.split(command, comments=True)[1:])
+        elif command:
+            _bash(command, where)
+
+
+def _bash(code: str, where: str) -> None:
+    assert not re.search(r"^\s*(make|pip|git)\b", code, re.M), f"{where}: console?"
+    path = str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", code],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"{where}: {done.stderr}"
+
+
+def _parse(line: str, where: str) -> None:
+    """Check a command that needs a server or a machine of its own."""
+    command, *arguments = shlex.split(line, comments=True)[1:]
+    group = click.Context(cli, **cli.context_settings)
+    found = cli.get_command(group, command)
+    assert found is not None, where
+    found.make_context(command, arguments, parent=group)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_blocks_say_their_language(page: Path) -> None:
+    for block in blocks(page):
+        assert block.language in ("python", "sh", "console", "text", "sql"), block.line
+
+
+def test_pages_that_show_how_have_something_to_run() -> None:
+    wanted = {"README.md", "docs/index.md", "docs/formats.md", "docs/method.md", "docs/running.md"}
+    wanted |= {"docs/tutorial.md"}
+    wanted |= {name(page) for page in PAGES if page.parent.name == "howto"}
+    assert wanted <= {name(page) for page in RUNNABLE if PAPER not in page.parents}
+
+
+def test_summary_in_the_readme_is_what_is_printed(folder: Path) -> None:
+    """Line by line, but for time and memory, and for the width that these give to a column."""
+    shown = next(b.code for b in blocks(ROOT / "README.md") if b.code.startswith("documents"))
+    _, printed = called("dedup", "notes.jsonl", "-o", "out", "--id", "id")
+    kept = [line for line in printed.splitlines() if "compil" not in line]
+    kept = kept[next(i for i, line in enumerate(kept) if line.startswith("documents")) :]
+
+    def masked(lines: list[str]) -> list[str]:
+        return [" ".join(re.sub(r"^(took).*", r"\1", line).split()) for line in lines]
+
+    assert masked(kept) == masked(shown.splitlines())
+
+
+def test_the_cookbook_has_twenty_examples() -> None:
+    page = next(page for page in PAGES if page.name == "cookbook.md")
+    numbers = re.findall(r"^\*\*(\d+)\. ", page.read_text(encoding="utf-8"), re.M)
+    assert [int(number) for number in numbers] == list(range(1, 21))
+    assert len(blocks(page)) == 20

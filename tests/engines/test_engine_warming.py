@@ -1,0 +1,66 @@
+"""Kernels are compiled once on a machine, which is said; later runs compile nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import made_corpora
+import numpy as np
+import pytest
+
+from neardup.engines.clock import Clock
+from neardup.engines.warming import Warming
+from neardup.spec import Spec
+
+#: Two kinds of runs, which together call all kernels that are compiled beforehand.
+RUNS = {
+    "star": ["--shingle", "word:2"],
+    "bounded": ["--shingle", "char:4", "--cluster", "bounded", "--pairs", "all"],
+}
+
+
+def kernels_in(folder: Path) -> set[str]:
+    """Compiled code, by file and type of arguments."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*.nbc")}
+
+
+def test_the_second_run_compiles_nothing(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    cache = tmp_path / "cache"
+    paths = [
+        made_corpora.write(made_corpora.table(rng, documents), tmp_path / str(documents), "jsonl")
+        for documents in (40, 300)
+    ]
+
+    def run(name: str, number: int) -> str:
+        out = tmp_path / f"{name} {number}"
+        return subprocess.run(
+            [sys.executable, "-m", "neardup", "dedup", *paths[number], "-o", out, *RUNS[name]],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stderr
+
+    for name in RUNS:
+        assert "compiling kernels, which happens once" in run(name, 0)
+        there = kernels_in(cache)
+        assert len(there) > 10
+        assert "compiling" not in run(name, 1)
+        assert kernels_in(cache) == there, name
+
+
+@pytest.mark.parametrize("cluster", ["star", "bounded"])
+def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path: Path) -> None:
+    import neardup
+
+    texts = made_corpora.texts(np.random.default_rng(2), 30)
+    neardup.dedup(texts, spec=Spec(cluster=cluster))
+    said: list[object] = []
+    warming = Warming(Spec(cluster=cluster), Clock(said.append))
+    assert said == [] and warming._process is None
+    warming.finish()
+    warming.stop()

@@ -1,0 +1,291 @@
+"""What is estimated next to what comes true; warnings of texts and settings that do not fit."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import neardup
+from neardup.api.running import Request
+from neardup.engines.clock import Clock
+from neardup.errors import ColumnError, InputError, SpecError
+from neardup.forecast import plan as module
+from neardup.forecast.advice import one_word_changed
+from neardup.forecast.plan import Plan, plan
+from neardup.intervals import wilson
+from neardup.report.plan_text import render
+from neardup.spec import ShingleSpec, Spec, preset
+from neardup.synth import SynthSpec, write
+
+SEED = 11
+
+
+class Both:
+    """A plan of a corpus, and the record of its run."""
+
+    def __init__(self, folder: Path, documents: int, spec: Spec) -> None:
+        self.source = folder / "notes.jsonl"
+        write(SynthSpec(documents=documents, words=(10, 80), seed=SEED), self.source)
+        self.plan = plan(self.source, id="id", spec=spec)
+        made = neardup.dedup(self.source, id="id", spec=spec, out=folder / "out")
+        self.record = made.summary
+        files = (path for path in (folder / "out").rglob("*") if path.is_file())
+        self.output = sum(path.stat().st_size for path in files)
+
+
+@pytest.fixture(scope="module")
+def small(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    """All of it is looked at."""
+    return Both(tmp_path_factory.mktemp("small"), 3000, preset("clinical"))
+
+
+@pytest.fixture(scope="module")
+def large(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    """A part of it is looked at."""
+    return Both(tmp_path_factory.mktemp("large"), 60_000, Spec())
+
+
+def test_all_of_it_is_looked_at(small: Both) -> None:
+    """Then what is estimated is what comes true."""
+    found, counts = small.plan, small.record["counts"]
+    assert (found.sample, found.exact, found.sampled) == ("all", True, 3000)
+    assert found.documents == counts["documents"]
+    assert found.text == pytest.approx(small.record["bytes"]["text"], rel=0.1)
+    assert found.empty == counts["empty"] / 3000 and found.short == counts["short"] / 3000
+    filled = 3000 - counts["empty"]
+    assert found.exact_duplicates.share == counts["exact_duplicates"] / filled
+    different = filled - counts["exact_duplicates"]
+    near = counts["removed"] - counts["exact_duplicates"]
+    assert found.near_duplicates.share == near / different > 0
+    assert found.near_duplicates[1:] == wilson(near / different, different)
+    assert found.compared.share == counts["compared_documents"] / different
+
+
+def test_a_part_of_it_is_looked_at(large: Both) -> None:
+    found, counts = large.plan, large.record["counts"]
+    assert (found.sample, found.exact) == ("spread", False)
+    assert 15_000 < found.sampled <= 20_050
+    assert found.documents == pytest.approx(counts["documents"], rel=0.02)
+    assert found.text == pytest.approx(large.record["bytes"]["text"], rel=0.1)
+    # Duplicates whose originals are not in the sample are not seen.
+    assert 0 < found.exact_duplicates.share < counts["exact_duplicates"] / counts["documents"]
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_bands_disk_and_time(size: str, request: pytest.FixtureRequest) -> None:
+    both = request.getfixturevalue(size)
+    found, record = both.plan, both.record
+    bands = record["bands"]
+    assert (found.num_bands, found.rows) == (bands["num_bands"], bands["rows"])
+    assert found.predicted_recall == pytest.approx(bands["predicted_recall"])
+    assert both.output / 1.5 < found.disk_output < both.output * 1.5
+    if size == "large":  # a small one has pages and blocks of no use
+        assert record["disk"] / 2 < found.disk < record["disk"] * 2
+    assert found.memory_minimum < found.memory_wanted and found.threads >= 1
+    assert 0 < found.seconds_low < found.seconds_high
+
+
+def test_as_a_run_that_is_given_the_same(large: Both) -> None:
+    """A job has the partitions of the run; settings that can't be are refused."""
+    job = Request(large.source, ("text",), "id").job(Clock())
+    found = plan(job)
+    assert found.documents == pytest.approx(large.plan.documents, rel=0.02)
+    assert (found.num_bands, found.rows) == (large.plan.num_bands, large.plan.rows)
+    for options, error, says in (
+        ({"threads": 0}, SpecError, "threads is 0"),
+        ({"memory": "x"}, SpecError, "is not a size"),
+        ({"text": "body"}, ColumnError, "body"),
+        ({"input_format": "pdf"}, SpecError, "input_format"),
+    ):
+        with pytest.raises(error, match=says):
+            plan(large.source, **options)
+    (large.source.parent / "empty.jsonl").touch()
+    with pytest.raises(InputError, match="no documents"):
+        plan(large.source.parent / "empty.jsonl")
+
+
+def test_values_for_programs(small: Both) -> None:
+    values = small.plan.as_dict()
+    assert json.loads(json.dumps(values)) == json.loads(json.dumps(values, default=str))
+    assert set(values["exact_duplicates"]) == {"share", "low", "high"}
+    assert "documents   3,000" in render(small.plan)
+
+
+def test_partitions_are_taken_from_everywhere(
+    kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Texts get longer from the first to the last; a part of them says how long all are."""
+    for number in (1, 2, 5, 8, 100):
+        order = module._spread_order(number)
+        assert sorted(order) == list(range(number))
+        for first in (2, number // 4, number // 2):
+            some = sorted(order[: max(1, first)])
+            assert max(np.diff([-1, *some, number])) <= max(2, 3 * number / len(some))
+    monkeypatch.setattr(module, "_PARTITIONS", 6)
+    lines = [json.dumps({"text": "x " * (20 + k // 20)}) + "\n" for k in range(20_000)]
+    (tmp_path / "longer.jsonl").write_text("".join(lines))
+    found = plan(tmp_path / "longer.jsonl", shingle="word:1")
+    assert found.sample == "spread" and not found.exact
+    assert found.documents == pytest.approx(20_000, rel=0.5)  # short ones count more
+    assert found.tokens["low"] < 300 and found.tokens["high"] > 800
+
+
+WORDS = [f"word{i}" for i in range(5000)]
+
+
+def notes(count: int, words: int, seed: int = SEED) -> list[str]:
+    random = np.random.default_rng(seed)
+    return [" ".join(random.choice(WORDS, words)) for _ in range(count)]
+
+
+def repeated(texts: list[str], copies: int) -> list[str]:
+    """Near-duplicates: each with a word more."""
+    return [f"{text} more{k}" for text in texts for k in range(copies)]
+
+
+def family(count: int, slots: int) -> list[str]:
+    template = notes(1, 60)[0].split()
+    return [" ".join([*template, *(f"s{i}x{k}" for k in range(slots))]) for i in range(count)]
+
+
+# Kind of the warning: texts, spec, words that it must hold, and its number.
+WARNED: dict[str, tuple[list[str], Spec, list[str], float | None]] = {
+    "short": ([*repeated(notes(60, 50), 2), *notes(40, 2)], Spec(), ["25 %", "5 words"], 0.25),
+    "long shingle": (
+        repeated(notes(60, 16), 2),
+        Spec(shingle=ShingleSpec(n=8)),
+        ["17 words", "`shingle`=word:2", "below the threshold of 0.7"],
+        None,
+    ),
+    "crowded": (family(80, 3), Spec(), ["raise the `threshold`", "longer shingles"], 0.8),
+}
+
+
+@pytest.mark.parametrize("kind", WARNED)
+def test_warnings(kind: str, kernels: None) -> None:
+    texts, spec, words, share = WARNED[kind]
+    found = plan(texts, spec=spec)
+    warnings = {warning.kind: warning for warning in found.warnings}
+    assert kind in warnings, warnings
+    said = " ".join(render(found).split())
+    for word in words:
+        assert word in warnings[kind].text and word in said
+    if share is not None:
+        assert warnings[kind].value == pytest.approx(share, rel=0.15)
+
+
+def test_no_warning_and_a_shingle_that_fits(kernels: None) -> None:
+    assert plan(repeated(notes(300, 60), 2)).warnings == ()
+    texts = repeated(notes(60, 40), 2)
+    (warning,) = plan(texts, spec=Spec(shingle=ShingleSpec(n=8))).warnings
+    assert warning.kind == "long shingle" and warning.value == one_word_changed(41, 8)
+    fits = int(warning.text.rpartition("word:")[2].split()[0])
+    assert one_word_changed(41, fits) >= 0.7 > one_word_changed(41, fits + 1)
+    assert plan(texts, spec=Spec(shingle=ShingleSpec(n=fits))).warnings == ()
+
+
+def test_only_the_beginning_can_be_looked_at(
+    kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = notes(1500, 60)
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(lines))
+    assert plan(path).warnings == () or "head only" not in {w.kind for w in plan(path).warnings}
+    monkeypatch.setattr(module, "_SMALL", 1000)
+    monkeypatch.setattr(module, "_DOCUMENTS", 100)
+    monkeypatch.setattr(module, "PARTITION_BYTES", 1 << 16)
+    found = plan(path)
+    assert found.sample == "head" and not found.exact
+    assert "head only" in {warning.kind for warning in found.warnings}
+    assert "at least about" in render(found)
+
+
+def test_sources_of_all_kinds(kernels: None, tmp_path: Path) -> None:
+    texts = repeated(notes(200, 40), 2)
+    table = pa.table({"text": texts, "note": [f"n{i}" for i in range(400)]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text(
+        "note,text\n" + "".join(f"{i},{t}\n" for i, t in enumerate(texts))
+    )
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for number, text in enumerate(texts):
+        (folder / f"{number:03}.txt").write_text(text)
+    sources: list[Any] = [table, texts, iter(texts), table.to_pandas(), folder]
+    sources += [tmp_path / name for name in ("a.parquet", "a.csv")]
+    measured = ("text", "seconds_low", "seconds_high", "memory", "memory_minimum", "memory_wanted")
+    measured += ("disk", "disk_output")
+    expected: dict[str, Any] = {}
+    for source in sources:
+        found = plan(source)
+        assert isinstance(found, Plan)
+        values = {k: v for k, v in found.as_dict().items() if k not in measured}
+        expected = expected or values
+        assert values == expected
+    assert expected["documents"] == 400 and expected["near_duplicates"]["share"] == 0.5
+    # A column that decides what is kept is read too.
+    assert plan(table, spec=Spec(keep="max:note")).documents == 400
+    with pytest.raises(ColumnError, match="nothing"):
+        plan(table, spec=Spec(keep="max:nothing"))
+
+
+def test_what_would_take_long_is_not_tried(kernels: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents that all share buckets are compared as long as that takes little."""
+    monkeypatch.setattr(module, "_FIRST", 300)
+    texts = family(1500, 40)
+    spec = Spec(shingle=ShingleSpec(unit="char", n=2), threshold=0.9, num_bands=20, rows=2)
+    everything = plan(texts, spec=spec)
+    assert (everything.sampled, everything.sample) == (1500, "all")
+    monkeypatch.setattr(module, "_WORK", 0)
+    found = plan(texts, spec=spec)
+    assert (found.sampled, found.documents, found.exact) == (300, 1500, True)
+    assert found.sample == "spread" and found.compared.share == everything.compared.share == 1
+    # Time grows with the square of the documents, at worst.
+    assert found.seconds_high > found.seconds_low
+    for one in (everything, found):
+        (crowded,) = [warning for warning in one.warnings if warning.kind == "crowded"]
+        assert "words as shingles" in crowded.text and crowded.value > 0.5
+    assert " to " in render(found) and "from all over the input" in render(found)
+
+
+def test_long_texts_and_shingles_of_three_characters(
+    kernels: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unrelated notes of 2 kB share many sequences of three letters: it says so, and ends."""
+    monkeypatch.setattr(module, "_FIRST", 300)
+    monkeypatch.setattr(module, "_WORK", 10**8)
+    random = np.random.default_rng(SEED)
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    words = ["".join(random.choice(letters, 5)) for _ in range(400)]
+    texts = [" ".join(random.choice(words, 350)) for _ in range(800)]
+    found = plan(texts, preset="records")
+    assert found.sampled == 300 and found.compared.share > 0.99
+    assert "crowded" in {warning.kind for warning in found.warnings}
+    assert "crowded" not in {warning.kind for warning in plan(texts).warnings}
+
+
+def test_settings_by_name(kernels: None) -> None:
+    texts = repeated(notes(30, 40), 2)
+    by_name = plan(texts, preset="clinical", threshold=0.8, recall=0.9, shingle="word:4")
+    spec = preset("clinical").replace(threshold=0.8, recall=0.9, shingle="word:4")
+    in_one = plan(texts, spec=spec)
+    assert (by_name.num_bands, by_name.rows) == (in_one.num_bands, in_one.rows)
+    assert by_name.near_duplicates == in_one.near_duplicates
+    with pytest.raises(SpecError, match="no preset 'none'"):
+        plan(texts, preset="none")
+
+
+def test_all_pairs_have_no_bands(kernels: None) -> None:
+    found = plan(notes(100, 30), spec=Spec(method="allpairs"))
+    assert (found.num_bands, found.predicted_recall) == (0, 1)
+    assert "an exact join of all pairs" in render(found)
+    low = plan(notes(100, 30), memory="100MB")
+    assert low.memory == 100_000_000 < low.memory_minimum and "refused" in render(low)

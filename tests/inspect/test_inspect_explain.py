@@ -1,0 +1,289 @@
+"""Why documents were removed or kept is what happened."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import neardup
+from neardup.errors import InputError, SpecError
+from neardup.inspect.compare import compare
+from neardup.inspect.explain import Explanation, explain
+from neardup.output.results import FolderResults, Results
+from neardup.report.explain_text import view
+from neardup.report.views import render
+from neardup.sketch.sketcher import Sketcher
+from neardup.spec import ShingleSpec, Spec
+
+#: 40 bands of 4, so that what reaches 0.7 is found.
+SPEC = Spec(shingle=ShingleSpec(n=1), threshold=0.7, num_bands=40, rows=4)
+
+
+def window(start: int, size: int = 100, name: str = "f") -> str:
+    return " ".join(f"{name}{i}" for i in range(start, start + size))
+
+
+#: By id: a family, a chain of windows, a crowd of which each member adds a word, and singles.
+ROWS = {
+    "family": window(0),
+    "copy": window(0),
+    "capitals": window(0).upper() + "!",
+    "near": window(0, 90) + " " + window(0, 5, "g"),
+    "chain-0": window(0, 100, "c"),
+    "chain-1": window(15, 100, "c"),
+    "chain-2": window(30, 100, "c"),
+    "crowd": window(0, 60, "k"),
+    **{f"crowd-{i:02}": window(0, 60, "k") + f" extra{i}" for i in range(30)},
+    "alone": window(0, 50, "x"),
+    "empty": "...",
+}
+
+
+def written(folder: Path) -> Path:
+    path = folder / "n.jsonl"
+    rows = [json.dumps({"id": id, "text": text}) for id, text in ROWS.items()]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def run(source: Any, out: Path | None = None, **changes: Any) -> Results:
+    return neardup.dedup(source, id="id", spec=SPEC.replace(**changes), out=out)._results
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Path:
+    folder = tmp_path_factory.mktemp("explained")
+    run(written(folder), folder / "out", pairs="all")
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def results(out: Path) -> Results:
+    return FolderResults(out)
+
+
+def test_a_removed_document(results: Results) -> None:
+    found = explain(results, "near")
+    assert not found.document.kept and found.why.startswith("removed: similarity 0.8571")
+    assert found.other is not None and found.comparison is not None
+    assert found.document.duplicate_of == found.other.doc_id == "family"
+    assert found.document.similarity == found.comparison.similarity == 90 / 105
+    assert (found.comparison.containment_a, found.comparison.containment_b) == (90 / 95, 90 / 100)
+    assert found.document.cluster == found.other.cluster == 0
+    assert (found.document.members, found.document.members_kept) == (4, 1)
+    assert found.listed and found.edge and [n.doc_id for n in found.path] == ["family"]
+    assert found.path[0].similarity == 90 / 105 and found.path[0].kept
+    assert found.buckets is not None and found.buckets.how == "bands"
+    assert found.texts == (ROWS["near"], ROWS["family"])
+    assert found.comparison == compare(ROWS["near"], ROWS["family"], SPEC)
+
+
+def test_the_bands_in_which_they_share_a_bucket(results: Results) -> None:
+    """Against keys made of the texts one by one."""
+    sketcher = Sketcher(results.recipe)
+    for one, two in (("near", "family"), ("chain-0", "chain-1"), ("crowd-03", "crowd")):
+        keys = [sketcher([ROWS[id]]).keys[0] for id in (one, two)]
+        bands = tuple((np.flatnonzero(keys[0] == keys[1]) + 1).tolist())
+        found = explain(results, one, two).buckets
+        assert found is not None and bands
+        assert (found.how, found.bands, found.num_bands) == ("bands", bands, 40)
+        assert 0.9 < found.probability <= 1
+
+
+def test_exact_duplicates(results: Results) -> None:
+    for one, two, equal in (
+        ("copy", "family", "bytes"),
+        ("capitals", "family", "tokens"),
+        ("capitals", "copy", "tokens"),
+    ):
+        found = explain(results, one, two)
+        assert found.comparison is not None and found.buckets is not None
+        assert (found.comparison.equal, found.comparison.similarity) == (equal, 1.0)
+        assert found.comparison.note and found.buckets.how == "exact"
+
+
+def test_kept_ones_name_their_duplicates(results: Results) -> None:
+    found = explain(results, "crowd")
+    assert found.document.kept and not found.second_asked
+    assert found.duplicates_count == 30 and len(found.duplicates) == 20
+    assert [n.doc_id for n in found.duplicates] == [f"crowd-{i:02}" for i in range(20)]
+    assert {n.similarity for n in found.duplicates} == {60 / 61}
+    assert len(explain(results, "crowd", limit=100).duplicates) == 30
+    # The nearest one is compared with, as if it had been asked about.
+    assert found.other is not None and found.other.doc_id == "crowd-00"
+    assert found.comparison == explain(results, "crowd", "crowd-00").comparison
+    family = explain(results, "family")
+    assert [n.doc_id for n in family.duplicates] == ["copy", "capitals", "near"]
+    assert [n.similarity for n in family.duplicates] == [1, 1, 90 / 105]
+    assert family.other is not None and family.other.doc_id == "near"  # equal ones come last
+    none = explain(results, "crowd", limit=0)
+    assert (none.duplicates, none.duplicates_count) == ((), 30)
+
+
+def test_alone_and_why(results: Results) -> None:
+    for id, form, why in (("alone", "long", "no kept document"), ("empty", "empty", "never")):
+        found = explain(results, id)
+        assert found.document.kept and found.document.members == 1 and found.document.form == form
+        assert found.duplicates_count == 0 and found.other is None and why in found.why
+        assert found.texts == (ROWS[id],)
+
+
+def test_paths_stay_in_the_cluster(tmp_path: Path, kernels: None) -> None:
+    source = written(tmp_path)
+    joined = explain(run(source, cluster="components"), "chain-0", "chain-2")
+    assert [n.doc_id for n in joined.path] == ["chain-1", "chain-2"]
+    assert [n.similarity for n in joined.path] == [85 / 115] * 2
+    assert not joined.edge and joined.document.members == 3
+    star = explain(run(source, pairs="all"), "chain-1", "chain-2")
+    assert star.edge and star.path == () and star.document.cluster != star.other.cluster
+    assert star.comparison is not None and star.comparison.duplicates
+    unlisted = explain(run(source), "chain-1", "chain-2")
+    assert not unlisted.listed and not unlisted.edge and unlisted.path == ()
+    assert unlisted.comparison == star.comparison and unlisted.buckets == star.buckets
+
+
+def test_all_pairs_need_no_buckets(tmp_path: Path, kernels: None) -> None:
+    results = run(written(tmp_path), method="allpairs", num_bands=None, rows=None)
+    found = explain(results, "near", search=True)
+    assert found.buckets is not None and found.buckets.how == "join" and found.missed == 0
+    far = explain(results, "chain-0", "chain-2").buckets
+    assert far is not None and (far.how, far.num_bands) == ("none", 0)
+
+
+@pytest.mark.parametrize("changes", [{}, {"order_by": "rank"}])
+def test_search_finds_what_banding_missed(kernels: None, changes: dict[str, Any]) -> None:
+    """Against comparing the document with each other one."""
+    ids = list(ROWS)[::-1] if changes else list(ROWS)
+    rows = {"id": ids, "text": [ROWS[i] for i in ids], "rank": [list(ROWS).index(i) for i in ids]}
+    results = run(rows, num_bands=1, rows=12, **changes)
+    kept = dict(zip(results.ids.to_pylist(), results.array("kept").tolist(), strict=True))
+    keys = dict(zip(ids, Sketcher(results.recipe)([ROWS[i] for i in ids]).keys[:, 0], strict=True))
+    missed = 0
+    for id in ("crowd-05", "chain-1", "family", "alone"):
+        found = explain(results, id, search=True, limit=100, texts=False)
+        expected = {
+            other: compare(ROWS[id], ROWS[other], SPEC).similarity for other in ROWS if other != id
+        }
+        expected = {other: s for other, s in expected.items() if s >= 0.7}
+        assert found.similar is not None
+        assert {n.doc_id: n.similarity for n in found.similar} == expected
+        assert [n.similarity for n in found.similar] == sorted(expected.values(), reverse=True)
+        for n in found.similar:
+            shared = keys[id] == keys[n.doc_id]
+            assert n.kept == kept[n.doc_id]
+            assert n.buckets is not None and n.buckets.how == ("bands" if shared else "none")
+        lost = [o for o in expected if kept[o] and keys[o] != keys[id]]
+        assert found.missed == len(lost)
+        missed += len(lost)
+    assert missed
+    assert len(explain(results, "crowd-05", search=True, limit=3).similar) == 3
+
+
+def plain(found: Explanation) -> dict[str, Any]:
+    values = found.as_dict()
+    return {k: v for k, v in values.items() if k not in ("run", "listed", "edge", "path")}
+
+
+def test_a_run_in_memory_explains_the_same(results: Results) -> None:
+    rows = pa.table({"id": list(ROWS), "text": list(ROWS.values())})
+    for source in (rows, rows.to_pydict()):
+        for ids in (("near",), ("crowd",), ("copy", "capitals"), ("empty",)):
+            assert plain(explain(run(source), *ids)) == plain(explain(results, *ids))
+
+
+def test_positions_are_ids_without_ids(tmp_path: Path, kernels: None) -> None:
+    made = neardup.dedup(list(ROWS.values()), spec=SPEC)._results
+    found = explain(made, 3)
+    assert found.document.doc_id == 3 and found.document.duplicate_of == 0
+    assert explain(made, "3", "0").comparison == found.comparison
+    for bad, says in (("99", "no document has the id 99"), ("near", "ids are of type int64")):
+        with pytest.raises(InputError, match=says):
+            explain(made, bad)
+
+
+def test_short_documents(kernels: None) -> None:
+    made = neardup.dedup(["a b", "c", "A b.", ""])._results
+    short = explain(made, 1)
+    assert short.document.form == "short" and "shorter than a shingle" in short.why
+    found = explain(made, 2)
+    assert found.comparison is not None
+    assert found.comparison.equal == "tokens" and found.document.duplicate_of == 0
+    empty = explain(made, 3, 1)
+    assert empty.comparison is not None and empty.buckets is not None
+    assert empty.comparison.similarity == 0 and empty.buckets.how == "none"
+    assert "one text is empty" in empty.comparison.note
+
+
+def test_errors(results: Results) -> None:
+    with pytest.raises(InputError, match="no document has the id nobody"):
+        explain(results, "nobody")
+    with pytest.raises(SpecError, match="both ids are those of one document"):
+        explain(results, "near", "near")
+    with pytest.raises(SpecError, match="`limit` is -1"):
+        explain(results, "near", limit=-1)
+    with pytest.raises(SpecError, match="threads is 0"):
+        explain(results, "near", threads=0)
+
+
+def test_an_input_that_is_gone_or_changed(tmp_path: Path, kernels: None) -> None:
+    path = written(tmp_path)
+    run(path, tmp_path / "out", pairs="all")
+    raw, times = path.read_bytes(), path.stat()
+
+    def refused(match: str) -> str:
+        with pytest.raises(InputError, match=match) as raised:
+            explain(FolderResults(tmp_path / "out"), "near")
+        assert "texts=False" in raised.value.hint
+        # The tables alone still say a lot.
+        found = explain(FolderResults(tmp_path / "out"), "near", texts=False)
+        assert found.document.similarity == 90 / 105 and found.path[-1].doc_id == "family"
+        assert found.comparison is None and found.buckets is None and found.texts is None
+        assert found.document.tokens is None and "is removed" in render(view(found))
+        return found.notes[0]
+
+    path.unlink()
+    assert "not read" in refused(r"n\.jsonl, an input of .*, is gone")
+    path.write_bytes(raw + b"\n")
+    refused(r"n\.jsonl has changed since the run")
+    # Replaced without a trace, which only the texts betray.
+    path.write_bytes(raw.replace(b" f7 ", b" g7 ", 1))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(InputError, match="differs from the stored one"):
+        explain(FolderResults(tmp_path / "out"), "near")
+    path.write_bytes(raw)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert explain(FolderResults(tmp_path / "out"), "near").texts is not None
+
+
+def test_damaged_tables(tmp_path: Path, kernels: None) -> None:
+    out = tmp_path / "out"
+    run(written(tmp_path), out, pairs="all")
+    for name in ("edges.parquet", "clusters.parquet"):
+        raw = (out / name).read_bytes()
+        (out / name).write_bytes(raw[:-9])
+        with pytest.raises(InputError, match=f"{name}: not readable, or damaged"):
+            explain(FolderResults(out), "near")
+        (out / name).unlink()
+        with pytest.raises(InputError, match=f"{name} is gone"):
+            explain(FolderResults(out), "near")
+        (out / name).write_bytes(raw)
+    table = pq.read_table(out / "clusters.parquet")
+    rows = table.to_pylist()
+    rows[3]["duplicate_of"] = "nobody"
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), out / "clusters.parquet")
+    with pytest.raises(InputError, match="document 3 is removed, and its duplicate_of is no"):
+        explain(FolderResults(out), "near")
+
+
+def test_plain_values(results: Results) -> None:
+    values = explain(results, "near", search=True).as_dict()
+    assert json.loads(json.dumps(values)) == json.loads(json.dumps(values, default=str))
+    assert values["comparison"]["duplicates"] is True and values["why"]
+    assert values["document"]["duplicate_of"] == "family"

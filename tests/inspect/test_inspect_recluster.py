@@ -1,0 +1,274 @@
+"""A finished run with other settings equals a full run with the same bands, table for table."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import neardup
+from common import files_of, write_lines
+from neardup.engines.clock import Event
+from neardup.errors import (
+    ColumnError,
+    InputError,
+    NeardupError,
+    OutputError,
+    ResumeError,
+    SpecError,
+)
+from neardup.inspect.recluster import recluster
+from neardup.output.results import FolderResults, Results
+from neardup.spec import CLUSTERINGS, ShingleSpec, Spec
+
+BASE = Spec(shingle=ShingleSpec(n=3), threshold=0.5, num_bands=40, rows=2)
+ALLPAIRS = {"method": "allpairs", "num_bands": None, "rows": None}
+STARTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "all pairs": {"pairs": "all"},
+    "components": {"cluster": "components"},
+    "bounded": {"cluster": "bounded", "tree_threshold": 0.3},
+    "longest": {"keep": "longest", "pairs": "all"},
+    "ordered": {"order_by": "rank", "pairs": "all"},
+    "best": {"keep": "max:quality"},
+    "join": {**ALLPAIRS, "cluster": "components"},
+}
+CHANGES: list[dict[str, Any]] = [
+    {},
+    *({"cluster": name, "threshold": 0.7} for name in CLUSTERINGS),
+    {"threshold": 0.6, "tree_threshold": 0.45, "cluster": "bounded"},
+    {"threshold": 0.4},
+    {"pairs": "all", "cluster": "star"},
+    {"pairs": "kept", "cluster": "components"},
+    {"keep": "longest", "threshold": 0.55},
+    {"keep": "min:quality", "cluster": "components"},
+]
+
+
+def corpus() -> list[dict[str, Any]]:
+    """Chains of texts that drift away from each other, copies, short and empty ones."""
+    draw = random.Random(5)
+    rows: list[dict[str, Any]] = []
+    for chain in range(25):
+        words = [f"w{chain}x{i}" for i in range(40)]
+        for step in range(draw.randint(1, 6)):
+            rows.append({"id": f"c{chain}s{step}", "text": " ".join(words)})
+            for _ in range(draw.randint(0, 3)):
+                words[draw.randrange(len(words))] = f"n{len(rows)}"
+    rows += [{"id": f"copy{i}", "text": rows[3 * i]["text"].upper()} for i in range(20)]
+    # Other words in another order: equal sets of shingles, which are no exact duplicates.
+    loop = [f"l{i}" for i in range(8)]
+    rows += [{"id": f"loop{i}", "text": " ".join([*loop[i:], *loop, *loop])} for i in range(4)]
+    rows += [{"id": f"short{i}", "text": "one two"} for i in range(3)]
+    rows.append({"id": "empty", "text": ""})
+    draw.shuffle(rows)
+    ranks = draw.sample(range(len(rows)), len(rows))
+    return [
+        {**row, "rank": rank, "quality": draw.randrange(4)}
+        for row, rank in zip(rows, ranks, strict=True)
+    ]
+
+
+ROWS = corpus()
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> list[Path]:
+    folder = tmp_path_factory.mktemp("recluster")
+    half = len(ROWS) // 2
+    return [write_lines(folder / f"{k}.jsonl", ROWS[k * half :][: half + k]) for k in (0, 1)]
+
+
+@pytest.fixture(scope="module")
+def full(source: list[Path]) -> Callable[[Spec], Results]:
+    """A full run; each is done once."""
+
+    @functools.cache
+    def result(wanted: Spec) -> Results:
+        return neardup.dedup(source, id="id", spec=wanted)._results
+
+    return result
+
+
+def check(found: Results, expected: Results) -> None:
+    assert found.clusters().equals(expected.clusters())
+    edges, wanted = found.edges(), expected.edges()
+    assert (edges is None) == (wanted is None)
+    assert edges is None or wanted is None or edges.equals(wanted)
+    names = {"documents", "kept", "removed", "clusters", "largest_cluster", "exact_duplicates"}
+    for name in names | {"clusters_of_two_or_more", "empty", "short"}:
+        assert found.record["counts"][name] == expected.record["counts"][name], name
+    assert found.recipe == expected.recipe and found.spec == expected.spec
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_equal_to_a_full_run(
+    source: list[Path], tmp_path: Path, start: str, full: Callable[[Spec], Results]
+) -> None:
+    """From kept sketches and from the input; in memory, and with all files."""
+    spec = BASE.replace(**STARTS[start])
+    runs = [
+        neardup.dedup(source, id="id", spec=spec)._results,
+        neardup.dedup(source, id="id", spec=spec, out=tmp_path / "kept", keep_run=True)._results,
+    ]
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").rglob("*")}
+    used = set()
+    for number, changes in enumerate(CHANGES):
+        # A spec as recluster makes it, given to a full run.
+        again = recluster(runs[0], **changes)
+        expected = full(again.spec)
+        check(again, expected)
+        out = tmp_path / f"out{number}"
+        written = recluster(runs[1], out, **changes)
+        check(written, expected)
+        assert written.record == json.loads((out / "run.json").read_text())
+        assert not (out / ".run").exists()
+        kept = [
+            row["id"]
+            for path in sorted((out / "clean").iterdir())
+            for row in map(json.loads, path.read_text().splitlines())
+        ]
+        positions = expected.positions_of
+        rows = range(len(ROWS)) if positions is None else positions.tolist()
+        wanted = {ROWS[row]["id"] for row, k in zip(rows, expected.array("kept"), strict=True) if k}
+        assert kept == [row["id"] for row in ROWS if row["id"] in wanted]
+        assert again.record["recluster"]["run"] == "the run"
+        assert written.record["recluster"]["run"] == str(tmp_path / "kept")
+        used |= {again.record["recluster"]["used"], written.record["recluster"]["used"]}
+    assert {p: p.stat().st_mtime_ns for p in before} == before  # the run is only read
+    assert used == {"input", "sketches"}
+
+
+def test_what_is_used(source: list[Path], tmp_path: Path) -> None:
+    def made(name: str, **changes: Any) -> Results:
+        options = {"keep_run": changes.pop("keep_run", False)}
+        spec = BASE.replace(**changes)
+        return neardup.dedup(source, id="id", spec=spec, out=tmp_path / name, **options)._results
+
+    cases = [
+        (made("gone"), {"threshold": 0.7}, "input"),
+        (made("kept", keep_run=True), {"threshold": 0.7}, "sketches"),
+        # Lengths of texts, or a column, that the sketches don't have.
+        (FolderResults(tmp_path / "kept"), {"keep": "longest"}, "input"),
+        (FolderResults(tmp_path / "kept"), {"keep": "max:quality"}, "input"),
+        (made("all", pairs="all"), {"threshold": 0.7}, "input"),
+        (FolderResults(tmp_path / "all"), {"cluster": "components"}, "input"),
+    ]
+    for number, (results, changes, used) in enumerate(cases):
+        found = recluster(results, tmp_path / f"{number}", **changes)
+        assert found.record["recluster"]["used"] == used, changes
+    # What was reclustered can be reclustered, and read.
+    again = recluster(FolderResults(tmp_path / "4"), cluster="components")
+    check(again, neardup.dedup(source, id="id", spec=again.spec)._results)
+    assert neardup.open(tmp_path / "5").explain("short1").document.duplicate_of is not None
+
+
+def test_keys_are_copied_by_a_file(
+    source: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neardup.engines.memory._SMALL", 0)
+    neardup.dedup(source, id="id", spec=BASE, pairs="all", out=tmp_path / "run", keep_run=True)
+    found = recluster(FolderResults(tmp_path / "run"), tmp_path / "out", threshold=0.7)
+    assert found.record["recluster"]["used"] == "sketches"
+    check(found, neardup.dedup(source, id="id", spec=found.spec)._results)
+
+
+def test_a_lower_threshold_is_said_to_miss_more(source: list[Path]) -> None:
+    results = neardup.dedup(source, id="id", spec=BASE)._results
+    events: list[Event] = []
+    found = recluster(results, threshold=0.3, listener=events.append)
+    notes = [e.note for e in events if "bands were chosen" in e.note]
+    assert notes == [
+        "the bands were chosen for 0.5; a pair at 0.3 is found with probability 97.7 %"
+    ]
+    assert found.record["bands"]["predicted_recall"] == pytest.approx(0.977, abs=1e-3)
+
+
+def test_annotated_and_converted(source: list[Path], tmp_path: Path) -> None:
+    neardup.dedup(source, id="id", spec=BASE, pairs="all", out=tmp_path / "run")
+    results = FolderResults(tmp_path / "run")
+    recluster(results, tmp_path / "a", threshold=0.7, annotate=True)
+    recluster(results, tmp_path / "b", threshold=0.7, format="parquet")
+    neardup.dedup(
+        source,
+        id="id",
+        spec=BASE.replace(pairs="all", threshold=0.7),
+        out=tmp_path / "c",
+        annotate=True,
+    )
+    assert files_of(tmp_path / "a" / "clean") == files_of(tmp_path / "c" / "clean")
+    kept = pa.parquet.read_table(tmp_path / "b" / "clean")
+    assert kept.num_rows == recluster(results, threshold=0.7).record["counts"]["kept"]
+
+
+def test_frames(source: list[Path], full: Callable[[Spec], Results], tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(ROWS)
+    for pairs in ("kept", "all"):
+        results = neardup.dedup(table, id="id", spec=BASE, pairs=pairs)._results
+        for changes in ({"threshold": 0.7}, {"keep": "max:quality"}):
+            found = recluster(results, **changes)
+            check(found, full(found.spec))
+            check(recluster(results, tmp_path / "o", overwrite=True, **changes), full(found.spec))
+
+
+def test_errors(source: list[Path], tmp_path: Path, kernels: None) -> None:
+    copy = tmp_path / "in.jsonl"
+    copy.write_bytes(source[0].read_bytes())
+    run, out = tmp_path / "run", tmp_path / "out"
+    neardup.dedup(copy, id="id", spec=BASE, out=run)
+    results = FolderResults(run)
+    for changes, message in [
+        ({"threshold": 1.4}, "threshold is 1.4"),
+        ({"tree_threshold": 0.6, "cluster": "bounded"}, "tree threshold 0.6 is above the"),
+        ({"tree_threshold": 0.4}, "a tree threshold is for bounded clusters"),
+        ({"cluster": "none"}, "no clustering"),
+        ({"keep": "best"}, "keep is 'best'"),
+    ]:
+        with pytest.raises(SpecError, match=message):
+            recluster(results, out, **changes)
+    with pytest.raises(ColumnError, match="no column 'nothing'"):
+        recluster(results, out, keep="max:nothing")
+    with pytest.raises(ColumnError, match="no column 'nothing'"):
+        recluster(neardup.dedup(pa.Table.from_pylist(ROWS), spec=BASE)._results, keep="max:nothing")
+    for place in (run, run / "sub"):
+        with pytest.raises(SpecError, match="is the run itself, or in its folder"):
+            recluster(results, place, overwrite=True)
+    out.mkdir()
+    with pytest.raises(OutputError, match="exists"):
+        recluster(results, out)
+    with copy.open("a") as file:
+        file.write('{"id": "more", "text": "more"}\n')
+    with pytest.raises(InputError, match=r"in\.jsonl has changed since the run"):
+        recluster(FolderResults(run), out, overwrite=True)
+    copy.unlink()
+    with pytest.raises(NeardupError, match=r"an input of .*, is gone"):
+        recluster(FolderResults(run), out, overwrite=True)
+    assert list(out.iterdir()) == []
+
+
+def test_a_damaged_run_folder_is_named_and_can_be_removed(
+    source: list[Path], tmp_path: Path
+) -> None:
+    run, out = tmp_path / "run", tmp_path / "out"
+    neardup.dedup(source, id="id", spec=BASE, out=run, keep_run=True)
+    assert (
+        recluster(FolderResults(run), out, threshold=0.6).record["recluster"]["used"] == "sketches"
+    )
+    state = run / ".run" / "run.sqlite"
+    held = bytearray(state.read_bytes())
+    for place in range(70_000, len(held), 5_000):
+        held[place] ^= 1
+    state.write_bytes(held)
+    with pytest.raises(ResumeError, match=r"\.run") as error:
+        recluster(FolderResults(run), out, threshold=0.6, overwrite=True)
+    assert f"remove {run / '.run'}" in error.value.hint
+    assert not (out / ".run").exists()
+    shutil.rmtree(run / ".run")
+    recluster(FolderResults(run), out, threshold=0.6, overwrite=True)

@@ -1,0 +1,260 @@
+"""Which files are read: endings, folders, patterns, plain texts, pipes, compressed files."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from io_samples import opened, rows_of, texts_of
+
+from neardup.errors import (
+    ColumnError,
+    EncodingError,
+    FormatError,
+    InputError,
+    InputNotFoundError,
+    SpecError,
+)
+from neardup.io.opening import open_source
+from neardup.io.source import Columns
+
+
+def put(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    raw = (json.dumps({"text": text}) + "\n").encode()
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table({"text": [text]}), path)
+    elif path.suffix == ".gz":
+        path.write_bytes(gzip.compress(raw))
+    elif path.suffix in (".jsonl", ".ndjson", ".json"):
+        path.write_bytes(raw)
+    elif path.suffix == ".csv":
+        path.write_text(f"text\n{text}\n")
+    else:
+        path.write_text(text)
+    return path
+
+
+def test_folder_of_tables(tmp_path: Path) -> None:
+    names = ["b.jsonl", "a/z.parquet", "a/b.csv", "c.JSON.gz", "d.ndjson"]
+    for name in names:
+        put(tmp_path / name, name)
+    put(tmp_path / ".hidden.xyz", "no")
+    put(tmp_path / ".git/x.jsonl", "no")
+    source = opened(tmp_path)
+    assert texts_of(source) == sorted(names) == [file.name for file in source.files]
+    assert source.id_column is None and source.format == "mixed"
+    assert [part.file for part in source.partitions()] == list(range(5))
+    assert [part.file for part in source.partitions(3)] == [3]
+    put(tmp_path / "notes.md", "x")
+    with pytest.raises(FormatError, match=r"notes\.md") as caught:
+        opened(tmp_path)
+    assert "`input_format`" in caught.value.hint
+    (tmp_path / "notes.md").rename(tmp_path / "notes.txt")
+    with pytest.raises(FormatError, match="mixed"):
+        opened(tmp_path)
+
+
+@pytest.mark.parametrize("size", [64, 8 << 20])
+def test_folder_of_texts(tmp_path: Path, size: int) -> None:
+    names = ["b.txt", "a/z.md", "c", "a/nul.txt"]
+    for name in names:
+        put(tmp_path / name, name + "\x00\r\n" + "é" * 40)
+    (tmp_path / "empty.txt").touch()
+    source = opened(tmp_path, size)
+    rows = rows_of(source, ("path", "text"))
+    assert [row["path"] for row in rows] == sorted([*names, "empty.txt"])
+    assert texts_of(source)[0] == "a/nul.txt\x00\r\n" + "é" * 40 == rows[0]["text"]
+    assert source.id_column == "path" and source.column_names() == ("path", "text")
+    assert sum(part.size for part in source.partitions()) == source.total_bytes
+    with pytest.raises(ColumnError, match="there are path, text"):
+        texts_of(opened(tmp_path, text="body"))
+
+
+def test_text_files_and_their_encoding(tmp_path: Path) -> None:
+    one = put(tmp_path / "x/a.txt", "one")
+    put(tmp_path / "y/a.txt", "two")
+    assert texts_of(opened(one)) == ["one"]
+    both = opened([tmp_path / "x", tmp_path / "y"])
+    assert rows_of(both, ("path",)) == [{"path": "x/a.txt"}, {"path": "y/a.txt"}]
+    one.write_bytes(b"\xef\xbb\xbfbad \xff")
+    with pytest.raises(EncodingError, match=r"a\.txt: not valid UTF-8 \(byte 5\)"):
+        texts_of(opened(one))
+    source = opened(one, encoding_errors="replace")
+    assert texts_of(source) == ["bad \ufffd"]
+    assert sum(part.read().replaced for part in source.partitions()) == 1
+
+
+def test_patterns_order_and_names(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.jsonl", "deep/c.jsonl", "[x].jsonl"):
+        put(tmp_path / name, name)
+    assert texts_of(opened(f"{tmp_path}/?.jsonl")) == ["a.jsonl", "b.jsonl"]
+    every = opened(f"{tmp_path}/**")
+    assert len(texts_of(every)) == 4
+    assert sorted(f.name for f in every.files) == [
+        "[x].jsonl",
+        "a.jsonl",
+        "b.jsonl",
+        "deep/c.jsonl",
+    ]
+    assert texts_of(opened(f"{tmp_path}/[x].jsonl")) == ["[x].jsonl"]  # a file by this name
+    order = [tmp_path / "b.jsonl", str(tmp_path / "a.jsonl")]
+    assert texts_of(opened(order)) == ["b.jsonl", "a.jsonl"]
+    with pytest.raises(InputNotFoundError, match="pattern"):
+        opened(f"{tmp_path}/*.csv")
+
+
+def test_files_of_one_name_have_names_of_their_own(tmp_path: Path) -> None:
+    one, two = put(tmp_path / "x/a.jsonl", "1"), put(tmp_path / "y/A.jsonl", "2")
+    assert [f.name for f in opened([one, two]).files] == ["x/a.jsonl", "y/A.jsonl"]
+    pipe = tmp_path / "p/a.jsonl"
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    names = [f.name for f in opened([pipe, one]).files]
+    assert names == ["a.jsonl", "a-2.jsonl"]
+
+
+def test_what_is_refused_at_once(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.jsonl", "a")
+    odd = put(tmp_path / "a.xyz", "a")
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InputNotFoundError, match="no such file"):
+        opened(tmp_path / "nope.jsonl")
+    with pytest.raises(InputNotFoundError, match="no files"):
+        opened(tmp_path / "none")
+    with pytest.raises(FormatError, match=r"unknown ending '\.xyz'") as caught:
+        opened(odd)
+    assert "`input_format`" in caught.value.hint
+    with pytest.raises(FormatError, match=r"unknown ending '\.gz'"):
+        opened(put(tmp_path / "t.parquet.gz", "a"))
+    with pytest.raises(InputError, match="given twice"):
+        opened([path, Path(f"{tmp_path}/*.jsonl")])
+    for empty in ([], ()):
+        with pytest.raises(InputError, match="no input"):
+            opened(empty)
+    with pytest.raises(FormatError, match="mixed"):
+        opened([path, put(tmp_path / "b.txt", "b")])
+    settings: tuple[dict[str, Any], ...] = (
+        {"text": ()},
+        {"text": ("a", "a")},
+        {"encoding_errors": "ignore"},
+    )
+    for setting in settings:
+        with pytest.raises(SpecError):
+            opened(path, **setting)
+    with pytest.raises(SpecError, match="partition_bytes"):
+        opened(path, 1)
+    with pytest.raises(SpecError, match="'xml'"):
+        open_source(path, Columns(), input_format="xml")
+    with pytest.raises(SpecError, match="files only"):
+        open_source(["a"], Columns(), input_format="jsonl")
+
+
+def test_a_list_of_names_of_files_is_no_list_of_texts(tmp_path: Path) -> None:
+    paths = [str(put(tmp_path / name, "a")) for name in ("a.jsonl", "b.jsonl")]
+    with pytest.raises(InputError, match="all of them are names of files") as caught:
+        opened(paths)
+    assert "pathlib.Path" in caught.value.hint
+    assert texts_of(opened([*paths, "a text"])) == [*paths, "a text"]
+    assert texts_of(opened(["", "x" * 10_000, "nul \0"])) == ["", "x" * 10_000, "nul \0"]
+
+
+def test_input_format_wins(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.xyz", '{"text": "a"}')
+    for format, text in (("jsonl", "a"), ("text", '{"text": "a"}')):
+        assert texts_of(open_source(path, Columns(), input_format=format)) == [text]
+    assert texts_of(open_source(tmp_path, Columns(), input_format="jsonl")) == ["a"]
+
+
+@pytest.mark.skipif(os.name == "posix" and os.geteuid() == 0, reason="root may read everything")
+def test_no_right_to_read(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.jsonl", "a")
+    path.chmod(0)
+    with pytest.raises(InputError, match="permission denied"):
+        texts_of(opened(path))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.txt", "a.parquet", "a.jsonl.gz"])
+def test_file_is_gone(tmp_path: Path, name: str) -> None:
+    path = put(tmp_path / name, "a")
+    source = opened(path)
+    path.unlink()
+    with pytest.raises(InputNotFoundError):
+        texts_of(source)
+
+
+def test_columns_may_differ_between_files(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,n\na,1\nb,\n")
+    (tmp_path / "b.jsonl").write_text('{"id": "x", "text": "c", "n": 2.5}\n')
+    pq.write_table(pa.table({"text": ["d"], "n": [7]}), tmp_path / "c.parquet")
+    source = opened(tmp_path, wanted=("n",))
+    assert rows_of(source, ("n",)) == [{"n": "1"}, {"n": None}, {"n": 2.5}, {"n": 7}]
+    with pytest.raises(ColumnError, match=r"a\.csv: no column 'id'"):
+        texts_of(opened(tmp_path, id="id"))
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.txt"])
+def test_damaged_compression(tmp_path: Path, codec: str, name: str) -> None:
+    raw = pa.Codec(codec).compress(b'"text"\n' + os.urandom(5000), asbytes=True)
+    path = tmp_path / (name + {"gzip": ".gz", "zstd": ".zst"}[codec])
+    for damaged in (raw[:-10], raw[:20], b"SECRET not compressed"):
+        path.write_bytes(damaged)
+        with pytest.raises(FormatError, match="cut off or damaged") as caught:
+            texts_of(opened(path, encoding_errors="replace"))
+        assert str(path) in str(caught.value)
+    path.write_bytes(b"")
+    assert texts_of(opened(path)) == ([""] if name == "a.txt" else [])
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "tsv", "text", "parquet", "arrow"])
+def test_stdin(monkeypatch: pytest.MonkeyPatch, format: str) -> None:
+    table = pa.table({"text": ["one", "two"]})
+    sink = io.BytesIO()
+    if format == "parquet":
+        pq.write_table(table, sink)
+    elif format == "arrow":
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    elif format == "jsonl":
+        sink.write(b'{"text":"one"}\n{"text":"two"}')
+    else:
+        sink.write(b"one\ntwo" if format == "text" else b"text\none\ntwo")
+
+    class Stdin:
+        buffer = io.BytesIO(sink.getvalue())
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    source = open_source("-", Columns(), input_format=format)
+    assert source.total_bytes is None and not source.rereadable
+    assert texts_of(source) == (["one\ntwo"] if format == "text" else ["one", "two"])
+    with pytest.raises(InputError, match="can be read once only"):
+        texts_of(source)
+
+
+def test_lines_of_stdin_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stdin:
+        buffer = io.BytesIO(b'{"text":"a"}\n{"text":"b"}\n{"text":3}\n')
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    with pytest.raises(ColumnError, match="-: line 3"):
+        texts_of(opened("-", 64))
+
+
+def test_named_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(b'{"text":"a"}\n'))
+    writer.start()
+    source = open_source(pipe, Columns(), input_format="jsonl")
+    assert texts_of(source) == ["a"]
+    writer.join()

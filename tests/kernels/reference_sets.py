@@ -1,0 +1,232 @@
+"""Plain-Python references of the kernels that compare sets: obvious, and slow.
+
+Sets are sorted lists of integers, buckets are lists of documents, and a document is a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+__all__ = [
+    "LANES",
+    "State",
+    "add_to_chains",
+    "against_kept",
+    "among_themselves",
+    "count_shingles",
+    "fill_bitmaps",
+    "group_keys",
+    "jaccard",
+    "mark_plausible",
+    "may_reach",
+    "needed_overlap",
+    "place_buckets",
+    "probe",
+    "rank_prefixes",
+    "room_of",
+    "share_a_bucket",
+    "verify",
+    "window_of",
+    "window_pairs",
+]
+
+LANES = 64
+Values = Sequence[int]
+
+
+def fill_bitmaps(values: Values, words: int, distinct: bool) -> list[int]:
+    """Fold values into ``64 * words`` bits by their leading bits: flipped, or set."""
+    bits = (64 * words - 1).bit_length()
+    bitmap = 0
+    for value in values:
+        bit = 1 << (value >> (64 - bits))
+        bitmap = bitmap ^ bit if distinct else bitmap | bit
+    return [bitmap >> 64 * word & 2**64 - 1 for word in range(words)]
+
+
+def needed_overlap(total: int, threshold: float) -> int:
+    """The smallest overlap of sets of so many members together that reaches a threshold."""
+    return next((o for o in range(total) if o / (total - o) >= threshold), total)
+
+
+def jaccard(one: Values, other: Values, threshold: float = 0.0) -> float:
+    """Similarity of two sets if it reaches the threshold; else, or where both are empty, -1."""
+    together = len(set(one) | set(other))
+    similarity = len(set(one) & set(other)) / together if together else -1.0
+    return similarity if similarity >= threshold else -1.0
+
+
+def may_reach(sizes: tuple[int, int], bitmaps: tuple[Values, Values], threshold: float) -> bool:
+    """Whether at most the share of members that a threshold permits is in one of two sets alone."""
+    limit = (1.0 - threshold) / (1.0 + threshold) * sum(sizes) + 1e-6
+    alone = sum((x ^ y).bit_count() for x, y in zip(*bitmaps, strict=True))
+    return abs(sizes[0] - sizes[1]) <= limit and alone <= limit
+
+
+def verify(
+    sets: Sequence[Values], pairs: Sequence[tuple[int, int]], threshold: float
+) -> list[float]:
+    """Similarity of each pair; -1 below the threshold."""
+    return [jaccard(sets[a], sets[b], threshold) for a, b in pairs]
+
+
+def group_keys(keys: Values) -> list[list[int]]:
+    """Buckets of two documents and more, by key, documents ascending."""
+    groups: dict[int, list[int]] = {}
+    for doc, key in enumerate(keys):
+        groups.setdefault(key, []).append(doc)
+    return [groups[key] for key in sorted(groups) if len(groups[key]) > 1]
+
+
+def mark_plausible(
+    buckets: Sequence[Values], sizes: Values, bitmaps: Sequence[Values], threshold: float
+) -> set[int]:
+    """Documents of large buckets, and pairs of small ones whose bitmaps differ little."""
+    limit = (1.0 - threshold) / (1.0 + threshold)
+    marked: set[int] = set()
+    for docs in buckets:
+        if len(docs) > 64:
+            marked.update(docs)
+            continue
+        for i, x in enumerate(docs):
+            for y in docs[:i]:
+                alone = sum(
+                    (p ^ q).bit_count() for p, q in zip(bitmaps[x], bitmaps[y], strict=True)
+                )
+                if alone <= limit * (sizes[x] + sizes[y]) + 1e-6:
+                    marked.update((x, y))
+    return marked
+
+
+def place_buckets(buckets: Sequence[Values], first: int, documents: int) -> list[int]:
+    """The bucket of each document, counted from ``first``; -1 where it is in none."""
+    of = [-1] * documents
+    for number, docs in enumerate(buckets, first):
+        for doc in docs:
+            of[doc] = number
+    return of
+
+
+def room_of(members: int) -> int:
+    """Members up to the next multiple of the lanes."""
+    return members + -members % LANES
+
+
+def share_a_bucket(of: Sequence[Values], x: int, y: int) -> bool:
+    """Whether two documents are in one bucket in any band."""
+    return any(a == b != -1 for a, b in zip(of[x], of[y], strict=True))
+
+
+@dataclass
+class State:
+    """What is decided so far.
+
+    Attributes:
+        sets: Of all documents.
+        of: Buckets of each document, one for each band; -1 where it is alone.
+        threshold: Similarity that makes a duplicate.
+        limit: Kept documents that a bucket holds.
+        kept: Those of each bucket.
+        beyond: Kept documents that a bucket has no place for.
+        answers: Document that each removed one is a duplicate of.
+        not_compared: Pairs that full buckets left out.
+    """
+
+    sets: Sequence[Values]
+    of: Sequence[Values]
+    threshold: float
+    limit: int = 2**31 - 1
+    kept: dict[int, list[int]] = field(default_factory=dict)
+    beyond: dict[int, int] = field(default_factory=dict)
+    answers: dict[int, int] = field(default_factory=dict)
+    not_compared: int = 0
+
+    def first_similar(self, x: int, lowest: int) -> int | None:
+        """The first kept document from ``lowest`` on in a bucket of x that is similar to it."""
+        docs = {y for b in self.of[x] if b >= 0 for y in self.kept.get(b, ()) if y >= lowest}
+        similar = (y for y in docs if jaccard(self.sets[x], self.sets[y], self.threshold) >= 0)
+        return min(similar, default=None)
+
+
+def against_kept(state: State, first: int, last: int) -> None:
+    """Compare some documents with those kept before; an answer that is there may be improved."""
+    for x in range(first, last):
+        found = state.first_similar(x, 0)
+        if found is not None:
+            state.answers[x] = min(found, state.answers.get(x, found))
+
+
+def among_themselves(state: State, first: int, last: int) -> None:
+    """Decide some documents that were compared with all before the first of them."""
+    for x in range(first, last):
+        if x in state.answers:
+            continue
+        found = state.first_similar(x, first)
+        if found is not None:
+            state.answers[x] = found
+            continue
+        for bucket in state.of[x]:
+            if bucket < 0:
+                continue
+            kept = state.kept.setdefault(bucket, [])
+            state.not_compared += state.beyond.get(bucket, 0)
+            if len(kept) < state.limit:
+                kept.append(x)
+            else:
+                state.beyond[bucket] = state.beyond.get(bucket, 0) + 1
+
+
+def window_of(members: int) -> int:
+    """How many following documents each one of a bucket is compared with: 2**20 pairs, or 256."""
+    return max(256, 2**20 // members)
+
+
+def window_pairs(docs: Sequence[int], buckets: Sequence[Values]) -> set[tuple[int, int]]:
+    """Pairs of some documents with those that follow within the window of a bucket."""
+    return {
+        (x, y)
+        for members in buckets
+        for place, x in enumerate(members)
+        for y in members[place + 1 : place + 1 + window_of(len(members))]
+        if x in docs
+    }
+
+
+def count_shingles(sets: Sequence[Values], counters: int) -> list[int]:
+    """How often shingles occur, by their lowest bits."""
+    counts = [0] * counters
+    for values in sets:
+        for value in values:
+            counts[value % counters] += 1
+    return counts
+
+
+def rank_prefixes(values: Values, counts: Values, length: int) -> list[int]:
+    """The rarest shingles of a set as numbers: 20 bits of frequency above 44 bits of hash."""
+    ranks = [
+        min(counts[value % len(counts)], 2**20 - 1) << 44 | (value >> 20) % 2**44
+        for value in values
+    ]
+    return sorted(ranks)[:length]
+
+
+def add_to_chains(prefixes: Sequence[tuple[int, Values]]) -> dict[int, list[tuple[int, int]]]:
+    """Documents by the shingles of their prefixes, with their places in it; last added first."""
+    chains: dict[int, list[tuple[int, int]]] = {}
+    for doc, values in prefixes:
+        for place, value in enumerate(values):
+            chains.setdefault(value, []).insert(0, (doc, place))
+    return chains
+
+
+def probe(
+    sets: Sequence[Values], docs: Sequence[int], indexed: Sequence[int], threshold: float
+) -> list[tuple[int, int, float]]:
+    """All (earlier, later, similarity) of a document and an indexed one before it, by both."""
+    return [
+        (y, x, similarity)
+        for x in docs
+        for y in sorted(indexed)
+        if y < x and (similarity := jaccard(sets[x], sets[y], threshold)) >= 0
+    ]

@@ -1,0 +1,235 @@
+"""Plain-Python references of the kernels that turn texts into band keys: obvious, and slow.
+
+The definitions that the fast ones must equal, bit for bit. Tokens are strings here, texts are
+strings, sets are sorted lists.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+__all__ = [
+    "add_replacements",
+    "band_keys",
+    "characters",
+    "classify",
+    "hash_tokens",
+    "load8",
+    "lower",
+    "mix",
+    "popcount",
+    "replace_known",
+    "sequence_hash",
+    "shingle_tokens",
+    "sign_affine",
+    "sign_oph",
+    "sort_sets",
+    "splitmix",
+    "trailing_zeros",
+    "words",
+]
+
+_MASK = 2**64 - 1
+_TOKEN_MULTIPLIER = 0x9E3779B97F4A7C15
+_TOKEN_LENGTH = 0x243F6A8885A308D3
+_WORD_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+_SOLO = (
+    "CJK UNIFIED IDEOGRAPH-",
+    "CJK COMPATIBILITY IDEOGRAPH-",
+    "IDEOGRAPHIC ITERATION MARK",
+    "IDEOGRAPHIC NUMBER ZERO",
+    "HIRAGANA ",
+    "KATAKANA ",
+    "KATAKANA-HIRAGANA ",
+    "HALFWIDTH KATAKANA ",
+    "THAI ",
+    "LAO ",
+    "KHMER ",
+    "MYANMAR ",
+)
+
+
+def load8(data: bytes, index: int) -> int:
+    """Eight bytes as a number, the first byte lowest."""
+    return int.from_bytes(data[index : index + 8], "little")
+
+
+def popcount(value: int) -> int:
+    """Number of one bits."""
+    return bin(value).count("1")
+
+
+def trailing_zeros(value: int) -> int:
+    """Zero bits below the lowest one bit of 64; all of them for zero."""
+    return next((bit for bit in range(64) if value >> bit & 1), 64)
+
+
+def classify(data: bytes, lower: int) -> tuple[bytes, int]:
+    """Sort bytes into what may be in a word and what separates words.
+
+    Returns:
+        (in lower case: letters, digits, ``_``; 255 above 127; 0 otherwise; a bit for each not 0).
+    """
+    out = bytes(
+        255 if byte > 127 else 0 if byte not in _WORD_BYTES else byte + lower * (65 <= byte <= 90)
+        for byte in data
+    )
+    return out, sum(1 << place for place, byte in enumerate(out) if byte)
+
+
+def mix(h: int) -> int:
+    """The finaliser of a hash."""
+    h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    h = (h ^ h >> 27) * 0x94D049BB133111EB & _MASK
+    return h ^ h >> 31
+
+
+def splitmix(seed: int, index: int) -> int:
+    """A number of the stream of a seed."""
+    return mix(seed + (index + 1) * _TOKEN_MULTIPLIER & _MASK)
+
+
+def lower(text: str) -> str:
+    """Lower case of each character by itself; the two lower forms of sigma become one."""
+    return "".join(char.lower() for char in text).replace("ς", "σ")
+
+
+def words(text: str, keep_case: bool = False) -> list[str]:
+    """Split into tokens: runs of letters, marks, digits and ``_``, in lower case.
+
+    A letter of a script without spaces is a token by itself, with the marks that follow it.
+    """
+    tokens: list[str] = []
+    open_word = solo = False
+    for char in text:
+        category = unicodedata.category(char)
+        name = unicodedata.name(char, "")
+        letter = category[0] in "LN" or char == "_"
+        alone = category[0] == "L" or category == "Nl"
+        alone = alone and name.startswith(_SOLO)
+        if category[0] == "M" or name.startswith("HALFWIDTH KATAKANA VOICED"):
+            if open_word:
+                tokens[-1] += char
+            else:
+                tokens.append(char)
+                open_word, solo = True, False
+        elif alone:
+            tokens.append(char)
+            open_word = solo = True
+        elif letter:
+            if open_word and not solo:
+                tokens[-1] += char
+            else:
+                tokens.append(char)
+            open_word, solo = True, False
+        else:
+            open_word = False
+    return tokens if keep_case else [lower(token) for token in tokens]
+
+
+def characters(text: str, keep_case: bool = False, raw: bool = False) -> list[int]:
+    """Give the code points, in lower case, with single blanks and none at the ends."""
+    if not raw:
+        text = " ".join("".join(" " if c.isspace() else c for c in text).split(" ")).strip(" ")
+        while "  " in text:
+            text = text.replace("  ", " ")
+    return [ord(c) for c in (text if keep_case else lower(text))]
+
+
+def hash_tokens(token: str) -> int:
+    """Hash the UTF-8 bytes of a token, eight at a time."""
+    data = token.encode()
+    state = 0
+    for i in range(0, len(data) // 8 * 8, 8):
+        state = (state ^ int.from_bytes(data[i : i + 8], "little")) * _TOKEN_MULTIPLIER & _MASK
+        state ^= state >> 32
+    rest = int.from_bytes(data[len(data) // 8 * 8 :], "little")
+    return mix(state ^ rest ^ len(data) * _TOKEN_LENGTH & _MASK)
+
+
+def replace_known(tokens: Sequence[int], table: Mapping[int, int]) -> tuple[list[int], list[int]]:
+    """Tokens with their replacements, and the places of those that have none."""
+    missing = [place for place, token in enumerate(tokens) if token not in table]
+    return [table.get(token, token) for token in tokens], missing
+
+
+def add_replacements(
+    table: Mapping[int, int], tokens: Sequence[int], replacements: Sequence[int]
+) -> dict[int, int]:
+    """A table with some more replacements."""
+    return {**table, **dict(zip(tokens, replacements, strict=True))}
+
+
+def shingle_tokens(tokens: Sequence[int], n: int) -> list[int]:
+    """Hash every ``n`` consecutive tokens; all of them where they are fewer."""
+    if not tokens:
+        return []
+    size = min(n, len(tokens))
+    out = []
+    for first in range(len(tokens) - size + 1):
+        h = 0
+        for token in tokens[first : first + size]:
+            h = h * _TOKEN_MULTIPLIER + token & _MASK
+        out.append(mix(h ^ size * _TOKEN_LENGTH & _MASK))
+    return out
+
+
+def sequence_hash(tokens: Sequence[int]) -> tuple[int, int]:
+    """Hash a whole token sequence to 128 bits."""
+    a, b = 0, len(tokens)
+    for token in tokens:
+        a = a * _TOKEN_MULTIPLIER + token & _MASK
+        b = (b ^ token) * 0xD6E8FEB86659FD93 & _MASK
+        b ^= b >> 29
+    return mix(a ^ len(tokens) * _TOKEN_LENGTH & _MASK), mix(b)
+
+
+def sort_sets(values: Sequence[int], bag: bool = False) -> list[int]:
+    """Sort shingles into a set; as a bag, later occurrences become values of their own."""
+    if not bag:
+        return sorted(set(values))
+    seen: dict[int, int] = {}
+    out = []
+    for value in values:
+        i = seen[value] = seen.get(value, -1) + 1
+        out.append(mix(value + i * _TOKEN_LENGTH & _MASK) if i else value)
+    return sorted(out)
+
+
+def sign_affine(values: Sequence[int], a: Sequence[int], b: Sequence[int]) -> list[int]:
+    """Minima of ``a * x + b`` mod 2**32 over the upper halves of the values."""
+    return [
+        min(((x >> 32) * p + q & 0xFFFFFFFF for x in values), default=0xFFFFFFFF)
+        for p, q in zip(a, b, strict=True)
+    ]
+
+
+def sign_oph(values: Sequence[int], num_hashes: int, seed: int) -> list[int]:
+    """Fast Similarity Sketching: bins filled round by round, the last rounds bin by bin."""
+    out: list[int | None] = [None] * num_hashes
+    for turn in range(2 * num_hashes if values else 0):
+        salt = mix(seed + turn * _TOKEN_MULTIPLIER & _MASK)
+        new: dict[int, int] = {}
+        for value in values:
+            h = mix(value ^ salt)
+            place = (h & 0xFFFFFFFF) * num_hashes >> 32 if turn < num_hashes else turn - num_hashes
+            new[place] = min(h >> 32, 0xFFFFFFFE, new.get(place, 0xFFFFFFFE))
+        for place, minimum in new.items():
+            if out[place] is None:
+                out[place] = minimum
+        if None not in out:
+            break
+    return [0xFFFFFFFF if value is None else value for value in out]
+
+
+def band_keys(signature: Sequence[int], num_bands: int, rows: int) -> list[int]:
+    """Hash each band of a signature."""
+    keys = []
+    for band in range(num_bands):
+        h = band
+        for value in signature[band * rows : (band + 1) * rows]:
+            h = (h ^ value) * _TOKEN_MULTIPLIER & _MASK
+            h ^= h >> 32
+        keys.append(mix(h))
+    return keys

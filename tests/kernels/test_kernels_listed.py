@@ -1,0 +1,99 @@
+"""No public kernel without a reference in plain Python, and a test that compares the two."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import pytest
+from numba import config
+from numba.core.dispatcher import Dispatcher
+
+import neardup.kernels
+from neardup.kernels import bits
+
+TESTS = Path(__file__).parents[1]
+#: References of other names.
+NAMES = {"find": "Tree", "gather_values": "unescape"}
+MODULES = [module.name for module in pkgutil.iter_modules(neardup.kernels.__path__)]
+
+
+def public_kernels(module: str) -> list[str]:
+    """Names of ``__all__`` that are compiled."""
+    found = importlib.import_module(f"neardup.kernels.{module}")
+    compiled = (Dispatcher, type(bits.load8))
+    return [
+        name
+        for name in found.__all__
+        if isinstance(getattr(found, name), compiled)
+        and (not inspect.isfunction(getattr(found, name)) or config.DISABLE_JIT)
+    ]
+
+
+@functools.cache
+def references() -> set[str]:
+    """Functions of all modules of references."""
+    return {
+        node.name
+        for path in TESTS.rglob("reference_*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
+
+
+@functools.cache
+def called() -> set[str]:
+    """References that tests take from a module: ``reference.words``; and what these call."""
+    found = set()
+    for path in TESTS.rglob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        aliases = {
+            alias.asname or alias.name
+            for node in nodes
+            if isinstance(node, ast.Import)
+            for alias in node.names
+            if alias.name.startswith("reference_")
+        }
+        found |= {
+            node.attr
+            for node in nodes
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in aliases
+        }
+        if path.name.startswith("reference_"):
+            calls = (node.func for node in nodes if isinstance(node, ast.Call))
+            found |= {function.id for function in calls if isinstance(function, ast.Name)}
+    return found
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="kernels are plain functions")
+def test_there_are_kernels() -> None:
+    found = {name for module in MODULES for name in public_kernels(module)}
+    assert {"words", "classify", "sign_affine", "against_kept", "probe", "json_lines"} <= found
+    assert len(found) > 30
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="kernels are plain functions")
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_kernel_has_a_reference_that_a_test_calls(module: str) -> None:
+    names = {NAMES.get(name, name) for name in public_kernels(module)}
+    assert names - references() == set()
+    assert names - called() == set()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_other_rooms_call_is_public(module: str) -> None:
+    """So that no kernel escapes the list."""
+    found = importlib.import_module(f"neardup.kernels.{module}")
+    public = set(found.__all__)
+    for path in Path(neardup.kernels.__file__).parents[1].rglob("*.py"):
+        if path.parent.name == "kernels":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == f"neardup.kernels.{module}":
+                assert {alias.name for alias in node.names} <= public, path

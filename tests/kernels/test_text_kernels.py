@@ -1,0 +1,291 @@
+"""Kernels from text to band keys against their references, bit for bit."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import reference_text as reference
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numba import config
+
+from neardup.kernels import bits, hashing, shingling, signing
+from neardup.kernels import tokens as kernels
+from neardup.sketch.texts import Ragged, as_text, text_buffers
+
+pytestmark = pytest.mark.jit_off
+
+#: Without the compiler, kernels take a thousand times as long.
+SLOW = bool(config.DISABLE_JIT)
+MASK = 2**64 - 1
+# Characters that were assigned before any Python in use was made: its own tables and ours agree.
+SCRIPTS = (
+    "abcXYZ 019_-.,'\"\n\t\0\x1f\x7f\x85 éÄßİıſΣσςДжЙйאבגّعرب़कानि中文字漢ひらがなカタカナーｶﾞ"
+    "ไทยກ່ກကာខ្មែ한국어②½Ⅷ²°µ—“”…€👍🏽👩‍👩‍👧\u200b\u202e\ufeff\u0301\u00a0\u3000𝔘𐐀𐐨Ǆǅ"
+)
+of_scripts = st.lists(st.text(st.sampled_from(SCRIPTS), max_size=60), min_size=1, max_size=6)
+wide = st.lists(
+    st.text(st.characters(max_codepoint=0x2FFF, exclude_categories=["Cs", "Cn"]), max_size=40),
+    min_size=1,
+    max_size=4,
+)
+numbers = st.integers(0, MASK)
+rows_of_numbers = st.lists(st.lists(numbers, max_size=30), min_size=1, max_size=5)
+
+
+def rows(ragged: Ragged) -> list[list[int]]:
+    values = ragged.values.tolist()
+    return [values[a:b] for a, b in zip(ragged.offsets[:-1], ragged.offsets[1:], strict=True)]
+
+
+def ragged(lists: Sequence[Sequence[int]]) -> Ragged:
+    offsets = np.cumsum([0, *map(len, lists)]).astype(np.int64)
+    return Ragged(np.array([v for values in lists for v in values], dtype=np.uint64), offsets)
+
+
+def words(texts: list[str], keep_case: bool = False) -> tuple[Ragged, kernels.Spans, np.ndarray]:
+    """The hashes of the words of some texts, where the words are, and the texts as bytes."""
+    data, offsets = text_buffers(as_text(texts))
+    size = int(offsets[-1] - offsets[0])
+    most = (size + len(texts)) // 2 + 1
+    buffers = kernels.WordBuffers(
+        np.empty(size + 2 * bits.LANES, np.uint8),
+        np.empty(2 * most + bits.LANES, np.int32),
+        np.empty(len(texts) + 1, np.int32),
+        np.empty(most, np.uint64),
+        np.empty(most, np.uint64),
+        np.empty(most, np.uint8),
+        np.empty(most + 1, np.int32),
+    )
+    tokens, ends = np.empty(most, np.uint64), np.empty(len(texts) + 1, np.int64)
+    spans = kernels.Spans(np.empty(most, np.int64), np.empty(most, np.int64))
+    lower = np.uint8(0 if keep_case else 32)
+    count = kernels.words(
+        data, offsets, kernels.alphabet(keep_case), lower, buffers, tokens, ends, spans
+    )
+    return Ragged(tokens[:count], ends), spans, data
+
+
+def check_words(texts: list[str], keep_case: bool = False) -> None:
+    """Hashes are those of the words, and the spans are where these are."""
+    found, spans, data = words(texts, keep_case)
+    expected = [reference.words(text, keep_case) for text in texts]
+    assert rows(found) == [[reference.hash_tokens(w) for w in each] for each in expected]
+    first, last = (ends[: len(found.values)].tolist() for ends in spans)
+    as_written = [data[a:b].tobytes().decode() for a, b in zip(first, last, strict=True)]
+    flat = [word for each in expected for word in each]
+    assert [w if keep_case else reference.lower(w) for w in as_written] == flat
+
+
+def of_all_lengths(generator: random.Random, length: int) -> str:
+    """A text whose words begin and end at all places of windows of 64 bytes."""
+    out: list[str] = []
+    while sum(map(len, out)) < length:
+        word = "".join(
+            generator.choices("abZ9_", k=generator.choice([1, 2, 3, 7, 8, 9, 15, 16, 40, 70]))
+        )
+        if generator.random() < 0.2:
+            place = generator.randrange(len(word) + 1)
+            word = word[:place] + generator.choice(SCRIPTS) + word[place:]
+        out += [
+            word,
+            generator.choice([" ", "  ", ".", ", ", "\n", " " * generator.randint(1, 130)]),
+        ]
+    return "".join(out)
+
+
+@given(of_scripts | wide, st.booleans())
+@example(["A\u0301b\u0301 \u0301x", "中\u0301b文c", "", "a" * 9 + "É" * 8, "İİ"], False)
+@settings(max_examples=10 if SLOW else 150, deadline=None)
+def test_words(texts: list[str], keep_case: bool) -> None:
+    check_words(texts, keep_case)
+
+
+@pytest.mark.parametrize("keep_case", [False, True])
+def test_words_at_the_borders_of_windows(keep_case: bool) -> None:
+    generator = random.Random(5)
+    lengths = [*range(60, 70), 127, 128, 129] if SLOW else [*range(200), *[500] * 50]
+    check_words([of_all_lengths(generator, length) for length in lengths], keep_case)
+
+
+def assigned() -> list[str]:
+    """Characters that this Python knows; their properties do not change any more."""
+    return [
+        chr(code)
+        for code in range(0x110000)
+        if unicodedata.category(chr(code)) not in ("Cn", "Cs", "Co")
+    ]
+
+
+@pytest.mark.parametrize("keep_case", [False, True])
+def test_every_character(keep_case: bool) -> None:
+    """By itself, and between letters."""
+    every = assigned()[:: 500 if SLOW else 1]
+    check_words([f"a{c}b {c}{c}" for c in every], keep_case)
+    found = characters(every, keep_case, True)
+    assert rows(found) == [reference.characters(c, keep_case, True) for c in every]
+
+
+def characters(texts: list[str], keep_case: bool, raw: bool) -> Ragged:
+    data, offsets = text_buffers(as_text(texts))
+    tokens = np.empty(2 * int(offsets[-1]), np.uint64)
+    ends = np.empty(len(texts) + 1, np.int64)
+    count = kernels.characters(data, offsets, kernels.alphabet(keep_case), raw, tokens, ends)
+    return Ragged(tokens[:count], ends)
+
+
+@given(of_scripts | wide, st.booleans(), st.booleans())
+@settings(max_examples=10 if SLOW else 150, deadline=None)
+def test_characters(texts: list[str], keep_case: bool, raw: bool) -> None:
+    found = characters(texts, keep_case, raw)
+    assert rows(found) == [reference.characters(t, keep_case, raw) for t in texts]
+
+
+@given(of_scripts | wide)
+@settings(max_examples=10 if SLOW else 100, deadline=None)
+def test_hash_tokens(strings: list[str]) -> None:
+    out = np.empty(len(strings), np.uint64)
+    kernels.hash_tokens(*text_buffers(as_text(strings)), out)
+    assert out.tolist() == [reference.hash_tokens(s) for s in strings]
+
+
+@given(
+    st.lists(st.integers(1, 40), unique=True, max_size=30),
+    st.lists(st.integers(1, 60), max_size=60),
+    st.booleans(),
+)
+@settings(max_examples=20 if SLOW else 100, deadline=None)
+def test_replace_known_and_add_replacements(
+    known: list[int], tokens: list[int], spread: bool
+) -> None:
+    """In two steps, in a table that is nearly full."""
+    change = reference.mix if spread else lambda value: value << 20  # all in one chain
+    known, tokens = [change(k) for k in known], [change(t) for t in tokens]
+    keys, values = np.zeros(32, np.uint64), np.zeros(32, np.uint64)
+    table: dict[int, int] = {}
+    for part in (known[: len(known) // 2], known[len(known) // 2 :]):
+        others = [reference.mix(token) for token in part]
+        kernels.add_replacements(
+            np.array(part, np.uint64), np.array(others, np.uint64), keys, values
+        )
+        table = reference.add_replacements(table, part, others)
+    given_tokens = np.array(tokens, np.uint64)
+    out, missing = np.empty_like(given_tokens), np.empty(len(tokens), np.int64)
+    count = kernels.replace_known(given_tokens, keys, values, out, missing)
+    assert (out.tolist(), missing[:count].tolist()) == reference.replace_known(tokens, table)
+    kernels.replace_known(given_tokens, keys, values, given_tokens, missing)  # in place
+    assert given_tokens.tolist() == out.tolist()
+
+
+@given(rows_of_numbers, st.integers(1, 9), st.booleans())
+@settings(max_examples=20 if SLOW else 150, deadline=None)
+def test_shingle_tokens_and_sort_sets(tokens: list[list[int]], n: int, bag: bool) -> None:
+    flat = ragged(tokens)
+    values, ends = np.empty(len(flat.values), np.uint64), np.empty(len(tokens) + 1, np.int64)
+    hashes = np.empty((len(tokens), 2), np.uint64)
+    count = shingling.shingle_tokens(flat.values, flat.offsets, n, values, ends, hashes)
+    expected = [reference.shingle_tokens(t, n) for t in tokens]
+    assert rows(Ragged(values[:count], ends)) == expected
+    assert [tuple(row) for row in hashes.tolist()] == [reference.sequence_hash(t) for t in tokens]
+    check_sets(expected, bag)
+
+
+def check_sets(shingles: list[list[int]], bag: bool) -> None:
+    flat = ragged(shingles)
+    scratch = np.empty(max([1, *map(len, shingles)]), np.uint64)
+    counts = np.empty((1 << 16) + 1, np.int64)
+    size = shingling.sort_sets(flat.values, flat.offsets, bag, scratch, counts, flat.offsets)
+    expected = [reference.sort_sets(s, bag) for s in shingles]
+    assert rows(Ragged(flat.values[:size], flat.offsets)) == expected
+
+
+@pytest.mark.parametrize("size", [0, 1, 24, 25, 300, 3_000 if SLOW else 70_000])
+@pytest.mark.parametrize("bag", [False, True])
+def test_sets_of_any_size_with_many_repetitions(size: int, bag: bool) -> None:
+    rng = np.random.default_rng(size)
+    values = rng.integers(0, 2**64, size=max(1, size // 3), dtype=np.uint64)
+    check_sets([[7, 7], rng.choice(values, size=size).tolist(), [], [MASK, 0, MASK]], bag)
+
+
+@given(
+    st.lists(st.lists(numbers, max_size=20), min_size=1, max_size=4),
+    st.integers(1, 20),
+    st.integers(0, 2**63 - 1),
+)
+@settings(max_examples=15 if SLOW else 100, deadline=None)
+def test_sign_affine_sign_oph_and_band_keys(
+    sets: list[list[int]], num_hashes: int, seed: int
+) -> None:
+    flat = ragged(sets)
+    draws = [reference.splitmix(seed, i) for i in range(num_hashes)]
+    a, b = [d >> 32 | 1 for d in draws], [d % 2**32 for d in draws]
+    affine = np.empty((len(sets), num_hashes), np.uint32)
+    signing.sign_affine(
+        flat.values, flat.offsets, np.array(a, np.uint32), np.array(b, np.uint32), affine
+    )
+    assert affine.tolist() == [reference.sign_affine(s, a, b) for s in sets]
+    oph = np.empty((len(sets), num_hashes), np.uint32)
+    signing.sign_oph(flat.values, flat.offsets, np.uint64(seed), oph)
+    assert oph.tolist() == [reference.sign_oph(s, num_hashes, seed) for s in sets]
+    num_bands = max(1, num_hashes // 3)
+    num_rows = num_hashes // num_bands
+    keys = np.empty((len(sets), num_bands), np.uint64)
+    signing.band_keys(affine, num_rows, keys)
+    assert keys.tolist() == [reference.band_keys(s, num_bands, num_rows) for s in affine.tolist()]
+
+
+@given(numbers, numbers)
+@example(0, 0)
+@example(MASK, MASK)
+@settings(max_examples=100, deadline=None)
+def test_mix_and_splitmix(value: int, seed: int) -> None:
+    with np.errstate(over="ignore"):
+        assert int(hashing.mix(np.uint64(value))) == reference.mix(value)
+        found = hashing.splitmix(np.uint64(seed), np.uint64(value & 0xFFFF))
+    assert int(found) == reference.splitmix(seed, value & 0xFFFF)
+
+
+if not SLOW:
+    from numba import njit
+
+    @njit
+    def _look(data, at, target, to, lower, value):  # type: ignore[no-untyped-def]
+        return (
+            bits.classify(data, at, target, to, lower),
+            bits.load8(data, at),
+            bits.popcount(value),
+            bits.trailing_zeros(value),
+        )
+else:
+
+    def _look(data, at, target, to, lower, value):  # type: ignore[no-untyped-def]
+        return (
+            bits.classify(data, at, target, to, lower),
+            bits.load8(data, at),
+            bits.popcount(value),
+            bits.trailing_zeros(value),
+        )
+
+
+@given(st.binary(min_size=64, max_size=64), st.integers(0, 9), st.sampled_from([0, 32]), numbers)
+@example(bytes(range(64)), 3, 32, 0)
+@example(bytes(range(64, 128)), 0, 32, MASK)
+@example(bytes(range(64, 128)), 0, 0, 1 << 63)
+@example(bytes(range(192, 256)), 0, 32, 1)
+@settings(max_examples=100, deadline=None)
+def test_classify_load8_popcount_and_trailing_zeros(
+    data: bytes, at: int, lower: int, value: int
+) -> None:
+    source = np.frombuffer(bytes(at) + data, np.uint8)
+    target = np.full(64 + 2 * at, 9, np.uint8)
+    inside, word, ones, zeros = _look(source, at, target, at, np.uint8(lower), np.uint64(value))
+    expected, flags = reference.classify(data, lower)
+    assert target.tobytes() == bytes([9] * at) + expected + bytes([9] * at)
+    assert int(inside) == flags
+    assert int(word) == reference.load8(data, 0)
+    assert int(ones) == reference.popcount(value)
+    assert int(zeros) == reference.trailing_zeros(value)

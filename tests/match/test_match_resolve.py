@@ -1,0 +1,162 @@
+"""What is a duplicate of what, against the definition in plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import config
+
+import oracle
+from neardup.match import resolve as resolving
+from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
+from neardup.match.pairs import join, pairs_of_buckets, pairs_outside_windows
+from neardup.match.resolve import resolve
+from neardup.match.verifying import make_sets, similarities
+from neardup.sketch.texts import Ragged
+from neardup.threads import Pool
+
+#: Without the compiler, kernels take a thousand times as long.
+SLOW = bool(config.DISABLE_JIT)
+
+
+def random_sets(rng: np.random.Generator, documents: int) -> list[set[int]]:
+    """Sets of which many are changed copies of others, and some share a template."""
+    values = rng.integers(0, 2**64, 400, dtype=np.uint64)
+    template = set(rng.choice(values, 30, replace=False).tolist())
+    sets: list[set[int]] = []
+    for _ in range(documents):
+        kind = rng.random()
+        if sets and kind < 0.5:
+            base = set(sets[rng.integers(len(sets))])
+        elif kind < 0.8:
+            base = set(template)
+        else:
+            base = set(rng.choice(values, rng.integers(1, 40), replace=False).tolist())
+        for _ in range(rng.integers(0, 8)):
+            base.add(int(rng.choice(values)))
+            if len(base) > 1 and rng.random() < 0.6:
+                base.remove(sorted(base)[rng.integers(len(base))])
+        sets.append(base)
+    return sets
+
+
+def ragged(sets: list[set[int]]) -> Ragged:
+    offsets = np.cumsum([0, *map(len, sets)])
+    values = np.array([v for s in sets for v in sorted(s)], dtype=np.uint64)
+    return Ragged(values, offsets)
+
+
+def keys_of(rng: np.random.Generator, sets: list[set[int]], bands: int, spread: int) -> np.ndarray:
+    """Keys that similar documents often share; few different ones make large buckets."""
+    salts = rng.integers(1, 2**63, bands, dtype=np.uint64) | np.uint64(1)
+    keys = np.empty((bands, len(sets)), dtype=np.uint64)
+    for doc, values in enumerate(sets):
+        array = np.array(sorted(values), dtype=np.uint64)
+        for band, salt in enumerate(salts):
+            hashes = array * salt
+            keys[band, doc] = hashes.min() if spread == 0 else hashes[0] % np.uint64(spread)
+    return keys
+
+
+@pytest.mark.jit_off
+@pytest.mark.parametrize("threads", [1] if SLOW else [1, 2])
+@pytest.mark.parametrize("seed", range(7 if SLOW else 25))
+def test_resolving_equals_the_definition(
+    seed: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(seed)
+    documents = int(rng.integers(2, 160))
+    python_sets = random_sets(rng, documents)
+    bands = int(rng.integers(1, 6))
+    keys = keys_of(rng, python_sets, bands, int(rng.choice([0, 0, 2, 5])))
+    threshold = float(rng.choice([0.3, 0.5, 0.7, 0.8, 1.0]))
+    # Every path: plain lists of kept documents, and the index of rarest shingles.
+    if seed % 3:
+        monkeypatch.setattr(resolving, "_LARGE", int(rng.choice([1, 3, 8])))
+        monkeypatch.setattr(resolving, "_INDEXED", int(rng.choice([0, 2, 10])))
+        monkeypatch.setattr(resolving, "_CLEAR", float(rng.choice([0.0, 0.01, 0.3])))
+    monkeypatch.setattr(resolving, "_BATCH", int(rng.choice([1, 7, 64])))
+    monkeypatch.setattr(resolving, "_SMALL_BATCH", int(rng.choice([1, 5, 32])))
+
+    names = [[(b, int(keys[b, d])) for b in range(bands)] for d in range(documents)]
+    edges = oracle.edges(python_sets, oracle.pairs_in_buckets(names), threshold)
+    duplicate_of, similarity = oracle.resolve(documents, edges)
+
+    sets = make_sets(ragged(python_sets))
+    with Pool(threads) as pool:
+        found_bands = [group(keys[b]) for b in range(bands)]
+        marked = plausible(found_bands, sets.size, sets.bitmaps[:, :4], threshold, pool)
+        assert all(marked[a] and marked[b] for a, b in edges)
+        found = resolve(sets, bucket_documents(found_bands, documents, bands), threshold, pool)
+        all_pairs = pairs_of_buckets(
+            sets, bucket_documents(found_bands, documents, bands), threshold, pool
+        )
+    assert found.duplicate_of.tolist() == duplicate_of
+    expected = [np.nan if s is None else s for s in similarity]
+    assert np.array_equal(found.similarity, expected, equal_nan=True)
+    assert found.not_compared == 0
+    listed = {
+        (a, b): s
+        for part in all_pairs.parts
+        for a, b, s in zip(*(column.tolist() for column in part), strict=True)
+    }
+    assert listed == edges
+    assert sum(len(part[0]) for part in all_pairs.parts) == len(edges)
+    assert all_pairs.not_compared == 0
+
+
+@pytest.mark.jit_off
+@pytest.mark.parametrize("seed", range(3 if SLOW else 12))
+def test_the_join_finds_every_pair(seed: int) -> None:
+    rng = np.random.default_rng([7, seed])
+    python_sets = random_sets(rng, int(rng.integers(2, 150)))
+    threshold = float(rng.choice([0.2, 0.5, 0.7, 1.0]))
+    every = {(a, b) for b in range(len(python_sets)) for a in range(b)}
+    edges = oracle.edges(python_sets, every, threshold)
+    sets = make_sets(ragged(python_sets))
+    with Pool(2) as pool:
+        found = join(sets, threshold, pool)
+        kept = resolve(sets, one_bucket(len(sets.size)), threshold, pool)
+    listed = {
+        (a, b): s
+        for part in found.parts
+        for a, b, s in zip(*(column.tolist() for column in part), strict=True)
+    }
+    assert listed == edges
+    assert kept.duplicate_of.tolist() == oracle.resolve(len(python_sets), edges)[0]
+
+
+@pytest.mark.jit_off
+def test_a_full_bucket_leaves_out_and_counts() -> None:
+    # Twenty documents without anything in common, in one bucket that holds three.
+    sets = make_sets(ragged([{i} for i in range(20)]))
+    with Pool(2) as pool:
+        found = resolve(sets, one_bucket(20), 0.5, pool, max_bucket=3)
+    assert (found.duplicate_of < 0).all()
+    assert found.not_compared == sum(range(17))
+
+
+def test_large_buckets_list_the_following_documents_only() -> None:
+    documents = 5000
+    sets = make_sets(ragged([{1, 2, 3} for _ in range(documents)]))
+    with Pool(2) as pool:
+        found = pairs_of_buckets(sets, one_bucket(documents), 0.9, pool)
+    a = np.concatenate([part[0] for part in found.parts])
+    b = np.concatenate([part[1] for part in found.parts])
+    assert ((b - a) <= 256).all()
+    assert len(a) == 256 * documents - 256 * 257 // 2
+    assert found.not_compared == pairs_outside_windows(np.array([documents]))
+    assert len(a) + found.not_compared == documents * (documents - 1) // 2
+
+
+@pytest.mark.jit_off
+def test_similarities_are_exact_and_below_the_threshold_minus_one() -> None:
+    rng = np.random.default_rng(3)
+    python_sets = random_sets(rng, 60)
+    sets = make_sets(ragged(python_sets))
+    a, b = (x.astype(np.int32) for x in np.triu_indices(60, k=1))
+    with Pool(2) as pool:
+        found = similarities(sets, a, b, 0.5, pool)
+    for x, y, s in zip(a.tolist(), b.tolist(), found.tolist(), strict=True):
+        exact = oracle.jaccard(python_sets[x], python_sets[y])
+        assert s == (exact if exact >= 0.5 else -1.0)

@@ -1,0 +1,67 @@
+"""What every run promises, whatever its settings, recomputed from the texts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.engines.local import Outcome
+from neardup.match.bucketing import group
+from neardup.match.verifying import make_sets, similarities
+from neardup.sketch.sketcher import Sketcher
+from neardup.threads import Pool
+
+__all__ = ["LIMIT", "check"]
+
+#: Corpora with more documents are not checked.
+LIMIT = 3000
+
+
+def check(outcome: Outcome) -> None:
+    """Make sure that a run kept its promises.
+
+    No two kept documents share a bucket and reach the threshold; every removed document reaches it
+    with the one that it is a duplicate of, which is kept; and similarities are exact.
+    """
+    answer, spec, recipe = outcome.answer, outcome.job.spec, outcome.recipe
+    documents = len(answer.duplicate_of)
+    if documents > LIMIT or spec.max_bucket is not None:
+        return
+    texts = pa.chunked_array(
+        [partition.read().text for _, partition in outcome.reader.partitions()], pa.large_string()
+    ).combine_chunks()
+    assert len(texts) == documents
+    sketcher = Sketcher(recipe)
+    sketches, sets = sketcher(texts), make_sets(sketcher.tokeniser.sets(texts))
+    filled = np.flatnonzero(sketches.tokens).astype(np.int32)
+    kept = filled[answer.duplicate_of[filled] < 0]
+    removed = np.flatnonzero(answer.duplicate_of >= 0).astype(np.int32)
+    of = answer.duplicate_of[removed].astype(np.int32)
+
+    assert (answer.duplicate_of[sketches.tokens == 0] == -1).all(), "an empty one is removed"
+    assert (answer.duplicate_of[of] == -1).all(), "a duplicate of one that is not kept"
+    with Pool(1) as pool:
+        exact = similarities(sets, removed, of, 0.0, pool)
+        assert np.array_equal(answer.similarity[removed], exact), "another similarity"
+        assert (exact >= spec.threshold).all(), "removed below the threshold"
+        assert np.isnan(answer.similarity[answer.duplicate_of < 0]).all()
+        for bucket in _buckets(sketches.keys, kept):
+            i, j = np.triu_indices(len(bucket), k=1)
+            found = similarities(sets, bucket[i], bucket[j], spec.threshold, pool)
+            assert (found < 0).all(), "two kept documents share a bucket and reach the threshold"
+    # The other way round: it was found by a bucket, or its text is that of another.
+    shared = (sketches.keys[removed] == sketches.keys[of]).any(axis=1) | (recipe.num_bands == 0)
+    assert (shared | (exact == 1.0)).all(), "a pair that shares no bucket"
+
+
+def _buckets(keys: np.ndarray, docs: np.ndarray) -> list[np.ndarray]:
+    """The documents of each bucket, of all bands; one of all without bands."""
+    if not keys.shape[1]:
+        return [docs]
+    found = []
+    for band in keys[docs].T:
+        members, starts = group(np.ascontiguousarray(band), docs)
+        found += [members[a:b] for a, b in pairwise(starts.tolist())]
+    return found

@@ -1,0 +1,295 @@
+"""The file of a page: its size, what is left out of it, and when it is not written."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from page_corpus import SECRET, TEXTS, rows, spec, write_notes
+
+from common import Command, write_lines
+from neardup.api.dedup import dedup
+from neardup.api.runs import Run, as_results
+from neardup.engines.clock import Event
+from neardup.errors import ColumnError, DependencyError, InputError, OutputError, SpecError
+from neardup.output.results import Results
+from neardup.report.page import write_report
+
+
+def families(count: int, size: int, name: str) -> list[dict[str, Any]]:
+    """Rows of families whose members differ in a word."""
+    draw = random.Random(7)
+    found = []
+    for family in range(count):
+        words = [f"w{draw.randint(0, 5000)}" for _ in range(60)]
+        for k in range(size):
+            text = " ".join([*words[:59], f"only{k}"])
+            found.append({"id": f"{family}-{k}-{name}", "text": text})
+    return found
+
+
+def data_of(path: Path) -> Any:
+    source = path.read_text(encoding="utf-8")
+    return json.loads(source.partition('id="data">')[2].partition("</script>")[0])
+
+
+def test_equal_runs_make_equal_pages_for_their_owner_only(star_run: Run, tmp_path: Path) -> None:
+    one = star_run.report(tmp_path / "one.html", show=["title"], threads=1)
+    two = star_run.report(str(tmp_path / "two.html"), show=["title"], threads=2)
+    assert one == tmp_path / "one.html"
+    assert one.read_bytes() == two.read_bytes()
+    assert one.stat().st_mode & 0o777 == 0o600
+
+
+def test_all_there_is_in_the_page(star_run: Run, page_file: Path) -> None:
+    """Members, similarities and texts, against the table of clusters."""
+    table = {row["doc_id"]: row for row in star_run.clusters.to_pylist()}
+    sizes: dict[int, int] = {}
+    for row in table.values():
+        sizes[row["cluster"]] = sizes.get(row["cluster"], 0) + 1
+    data = data_of(page_file)
+    clusters = data["clusters"]
+    assert {c["cluster"]: c["documents"] for c in clusters} == {
+        label: size for label, size in sizes.items() if size > 1
+    }
+    for cluster in clusters:
+        first = cluster["members"][0]
+        assert table[first[1]]["kept"] and first[2] is None and first[3] == -1
+        lowest = 1.0
+        for member in cluster["members"][1:]:
+            row = table[member[1]]
+            assert not row["kept"] and row["duplicate_of"] == first[1] and member[3] == 0
+            assert member[2] == member[4] == pytest.approx(row["similarity"], abs=1e-4)
+            assert (member[2] == 1) is (row["similarity"] == 1)
+            lowest = min(lowest, member[2])
+        assert cluster["lowest"] == lowest
+        assert [member[6] for member in cluster["members"]] == [
+            len(TEXTS[member[1]]) for member in cluster["members"]
+        ]
+        assert walked(cluster) == {
+            place: TEXTS[cluster["members"][place][1]] for place in walked(cluster)
+        }
+    removed = [row["similarity"] for row in table.values() if not row["kept"]]
+    assert data["slider"]["removed"] == [
+        sum(round(value, 4) >= at - 1e-9 for value in removed) for at in data["slider"]["at"]
+    ]
+    assert sum(bar[2] for bar in data["histogram"]) == len(removed)
+
+
+def walked(cluster: Any) -> dict[int, str]:
+    """The texts of a cluster as the page puts them together; all of them are in the BMP or not."""
+    found: dict[int, bytes] = {}
+    for place, value in cluster.get("texts", {}).items():
+        if isinstance(value, str):
+            found[int(place)] = value.encode("utf-16-le")
+            continue
+        base, at, text = found[cluster["members"][int(place)][3]], 0, b""
+        for part in value:
+            units = part if isinstance(part, int) else part[0]
+            own = base[2 * at : 2 * (at + units)]
+            text += own if isinstance(part, int) else part[1].encode("utf-16-le")
+            at += units
+        found[int(place)] = text
+    return {place: text.decode("utf-16-le") for place, text in found.items()}
+
+
+def test_long_ids_do_not_make_the_file_long(tmp_path: Path, kernels: None) -> None:
+    """Not the first ones, but most: what is measured is what is written."""
+    many = families(60, 40, "short")
+    for row in many[1000:]:
+        row["id"] += "<&>\u00e9" * 50
+    notes = write_lines(tmp_path / "notes.jsonl", many)
+    run = dedup(notes, out=tmp_path / "run", spec=spec(), id="id", progress=False)
+    path = run.report(tmp_path / "page.html", max_clusters=40)
+    # 400 kB, what others are known by, and less than 400 kB for the rest.
+    assert path.stat().st_size < 1_500_000
+    data = data_of(path)
+    assert len(data["clusters"]) == 60
+    assert sum("texts" in cluster for cluster in data["clusters"]) == 40
+    page = path.read_text(encoding="utf-8")
+    assert "All 60 clusters are listed, 40 of them with texts" in page
+
+
+def test_search_says_what_it_covers(
+    tmp_path: Path, kernels: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = dedup([row["text"] for row in families(30, 5, "x")], spec=spec(), progress=False)
+    path = run.report(tmp_path / "page.html", max_clusters=10)
+    page = path.read_text(encoding="utf-8")
+    assert "Search covers the ids of all 150 documents in clusters, and 50 different texts" in page
+    monkeypatch.setattr("neardup.report.page.report_file._BRIEF", 2000)
+    page = run.report(path, max_clusters=10, overwrite=True).read_text(encoding="utf-8")
+    found = re.search(r"Search covers the ids of (\d+) of the 150 documents", page)
+    assert found is not None and 50 < int(found[1]) < 150
+    listed = len(data_of(path)["clusters"])
+    assert f"{listed} of 30 clusters are listed, 10 of them with texts" in page
+    page = run.report(path, max_clusters=0, overwrite=True).read_text(encoding="utf-8")
+    assert data_of(path)["clusters"] and "Texts were left out of this page." in page
+
+
+def test_copies_are_one_line(page_file: Path) -> None:
+    clusters = data_of(page_file)["clusters"]
+    (copies,) = (c for c in clusters if c["members"][0][1].startswith("copy-"))
+    assert copies["lowest"] == 1 and copies["documents"] == 20
+    assert [member[7] for member in copies["members"]] == [-1, *[0] * 19]
+    assert list(copies["texts"]) == ["0"] and "template" not in copies
+    (wrapped,) = (c for c in clusters if c["members"][0][1].startswith("wrapped-"))
+    # Only the last words differ; line ends, commas and case do not.
+    changes = [part for part in wrapped["texts"]["1"] if isinstance(part, list) and len(part) == 2]
+    assert len(changes) == 1
+
+
+def test_runs_in_memory_and_in_another_order(tmp_path: Path, kernels: None) -> None:
+    notes = write_notes(tmp_path)
+    path = tmp_path / "page.html"
+    columns = {name: [row[name] for row in rows()] for name in ("id", "text", "title")}
+    dedup(columns, spec=spec(), id="id").report(path, show=["title"])
+    in_memory = data_of(path)
+    dedup(notes, spec=spec(), id="id").report(path, show=["title"], overwrite=True)
+    assert data_of(path)["clusters"] == in_memory["clusters"]
+    assert "Near-duplicates in notes.jsonl" in path.read_text(encoding="utf-8")
+    ordered = dedup(notes, spec=spec(order_by="id", keep="longest"), id="id")
+    ordered.report(path, show=["title"], overwrite=True)
+    for cluster in data_of(path)["clusters"]:
+        texts = walked(cluster)
+        for place, text in texts.items():
+            assert text == TEXTS[cluster["members"][place][1]]
+        assert cluster["shown"] == [[f"Title {member[1]}"] for member in cluster["members"]]
+
+
+def test_the_command_and_its_refusals(
+    command: Command, tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command("dedup", notes, "-o", "run", "--id", "id", "--quiet").code == 0
+    done = command("report", "run", "-o", "page.html", "--title", "My <notes>", "--show", "number")
+    assert done.code == 0 and done.out == ""
+    assert re.match(r"written     page.html: [\d.]+ kB", done.lines[-1])
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "<bdi>My &lt;notes&gt;</bdi>" in page
+    assert data_of(Path("page.html"))["settings"]["columns"] == ["number"]
+    # It is not written over anything by chance, and never over the run or its input.
+    before = Path("page.html").read_bytes()
+    Path("other").mkdir()
+    Path("other/run.json").touch()
+    Path("other/clusters.parquet").touch()
+    again = command("report", "run", "-o", "page.html")
+    assert again.code == 1 and again.error == "error: page.html exists"
+    for own in ("run/run.json", "run/clean/notes.jsonl", "other/clusters.parquet", notes):
+        refused = command("report", "run", "-o", own, "--overwrite")
+        assert refused.code == 1
+        assert f"{own} is {'an input' if own == notes else 'a file of a run'}" in refused.error
+    assert "is a folder" in command("report", "run", "-o", ".").error
+    assert "there is no folder" in command("report", "run", "-o", "none/page.html").error
+    assert "no finished run" in command("report", "none", "-o", "other.html").error
+    unknown = command("report", "run", "-o", "other.html", "--by", "nothing")
+    assert "no column 'nothing'" in unknown.error or "has a column 'nothing'" in unknown.error
+    both = command("report", "run", "-o", "other.html", "--by", "number", "--no-text")
+    assert both.code == 2 and "--by" in both.error
+    assert Path("page.html").read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("notes.jsonl", "run", "other", "page.html")
+    }
+
+
+def test_wrong_arguments(star_run: Run, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="`max_clusters` is -1"):
+        star_run.report(tmp_path / "page.html", max_clusters=-1)
+    with pytest.raises(ColumnError, match="'nothing'"):
+        star_run.report(tmp_path / "page.html", show=["nothing"])
+    with pytest.raises(SpecError, match="texts=True"):
+        star_run.report(tmp_path / "page.html", show=["title"], texts=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_jinja_that_is_missing_is_named(
+    star_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(DependencyError) as caught:
+        star_run.report(tmp_path / "page.html")
+    assert "neardup[report]" in caught.value.hint
+
+
+def test_an_input_that_is_gone(notes: Path, tmp_path: Path, kernels: None) -> None:
+    run = dedup(notes, out=tmp_path / "run", id="id", progress=False)
+    notes.unlink()
+    with pytest.raises(InputError) as caught:
+        run.report(tmp_path / "page.html")
+    assert str(notes) in str(caught.value) and "texts=False" in caught.value.hint
+    assert not (tmp_path / "page.html").exists()
+    told: list[Event] = []
+    results = as_results(run)
+    path = write_report(results, tmp_path / "page.html", texts=False, listener=told.append)
+    assert "lengths are not measured" in told[0].note
+    page = path.read_text(encoding="utf-8")
+    assert "The input could not be read again" in page
+    assert all(member[6] == 0 for c in data_of(path)["clusters"] for member in c["members"])
+    with pytest.raises(OutputError, match="exists"):
+        run.report(tmp_path / "page.html", texts=False)
+
+
+def test_without_texts_no_text_is_in_it(star_run: Run, tmp_path: Path) -> None:
+    path = star_run.report(tmp_path / "bare.html", texts=False)
+    source = path.read_text(encoding="utf-8")
+    assert SECRET not in source
+    assert not any(re.search(r"\bw\d+ w\d+\b", line) for line in source.splitlines())
+    assert "Texts were left out of this page." in source
+
+
+def test_ids_that_are_texts_are_left_out_too(tmp_path: Path, kernels: None) -> None:
+    many = families(3, 4, "name")
+    notes = write_lines(tmp_path / "notes.jsonl", many)
+    run = dedup(notes, out=tmp_path / "run", spec=spec(), text="text", id="text", progress=False)
+    path = run.report(tmp_path / "page.html", texts=False)
+    page = path.read_text(encoding="utf-8")
+    assert not [word for row in many for word in row["text"].split() if f"{word} " in page]
+    members = [member[1] for one in data_of(path)["clusters"] for member in one["members"]]
+    assert sorted(members, key=int) == [str(k) for k in range(12)]
+    # Numbers are no ids, so that no file can name pairs by them.
+    assert data_of(path)["settings"]["names_documents"] is False
+    assert "documents are named by their numbers, and pairs cannot be judged" in page
+
+
+def test_what_was_not_compared(star_run: Run, path_run: Run, tmp_path: Path) -> None:
+    """Only with a limit on buckets may kept documents be alike."""
+    for name, run, limit, words in (
+        ("star", star_run, 5, "Kept documents may still be alike."),
+        ("paths", path_run, None, "what is kept and removed does not depend on them"),
+    ):
+        results = as_results(run)
+        assert "were not compared" not in remarks_of(results, tmp_path / f"{name}-none.html")
+        results.record = copy.deepcopy(results.record)
+        results.record["counts"]["not_compared"] = 1234
+        results.record["spec"]["max_bucket"] = limit
+        results.__dict__.pop("spec", None)  # made from the record again
+        remarks = remarks_of(results, tmp_path / f"{name}.html")
+        assert "1,234 pairs in very large buckets were not compared" in remarks
+        assert words in remarks
+
+
+def remarks_of(results: Results, path: Path) -> str:
+    page = write_report(results, path, texts=False).read_text(encoding="utf-8")
+    return page.partition('<section id="found"')[0].partition('<ul class="remarks">')[2]
+
+
+def test_copies_of_removed_documents_are_explained(tmp_path: Path, kernels: None) -> None:
+    """They count as exact duplicates, and have a similarity below 1."""
+    words = [f"w{k}" for k in range(60)]
+    near = " ".join([*words[:59], "other"])
+    apart = [" ".join(f"{k}v{i}" for i in range(60)) for k in range(2)]
+    says = "copy of a removed near-duplicate has the similarity of that one"
+    for texts, at_one in (([" ".join(words), near, near], 0), ([*apart, apart[0]], 1)):
+        run = dedup(texts, spec=spec(), progress=False)
+        path = run.report(tmp_path / f"{at_one}.html")
+        page = path.read_text(encoding="utf-8")
+        assert run.summary["counts"]["exact_duplicates"] == 1
+        assert data_of(path)["histogram"][-1][2] == at_one
+        assert (says in page) is (at_one == 0)
+        assert at_one or "0 are at 1, and 1 are exact duplicates" in page

@@ -1,0 +1,103 @@
+"""Recipes: all that band keys depend on besides the text, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from neardup import Recipe, ShingleSpec
+from neardup.errors import RecipeError
+from neardup.kernels.tokens import unicode_version
+from neardup.sketch.sketcher import Sketcher
+
+STEMMED = Recipe(
+    ShingleSpec(n=8, stem="english"),
+    "oph32/1",
+    5,
+    17,
+    4,
+    (("snowball", "3.0.1"), ("tokens", "1")),
+)
+
+PLAIN = "d5e4dd0a6a5b76469f79e63ddc72fa0670e7c2a66726c8a05a9345f62d644643"
+OF_STEMS = "bb719b634dcdece407c2d7d80002da43c8e133abe15469a5a21bb5e59b8ad153"
+
+
+def test_digests_never_change() -> None:
+    """A store that was written years ago is recognised."""
+    plain = Recipe(num_bands=17, rows=4)
+    assert plain.versions == (("tokens", "1"),)
+    assert plain.digest == PLAIN
+    assert STEMMED.digest == OF_STEMS
+    # The tables of characters are a part of the version of tokens.
+    assert unicode_version() == "15.1.0"
+
+
+@pytest.mark.parametrize("recipe", [Recipe(), Recipe(num_bands=20, rows=5), STEMMED])
+def test_recipes_go_through_json_and_pickle(recipe: Recipe) -> None:
+    for again in (
+        Recipe.from_dict(json.loads(json.dumps(recipe.as_dict()))),
+        pickle.loads(pickle.dumps(recipe)),
+    ):
+        assert again == recipe
+        assert again.digest == recipe.digest
+        assert hash(again) == hash(recipe)
+        assert again.differences(recipe) == ""
+
+
+CHANGES: dict[str, Any] = {
+    "scheme": "affine32/1",
+    "seed": 6,
+    "num_bands": 18,
+    "rows": 5,
+    "versions": (("snowball", "3.0.1"), ("tokens", "2")),
+}
+SHINGLES = {
+    "n": 9, "stem": "german", "keep_case": True, "nfkc": True, "strip_accents": True, "bag": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*CHANGES, *SHINGLES])
+def test_every_field_counts(name: str) -> None:
+    if name in CHANGES:
+        other = dataclasses.replace(STEMMED, **{name: CHANGES[name]})
+    else:
+        shingle = dataclasses.replace(STEMMED.shingle, **{name: SHINGLES[name]})
+        other = dataclasses.replace(STEMMED, shingle=shingle)
+    assert other.digest != STEMMED.digest
+    assert name in STEMMED.differences(other)
+    with pytest.raises(RecipeError) as caught:
+        STEMMED.require_same(other, "the store")
+    assert str(caught.value).startswith("the store has another recipe: ")
+    assert name in str(caught.value)
+    assert str(caught.value).count(" not ") == 1  # of nothing else
+
+
+def test_a_recipe_knows_nothing_of_files_or_thresholds() -> None:
+    names = {field.name for field in dataclasses.fields(Recipe)}
+    assert names == {"shingle", "scheme", "seed", "num_bands", "rows", "versions"}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        STEMMED.seed = 1  # type: ignore[misc]
+
+
+def test_a_field_that_one_of_two_lacks_is_named() -> None:
+    unstemmed = Recipe(ShingleSpec(n=8), "oph32/1", 5, 17, 4)
+    found = STEMMED.differences(unstemmed)
+    assert "shingle.stem is 'english', not None" in found
+    assert "versions.snowball is '3.0.1', not None" in found
+
+
+def test_stems_have_a_version() -> None:
+    import Stemmer
+
+    assert dict(Recipe(ShingleSpec(stem="english")).versions)["snowball"] == Stemmer.version()
+
+
+def test_equal_recipes_make_equal_keys() -> None:
+    one, two = Recipe(num_bands=9, rows=2), pickle.loads(pickle.dumps(Recipe(num_bands=9, rows=2)))
+    texts = ["a b c d e f", "something else"]
+    assert (Sketcher(one)(texts).keys == Sketcher(two)(texts[::-1]).keys[::-1]).all()

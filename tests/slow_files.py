@@ -1,0 +1,31 @@
+"""Test files that take long: ``-m "not slow"`` leaves them out; a whole run begins with them."""
+
+from __future__ import annotations
+
+__all__ = ["SLOW"]
+
+#: The longest first: started last, it would be waited for alone.
+SLOW = (
+    "test_real_texts.py",
+    "test_engine_bounded.py",
+    "test_engine_resume.py",
+    "test_state_cassandra.py",
+    "test_cli_process.py",
+    "test_without_jit.py",
+    "test_engine_warming.py",
+    "test_docs_examples.py",
+    "test_engine_damage.py",
+    "test_engine_definition.py",
+    "test_cli_same_bytes.py",
+    "test_report_page_list.py",
+    "test_text_kernels.py",
+    "test_engine_full_disk.py",
+    "test_report_page_found.py",
+    "test_engine_shards.py",
+    "test_experiments_page.py",
+    "test_report_page_reading.py",
+    "test_report_page_looks.py",
+    "test_report_page_hostile.py",
+    "test_cli_big.py",
+    "test_engine_seconds.py",
+)
