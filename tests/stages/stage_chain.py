@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from neardup import Recipe
+from neardup.arrays import numbers
 from neardup.sketch.texts import Ragged
-from neardup.stages.batches import numbers, ragged, words
+from neardup.stages.batches import ragged, words
 
 Batches = list[pa.RecordBatch]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neardup.arrays import array_of, numbers
 from neardup.errors import ColumnError, DuplicateIdError
 from neardup.match.bucketing import group
-from neardup.stages.batches import array_of
 
 __all__ = ["Ids", "check_ids", "id_array", "plain_id", "show_id", "take_ids"]
 
@@ -138,7 +138,7 @@ def _value(scalar: pa.Scalar[Any]) -> Any:
 def _hashes(chunk: pa.Array[Any]) -> np.ndarray:
     """Return uint64[n]: evenly distributed, equal for equal ids."""
     if pa.types.is_integer(chunk.type):
-        values = chunk.to_numpy(zero_copy_only=False).astype(np.uint64) * _MULTIPLIER
+        values = numbers(chunk).astype(np.uint64) * _MULTIPLIER
     else:
         from neardup.kernels.tokens import hash_tokens
         from neardup.sketch.texts import text_buffers

@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neardup.arrays import array_of, numbers
 from neardup.engines.memory import Scratch
 from neardup.errors import ColumnError, StoreError
 from neardup.io.source import Documents, Partition
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers
-from neardup.stages.batches import array_of, binary_of, numbers, words
+from neardup.stages.batches import binary_of, words
 
 __all__ = [
     "Corpus",

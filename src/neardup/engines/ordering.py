@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neardup.arrays import numbers
 from neardup.engines.metadata import Corpus
 from neardup.errors import ColumnError
 from neardup.spec import Spec
@@ -87,8 +88,8 @@ def _sorted_by(
     try:
         if dense:
             ranks: Any = pc.rank(column, sort_keys=direction, tiebreaker="dense")
-            return np.asarray(ranks.to_numpy(), dtype=np.int64)
+            return numbers(ranks, np.int64)
         found: Any = pc.sort_indices(pa.table({"value": column}), [("value", direction)])
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise ColumnError(f"column {name!r} of type {column.type} can't be ordered") from error
-    return np.asarray(found.to_numpy(), dtype=np.int64)
+    return numbers(found, np.int64)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import array_of
 from neardup.engines.metadata import Corpus
 from neardup.io.source import Documents, Partition, Source
-from neardup.stages.batches import array_of
 
 __all__ = ["Reader", "Wanted"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import array_of
 from neardup.cluster.edges import Allocate, Edges, Triple, batches
 from neardup.engines.identifiers import take_ids
 from neardup.engines.local import Outcome
 from neardup.errors import OutputSizeError
-from neardup.stages.batches import array_of
 
 __all__ = [
     "added_fields",

@@ -5,10 +5,8 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-import pyarrow as pa
 
 from neardup.kernels import tokens as kernels
-from neardup.sketch.texts import as_text, text_buffers
 
 __all__ = ["Stemmer"]
 
@@ -65,7 +63,12 @@ class Stemmer:
         with self._lock:
             stems = self._snowball.stemWords(strings)
             stem_hashes = np.empty(len(stems), dtype=np.uint64)
-            kernels.hash_tokens(*text_buffers(as_text(pa.array(stems))), stem_hashes)
+            encoded = [stem.encode() for stem in stems]
+            ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+            ends.flags.writeable = False  # as the offsets of Arrow are: one kernel for both
+            # Of no bytes, as kernels have it elsewhere, one is left.
+            joined = np.frombuffer(b"".join(encoded) or b"\0", dtype=np.uint8)
+            kernels.hash_tokens(joined, ends, stem_hashes)
             keys, values = self._table
             self._count += len(new)
             size = len(keys)

@@ -6,48 +6,23 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from neardup.arrays import ArrowArray, array_of, numbers
 from neardup.sketch.texts import Ragged
 
 __all__ = [
-    "ArrowArray",
     "Batches",
-    "array_of",
     "binary_of",
     "columns_of",
     "fixed_lists_of",
     "lists_of",
-    "numbers",
     "ragged",
     "schema_of",
     "words",
 ]
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
-ArrowArray: TypeAlias = "pa.Array[Any]"
-
-
-def array_of(
-    values: np.ndarray, type: pa.DataType | None = None, null: np.ndarray | None = None
-) -> ArrowArray:
-    """Return a one-dimensional array of numbers or booleans as an Arrow array.
-
-    Numbers are not copied. (`pyarrow.array` imports pandas where it is installed: 0.4 s.)
-
-    Args:
-        values: Numbers or booleans.
-        type: Of the Arrow array; None for that of the values.
-        null: bool[n]: which of them are null; None for none.
-    """
-    kind = type or pa.from_numpy_dtype(values.dtype)
-    length = len(values)
-    if values.dtype == np.bool_:
-        values = np.packbits(values, bitorder="little")
-    values = np.ascontiguousarray(values)
-    valid = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little").data)
-    return pa.Array.from_buffers(kind, length, [valid, pa.py_buffer(values.data)])
 
 
 def binary_of(rows: np.ndarray) -> ArrowArray:
@@ -77,12 +52,6 @@ def lists_of(values: np.ndarray, offsets: np.ndarray) -> ArrowArray:
     return pa.Array.from_buffers(
         kind, len(offsets) - 1, [None, pa.py_buffer(offsets.data)], children=[child]
     )
-
-
-def numbers(array: ArrowArray, dtype: npt.DTypeLike | None = None) -> np.ndarray:
-    """Return an Arrow array of numbers as a NumPy array, uncopied where the type is right."""
-    found = array.to_numpy(zero_copy_only=False)
-    return found if dtype is None else found.astype(dtype, copy=False)
 
 
 def words(array: ArrowArray) -> np.ndarray:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import array_of
 from neardup.match.bucketing import group
-from neardup.stages.batches import Batches, array_of, columns_of, lists_of, schema_of, words
+from neardup.stages.batches import Batches, columns_of, lists_of, schema_of, words
 
 __all__ = ["BUCKETS", "FIRSTS", "band_rows", "bucket", "exact", "first_of_equal"]
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import array_of, numbers
 from neardup.cluster.edges import Edges
 from neardup.cluster.methods import Bound, cluster_edges
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import content_hashes, make_sets
 from neardup.sketch.texts import Ragged
-from neardup.stages.batches import Batches, array_of, columns_of, numbers, ragged, schema_of
+from neardup.stages.batches import Batches, columns_of, ragged, schema_of
 from neardup.threads import Pool
 
 __all__ = ["CLUSTERS", "cluster", "clusters_of", "expand_to_duplicates"]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import array_of, numbers
 from neardup.cluster.edges import Allocate, Edges
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
@@ -16,7 +17,7 @@ from neardup.match.pairs import Found, pairs_of_buckets
 from neardup.match.resolve import resolve as resolve_numbers
 from neardup.match.verifying import content_order, make_sets
 from neardup.sketch.texts import Ragged
-from neardup.stages.batches import Batches, array_of, numbers, ragged, schema_of
+from neardup.stages.batches import Batches, ragged, schema_of
 from neardup.threads import Pool
 
 __all__ = ["ANSWERS", "EDGES", "edges_of", "numbered", "pairs", "resolve"]

@@ -8,18 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from neardup.arrays import array_of, numbers
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketcher, Sketches
-from neardup.stages.batches import (
-    Batches,
-    array_of,
-    binary_of,
-    fixed_lists_of,
-    lists_of,
-    numbers,
-    schema_of,
-    words,
-)
+from neardup.stages.batches import Batches, binary_of, fixed_lists_of, lists_of, schema_of, words
 
 __all__ = ["SETS", "sets", "sketch", "sketch_schema", "sketches_of", "to_batch"]
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from neardup.arrays import numbers
 from neardup.errors import InputError
 from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema
 from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, check_arrays, damaged
@@ -253,7 +254,7 @@ def _repeated_bytes(reader: pq.ParquetFile, group: int, name: str, rows: int, li
         if len(values) != known:
             # From here on values are no indices, and their size is the encoded one.
             return total
-        indices = column.indices.drop_null().to_numpy(zero_copy_only=False)
+        indices = numbers(column.indices.drop_null())
         total += int(lengths[indices].sum())
     return total
 
