@@ -19,7 +19,7 @@ demo: $(VENV)/.base
 	@mkdir -p demo
 	@$(BIN)/neardup synth -n 20000 -o demo/notes.jsonl --overwrite
 	@$(BIN)/neardup dedup demo/notes.jsonl -o demo/out --preset clinical --id id --overwrite
-	@echo "The notes lie in demo/notes.jsonl, the clusters and the clean corpus in demo/out."
+	@echo "The notes are in demo/notes.jsonl, the clusters and the clean corpus in demo/out."
 
 test: $(VENV)/.test lint
 	@test -z "$$CI" || $(BIN)/python tools/browser.py install || true

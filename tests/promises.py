@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,8 @@ from neardup.threads import Pool
 
 __all__ = ["LIMIT", "check"]
 
-#: Corpora with more documents are not checked.
-LIMIT = 3000
+#: Corpora with more documents are not checked; of a bucket of kept ones, the first so many are.
+LIMIT, _BUCKET = 50_000, 3000
 
 
 def check(outcome: Outcome) -> None:
@@ -47,21 +47,21 @@ def check(outcome: Outcome) -> None:
         assert np.array_equal(answer.similarity[removed], exact), "another similarity"
         assert (exact >= spec.threshold).all(), "removed below the threshold"
         assert np.isnan(answer.similarity[answer.duplicate_of < 0]).all()
-        for bucket in _buckets(sketches.keys, kept):
-            i, j = np.triu_indices(len(bucket), k=1)
-            found = similarities(sets, bucket[i], bucket[j], spec.threshold, pool)
+        for a, b in _pairs(sketches.keys, kept):
+            found = similarities(sets, a, b, spec.threshold, pool)
             assert (found < 0).all(), "two kept documents share a bucket and reach the threshold"
     # The other way round: it was found by a bucket, or its text is that of another.
     shared = (sketches.keys[removed] == sketches.keys[of]).any(axis=1) | (recipe.num_bands == 0)
     assert (shared | (exact == 1.0)).all(), "a pair that shares no bucket"
 
 
-def _buckets(keys: np.ndarray, docs: np.ndarray) -> list[np.ndarray]:
-    """The documents of each bucket, of all bands; one of all without bands."""
-    if not keys.shape[1]:
-        return [docs]
-    found = []
-    for band in keys[docs].T:
-        members, starts = group(np.ascontiguousarray(band), docs)
-        found += [members[a:b] for a, b in pairwise(starts.tolist())]
-    return found
+def _pairs(keys: np.ndarray, docs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The pairs of documents that share a bucket, band by band; all pairs without bands."""
+    bands = [group(np.ascontiguousarray(band), docs) for band in keys[docs].T]
+    for members, starts in bands or [(docs, np.array([0, len(docs)]))]:
+        place = np.arange(len(members)) - np.repeat(starts[:-1], np.diff(starts))
+        # Pairs of each with those before it in its bucket.
+        before = np.where(place < _BUCKET, place, 0)
+        first = np.repeat(np.arange(len(members)) - place, before)
+        within = np.arange(before.sum()) - np.repeat(np.cumsum(before) - before, before)
+        yield members[first + within], np.repeat(members, before)

@@ -37,6 +37,16 @@ class NeardupError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def hint(self) -> str:
+        """What the user can do about it; a traceback shows it as well."""
+        return self._hint
+
+    @hint.setter
+    def hint(self, hint: str) -> None:
+        self._hint = hint
+        self.__notes__ = [f"hint: {hint}"] if hint else []
+
     def __str__(self) -> str:
         return self.message
 

@@ -95,7 +95,18 @@ class Recipe:
         """
         if found := self.differences(other):
             message = f"{where} has another recipe: {found}"
-            raise RecipeError(message, "use the same settings, or make it anew")
+            raise RecipeError(message, "use the same settings and versions, or make it anew")
+
+    def require_usable(self, where: str) -> None:
+        """Refuse a recipe that the versions installed today don't follow.
+
+        Args:
+            where: What this recipe belongs to, for the message.
+
+        Raises:
+            RecipeError: A version differs; the message names it.
+        """
+        self.require_same(dataclasses.replace(self, versions=()), where)
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -320,6 +321,55 @@ def test_resume_with_another_keep_order(tmp_path: Path) -> None:
     assert "spec.keep was" in str(caught.value) and "overwrite=True" in caught.value.hint
     again = neardup.dedup(path, out=out, keep_run=True, resume=True)
     assert again.spec.keep == "first"
+
+
+def test_another_frame_is_not_the_same_run(tmp_path: Path) -> None:
+    neardup.dedup(TABLE, out=tmp_path / "out", resume=True)
+    with pytest.raises(OutputError, match="complete, with other settings or inputs"):
+        neardup.dedup(TABLE.slice(0, 9), out=tmp_path / "out", resume=True)
+
+
+def test_nothing_to_resume_leaves_the_audit(tmp_path: Path) -> None:
+    path, out = write_lines(tmp_path / "a.jsonl", ROWS), tmp_path / "out"
+    neardup.dedup(path, out=out, keep_run=True).audit(sample=10)
+    neardup.dedup(path, out=out, keep_run=True, resume=True)
+    assert (out / "audit.json").exists()
+    neardup.dedup(path, out=out, threshold=0.9, overwrite=True)
+    assert not (out / "audit.json").exists()
+
+
+def test_killed_between_renames_leaves_no_old_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, out = write_lines(tmp_path / "a.jsonl", ROWS), tmp_path / "out"
+    neardup.dedup(path, out=out)
+
+    def fail(staged: Path, target: Path, old: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("neardup.output.writing._move", fail)
+        with pytest.raises(KeyboardInterrupt):
+            neardup.dedup(path, out=out, keep="longest", overwrite=True)
+    assert not (out / "run.json").exists()
+    assert neardup.dedup(path, out=out, keep="longest", resume=True).spec.keep == "longest"
+
+
+def test_the_spec_of_a_run_is_what_was_given(tmp_path: Path) -> None:
+    run = neardup.dedup(TABLE, preset="clinical", out=tmp_path / "out")
+    assert run.spec == neardup.preset("clinical")
+    assert neardup.dedup(TABLE, spec=run.spec, threshold=0.3).spec.threshold == 0.3
+
+
+def test_a_traceback_shows_the_hint() -> None:
+    with pytest.raises(SpecError) as caught:
+        neardup.dedup(TABLE, treshold=0.8)
+    error = caught.value
+    for each in (error, pickle.loads(pickle.dumps(error))):
+        shown = "".join(traceback.format_exception(each))
+        assert shown.endswith("no argument 'treshold'\nhint: did you mean threshold?\n")
+    error.hint = "another"
+    assert "".join(traceback.format_exception(error)).endswith("\nhint: another\n")
 
 
 def test_output_that_is_refused(tmp_path: Path) -> None:

@@ -74,6 +74,14 @@ def test_debug_shows_the_traceback(tmp_path: Path, command: Command) -> None:
         assert any(line.startswith("error: ") for line in answer.lines)
 
 
+def test_annotate_needs_a_clean_corpus(notes: Path, tmp_path: Path, command: Command) -> None:
+    answer = command("dedup", notes, "-o", tmp_path / "out", "--annotate", "--no-clean")
+    assert answer.code == 2
+    assert "--annotate is for the clean corpus" in answer.error
+    assert answer.err.count("hint: ") == 1
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     "raised",
     [

@@ -147,6 +147,16 @@ def test_order_by(notes: Path, tmp_path: Path, command: Command) -> None:
     rows = pq.read_table(out / "clusters.parquet").to_pylist()
     by_date = sorted(ROWS, key=lambda row: row["date"])
     assert [row["doc_id"] for row in rows] == [row["id"] for row in by_date]
+    assert "position" not in rows[0]
+    order = pq.read_table(out / "order.parquet")
+    assert order.schema == pa.schema(
+        [pa.field(name, pa.int64(), nullable=False) for name in ("doc", "position")]
+    )
+    assert order.column("doc").to_pylist() == list(range(len(ROWS)))
+    places = order.column("position").to_pylist()
+    assert [ROWS[place]["id"] for place in places] == [row["id"] for row in by_date]
+    assert command("dedup", notes, "-o", out, "--overwrite").code == 0
+    assert not (out / "order.parquet").exists()
 
 
 @pytest.mark.parametrize("format", ["jsonl", "csv", "tsv", "parquet", "arrow"])

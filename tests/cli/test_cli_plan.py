@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from common import Command
+from common import Command, write_lines
+from neardup.cli.showing import show_events
+from neardup.engines.clock import Event
 
 
 def test_json(command: Command, notes: Path, tmp_path: Path) -> None:
@@ -25,6 +27,22 @@ def test_json(command: Command, notes: Path, tmp_path: Path) -> None:
     text = command("plan", notes, "--threshold", "0.8", "--memory", "9GB", "--threads", "1").out
     for line in ("documents   30, ", "9 GB may be used", "with 1 thread on this machine"):
         assert line in text
+
+
+def test_options_are_named(
+    command: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not the arguments of Python, in warnings and in what is said during a run."""
+    texts = [" ".join(f"w{k}x{i}" for k in range(16)) for i in range(20)]
+    rows = [{"text": f"{text} more{k}"} for text in texts for k in range(2)]
+    asked = ("plan", write_lines(tmp_path / "short.jsonl", rows), "--shingle", "word:8")
+    assert "--shingle word:2 would find it" in " ".join(command(*asked).out.split())
+    (warning,) = json.loads(command(*asked, "--json").out)["warnings"]
+    assert "--shingle word:2 would find it" in warning["text"]
+    with show_events(True) as listener:
+        assert listener is not None
+        listener(Event("resolve", note="`max_bucket` limits that"))
+    assert "neardup: --max-bucket limits that\n" in capsys.readouterr().err
 
 
 BAD = {

@@ -116,6 +116,14 @@ def require(found: Iterator[str], text: str) -> None:
     assert not missing, sorted(missing)
 
 
+def forbid(found: Iterator[str], text: str, also: tuple[str, ...] = ()) -> None:
+    """Refuse fields on a page that are not there: first columns of tables, names with `_`."""
+    firsts = " ".join(re.findall(r"^\| (.*?) \|", text, re.M))
+    said = set(re.findall(r"`([a-z_]+)`", firsts)) | set(re.findall(r"`([a-z]+_[a-z_]+)`", text))
+    left = said - {*found, *also}
+    assert not left, sorted(left)
+
+
 @pytest.fixture(scope="module")
 def runs(notes_file: bytes, tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Path:
     """A folder with two runs: one as it is by default, one with pairs, its run folder and stems."""
@@ -139,12 +147,15 @@ def test_run_record_is_on_the_formats_page(runs: Path, run: str) -> None:
 
 def test_recluster_record_is_on_the_formats_page(runs: Path) -> None:
     called("recluster", str(runs / "plain"), "-o", str(runs / "again"), "--threshold", "0.9")
-    record = json.loads((runs / "again" / "run.json").read_text(encoding="utf-8"))
-    require(fields(record), section("formats.md", "### run.json"))
+    names = ("again", "plain", "pairs")
+    records = [json.loads((runs / n / "run.json").read_text(encoding="utf-8")) for n in names]
+    said = section("formats.md", "### run.json")
+    require(fields(records[0]), said)
+    forbid(fields(records), said)
 
 
 def test_tables_are_on_the_formats_page(runs: Path) -> None:
-    for table in ("clusters", "edges"):
+    for table in ("clusters", "edges", "order"):
         text = section("formats.md", f"### {table}.parquet")
         schema = pq.read_schema(runs / "pairs" / f"{table}.parquet")
         require(iter(schema.names), text)
@@ -165,26 +176,27 @@ def test_audit_is_on_the_formats_page(runs: Path) -> None:
     held = json.loads((runs / "plain" / "audit.json").read_text(encoding="utf-8"))
     for pair in ("missed", "kept_pairs", "wrong"):
         held[pair] = held[pair][:1]
+    said = section("formats.md", "### audit.json")
+    # A good run has no pair and no document that these would be fields of.
+    unseen = ("doc_a", "doc_b", "doc_id_a", "doc_id_b", "doc_id", "duplicate_of")
+    forbid(fields(held), said, unseen)
     del held["seconds"]
-    require(fields(held), section("formats.md", "### audit.json") + "`num_bands` `rows`")
+    require(fields(held), said + "`num_bands` `rows`")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("plan", "notes.jsonl"),
-        ("tune", "--at", "0.9:0.99", "--num-hashes", "64"),
-        ("tune", "--at", "0.9:0.9999", "--at", "0.8:0.001", "--num-hashes", "16"),
-        ("explain", "pairs", "{removed}"),
-        ("explain", "plain", "{kept}", "--search"),
-        ("compare", "a.txt", "b.txt"),
-        ("evaluate", "plain", "--truth", "truth.csv"),
-        ("evaluate", "pairs", "--truth", "judged.csv"),
-    ],
-    ids=" ".join,
-)
+#: Calls of a command that have all of its fields together.
+CALLS = {
+    "plan": ["notes.jsonl"],
+    "tune": ["--at 0.9:0.99 --num-hashes 64", "--at 0.9:0.9999 --at 0.8:0.001 --num-hashes 16"],
+    "explain": ["pairs {removed}", "plain {kept} --search"],
+    "compare": ["a.txt b.txt"],
+    "evaluate": ["plain --truth truth.csv", "pairs --truth judged.csv"],
+}
+
+
+@pytest.mark.parametrize("command", CALLS)
 def test_json_of_commands_is_on_the_formats_page(
-    runs: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    runs: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(runs)
     asked = {}
@@ -192,7 +204,6 @@ def test_json_of_commands_is_on_the_formats_page(
         rows = pq.read_table(f"{run}/clusters.parquet").to_pylist()
         removed = next(row for row in rows if not row["kept"])
         asked[run] = {"removed": str(removed["doc_id"]), "kept": str(removed["duplicate_of"])}
-    ids = asked.get(command[1], {})
     Path("a.txt").write_text("one two three four five six", encoding="utf-8")
     Path("b.txt").write_text("one two three four", encoding="utf-8")
     plain, pairs = asked["plain"], asked["pairs"]
@@ -200,11 +211,16 @@ def test_json_of_commands_is_on_the_formats_page(
     Path("truth.csv").write_text(truth, encoding="utf-8")
     judged = f"id_a,id_b,duplicate\n{pairs['removed']},{pairs['kept']},true\n"
     Path("judged.csv").write_text(judged, encoding="utf-8")
-    arguments = [argument.format(**ids) for argument in command]
-    title = "### JSON of " + command[0]
-    also = {"explain": "### JSON of compare"}.get(command[0])
-    said = section("formats.md", title) + (section("formats.md", also) if also else "")
-    require(fields(json.loads(called(*arguments, "--json")[0])), said)
+    found = []
+    for call in CALLS[command]:
+        run, *options = call.split()
+        options = [option.format(**asked.get(run, {})) for option in options]
+        found.append(json.loads(called(command, run, *options, "--json")[0]))
+    said = section("formats.md", f"### JSON of {command}")
+    forbid(fields(found), said)
+    if command == "explain":
+        said += section("formats.md", "### JSON of compare")
+    require(fields(found), said)
 
 
 def test_run_folder_and_manifest_are_on_the_formats_page(runs: Path) -> None:

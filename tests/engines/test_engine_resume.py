@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 from killing import Ended, Process, Work, least, outputs, steps, wait_for
 
+import neardup
+from common import write_lines
+from neardup.errors import RecipeError
+
 SEED = 20240611
 #: Where keys go, what is compared, and whether sets go to a file.
 KINDS = {
@@ -286,3 +290,26 @@ def test_terminated(few: Work, tmp_path: Path) -> None:
     assert process.wait().code == -signal.SIGTERM
     few.run(out, "--resume").check()
     few.same(out)
+
+
+def test_other_versions_of_libraries_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They make other keys and shingles of the same texts."""
+    notes = write_lines(tmp_path / "notes.jsonl", [{"text": f"a b c {i}"} for i in range(9)])
+    whole, out = (tmp_path / name for name in ("whole", "out"))
+    run = neardup.dedup(notes, out=whole, keep_run=True)
+    with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
+        stopped.setattr("neardup.engines.local.Comparing.run", interrupt)
+        neardup.dedup(notes, out=out)
+    monkeypatch.setattr("neardup.recipe.TOKENS", "next")
+    says = "has another recipe: versions.tokens is '1', not 'next'"
+    with pytest.raises(RecipeError, match=f"this run {says}"):
+        neardup.dedup(notes, out=out, resume=True)
+    for again in (None, tmp_path / "again"):
+        with pytest.raises(RecipeError, match=says):
+            run.recluster(cluster="components", out=again)
+
+
+def interrupt(self: object) -> None:
+    raise KeyboardInterrupt

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import neardup
+from neardup.engines import comparing
 from neardup.engines.clock import Clock, Event, process_start
 from neardup.synth import SynthSpec, write
 
@@ -69,3 +71,20 @@ def test_a_process_knows_when_it_was_started() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert -0.1 < float(done.stdout) - begin < 1.0  # the system counts in hundredths
     assert process_start() < begin
+
+
+@pytest.mark.parametrize("settings", [{}, {"pairs": "all"}, {"pairs": "all", "method": "allpairs"}])
+def test_a_long_stage_says_so_once(
+    settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what would limit it only where it would."""
+    monkeypatch.setattr(comparing, "_PATIENCE", -1.0)
+    monkeypatch.setattr(comparing, "_LONG", -1.0)
+    texts = [f"one two three four five six {i}" for i in range(20)]
+    events: list[Event] = []
+    spec = neardup.Spec(threshold=0.3, **settings)
+    neardup.dedup(texts, spec=spec, progress=events.append)
+    ((stage, note),) = [(e.stage, e.note) for e in events if "this may take" in e.note]
+    assert stage == ("pairs" if settings else "resolve")
+    assert "20 documents share a bucket" in note
+    assert ("max_bucket" in note) == (not settings)

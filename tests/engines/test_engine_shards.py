@@ -11,7 +11,8 @@ import pytest
 from killing import Process, Work, outputs, wait_for
 
 import neardup
-from neardup.errors import SpecError
+from common import write_lines
+from neardup.errors import SpecError, StoreError
 from neardup.state import open_store
 
 
@@ -138,6 +139,46 @@ def test_other_settings_are_refused(few: Work, tmp_path: Path) -> None:
     rows = str(neardup.open(out).summary["recipe"]["rows"])
     few.run(other, "--threshold", "0.8", *bands, rows).check()
     assert outputs(out) == outputs(other)
+
+
+def test_another_recipe_than_that_of_the_sketches_is_refused(few: Work, tmp_path: Path) -> None:
+    store, out = f"sqlite:{tmp_path / 'keys'}", tmp_path / "out"
+    sketch(few, store, "1/1").wait().check()
+    for more, names in (
+        (["--shingle", "char:3", "--seed", "9"], ["unit", "shingle.n is 5, not 3", "seed"]),
+        (["--bands", "7", "--rows", "2"], ["num_bands", "not 7"]),
+        (["--method", "allpairs"], ["allpairs"]),
+    ):
+        said = few.forge.run(*dedup(few, store, out, *more)).check(1).error
+        assert all(name in said for name in names), said
+        assert not out.exists()
+    few.forge.run(*dedup(few, store, out)).check()
+    few.same(out)
+
+
+@pytest.mark.parametrize("setting", [{"keep": "longest"}, {"keep": "max:id"}, {"order_by": "id"}])
+def test_what_was_not_sketched_decides_nothing(setting: dict[str, str], tmp_path: Path) -> None:
+    rows = [{"id": i, "text": "a b c d e" + " f" * i} for i in range(4)]
+    notes = write_lines(tmp_path / "notes.jsonl", rows)
+    store, out = f"sqlite:{tmp_path / 'keys'}", tmp_path / "out"
+    neardup.sketch_corpus(notes, store=store, run="r")
+    with pytest.raises(StoreError, match="the sketches hold nothing") as caught:
+        neardup.dedup(notes, store=store, run="r", out=out, **setting)
+    ((name, value),) = setting.items()
+    assert caught.value.hint == f"sketch again with {name}={value!r}, as another `run`"
+    assert not out.exists()
+
+
+def test_lengths_of_one_shard_only_are_none(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for number in range(2):
+        write_lines(notes / f"{number}.jsonl", [{"text": f"a b {number}"}])
+    store = f"sqlite:{tmp_path / 'keys'}"
+    for shard, keep in (("1/2", "longest"), ("2/2", "first")):
+        neardup.sketch_corpus(notes, store=store, run="r", shard=shard, keep=keep)
+    with pytest.raises(StoreError, match="'longest'"):
+        neardup.dedup(notes, store=store, run="r", out=tmp_path / "out", keep="longest")
 
 
 def test_another_run_in_the_same_file_stays(few: Work, tmp_path: Path) -> None:

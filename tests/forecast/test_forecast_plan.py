@@ -13,12 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import neardup
+from neardup import plan
+from neardup.api import running
 from neardup.api.running import Request
 from neardup.engines.clock import Clock
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.forecast import plan as module
 from neardup.forecast.advice import one_word_changed
-from neardup.forecast.plan import Plan, plan
+from neardup.forecast.plan import Plan
 from neardup.intervals import wilson
 from neardup.report.plan_text import render
 from neardup.spec import ShingleSpec, Spec, preset
@@ -95,7 +97,7 @@ def test_bands_disk_and_time(size: str, request: pytest.FixtureRequest) -> None:
 def test_as_a_run_that_is_given_the_same(large: Both) -> None:
     """A job has the partitions of the run; settings that can't be are refused."""
     job = Request(large.source, ("text",), "id").job(Clock())
-    found = plan(job)
+    found = module.plan(job)
     assert found.documents == pytest.approx(large.plan.documents, rel=0.02)
     assert (found.num_bands, found.rows) == (large.plan.num_bands, large.plan.rows)
     for options, error, says in (
@@ -161,7 +163,7 @@ WARNED: dict[str, tuple[list[str], Spec, list[str], float | None]] = {
     "long shingle": (
         repeated(notes(60, 16), 2),
         Spec(shingle=ShingleSpec(n=8)),
-        ["17 words", "`shingle`=word:2", "below the threshold of 0.7"],
+        ["17 words", "shingle='word:2'", "below the threshold of 0.7"],
         None,
     ),
     "crowded": (family(80, 3), Spec(), ["raise the `threshold`", "longer shingles"], 0.8),
@@ -186,7 +188,7 @@ def test_no_warning_and_a_shingle_that_fits(kernels: None) -> None:
     texts = repeated(notes(60, 40), 2)
     (warning,) = plan(texts, spec=Spec(shingle=ShingleSpec(n=8))).warnings
     assert warning.kind == "long shingle" and warning.value == one_word_changed(41, 8)
-    fits = int(warning.text.rpartition("word:")[2].split()[0])
+    fits = int(warning.text.rpartition("word:")[2].partition("'")[0])
     assert one_word_changed(41, fits) >= 0.7 > one_word_changed(41, fits + 1)
     assert plan(texts, spec=Spec(shingle=ShingleSpec(n=fits))).warnings == ()
 
@@ -201,7 +203,7 @@ def test_only_the_beginning_can_be_looked_at(
     assert plan(path).warnings == () or "head only" not in {w.kind for w in plan(path).warnings}
     monkeypatch.setattr(module, "_SMALL", 1000)
     monkeypatch.setattr(module, "_DOCUMENTS", 100)
-    monkeypatch.setattr(module, "PARTITION_BYTES", 1 << 16)
+    monkeypatch.setattr(running, "PARTITION_BYTES", 1 << 16)
     found = plan(path)
     assert found.sample == "head" and not found.exact
     assert "head only" in {warning.kind for warning in found.warnings}

@@ -358,6 +358,13 @@ def test_unknown_ids(kind: str, listed: Results) -> None:
         evaluate(listed, {name: values[-1:] for name, values in table.items()}, missing="skip")
 
 
+def test_one_id_that_is_not_text_spares_the_others(kernels: None, tmp_path: Path) -> None:
+    ids = pa.array([*(id.encode() for id in IDS[:-1]), b"\xff"], pa.binary())
+    results = neardup.dedup(pa.table({"id": ids, "text": TEXTS}), id="id")._results
+    (tmp_path / "t.csv").write_text("id_a,id_b\nn0,n1\nn5,n6\n")
+    assert evaluate(results, tmp_path / "t.csv")["truth"]["skipped"] == 0
+
+
 BAD: dict[str, tuple[str, bytes, str]] = {
     "ending": ("t.xlsx", b"", "unknown ending '.xlsx'"),
     "none": ("", b"", "no such file"),

@@ -183,7 +183,9 @@ def test_search_finds_what_banding_missed(kernels: None, changes: dict[str, Any]
         assert found.missed == len(lost)
         missed += len(lost)
     assert missed
-    assert len(explain(results, "crowd-05", search=True, limit=3).similar) == 3
+    few = explain(results, "crowd-05", search=True, limit=3)
+    assert few.similar is not None and len(few.similar) == 3 and few.similar_count == 30
+    assert "27 more" in render(view(few), False, 0)
 
 
 def plain(found: Explanation) -> dict[str, Any]:

@@ -119,6 +119,8 @@ def test_header(tmp_path: Path) -> None:
         read(b"text,\xff\na,b\n")
     with pytest.raises(EncodingError, match="UTF-16"):
         read("text\na\n".encode("utf-16"))
+    for odd in "\x0b\x0c\x85\u2028":  # no line ends
+        assert read(f"a{odd}b,text\n1,2\n") == ["2"]
     for raw in ("", "text\n", "text", "\n\ntext\r\n\r\n"):
         assert read(raw) == []
         assert opened(tmp_path / "a.csv").layout(0).header.strip() == raw.strip().encode()

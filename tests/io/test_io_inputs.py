@@ -94,6 +94,19 @@ def test_text_files_and_their_encoding(tmp_path: Path) -> None:
     assert sum(part.read().replaced for part in source.partitions()) == 1
 
 
+def test_names_that_are_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    name = os.fsdecode(b"a\xff.txt")
+    try:
+        (tmp_path / "texts" / name).write_text("one")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 only")
+    with pytest.raises(EncodingError, match="column 'path' is not valid UTF-8"):
+        rows_of(opened(tmp_path / "texts"), ("path",))
+    found = rows_of(opened(tmp_path / "texts", encoding_errors="replace"), ("path",))
+    assert found == [{"path": "a\ufffd.txt"}]
+
+
 def test_patterns_order_and_names(tmp_path: Path) -> None:
     for name in ("b.jsonl", "a.jsonl", "deep/c.jsonl", "[x].jsonl"):
         put(tmp_path / name, name)

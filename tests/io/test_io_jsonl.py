@@ -14,6 +14,7 @@ from io_samples import opened, rows_of, texts_of
 
 from neardup.errors import ColumnError, EncodingError, FormatError, InputError
 from neardup.io.formats.json_text import common_schema, conform
+from neardup.io.outputs import check_output
 
 SIZES = [64, 300, 8 << 20]
 cut = pytest.mark.parametrize("size", SIZES)
@@ -309,3 +310,19 @@ def test_a_key_twice_is_refused_for_a_table(tmp_path: Path) -> None:
     assert len(part.read().text) == 1
     with pytest.raises(FormatError, match="line 1 has the key 'z' twice"):
         part.table(None, 1)
+
+
+def test_members_that_are_there_already(tmp_path: Path) -> None:
+    added = pa.table({"kept": [True] * 4000})
+    path = write(tmp_path, *({"text": "x" * 20} for _ in range(3999)), {"text": "a", "kept": 1})
+    source = opened(path)
+    check_output(source, None, added.schema)  # looks at the first records only
+    (part,) = source.partitions()
+    with pytest.raises(ColumnError, match="there is a column 'kept' already"):
+        part.records(None, 4000, added)
+    with pytest.raises(ColumnError, match="there is a column 'kept' already"):
+        check_output(opened(write(tmp_path, {"kept": 1, "text": "a"})), None, added.schema)
+    damaged = opened(write(tmp_path, {"text": "a"}, b"{bad"))
+    check_output(damaged, None, added.schema)  # reading says what is wrong
+    with pytest.raises(FormatError, match="line 2 is not valid JSON"):
+        texts_of(damaged)

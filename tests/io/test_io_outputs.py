@@ -364,3 +364,9 @@ def test_what_is_written_is_synced(
         writer.write(writer.prepare(pa.table({"text": ["a"]})))
     writer.close()
     assert synced == [(tmp_path / "o").stat().st_size]
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+def test_records_without_a_schema_are_not_dropped(tmp_path: Path, format: str) -> None:
+    with open_writer(tmp_path / "o", Layout(format)) as writer, pytest.raises(AssertionError):
+        writer.prepare(pa.table({"text": ["a"]}))

@@ -88,6 +88,20 @@ def test_named_pipes_among_files(tmp_path: Path) -> None:
     assert again.files == source.files
 
 
+def test_pipes_that_are_not_copied(tmp_path: Path) -> None:
+    lines = b"".join(b'{"text":"note %d"}\n' % i for i in range(400))
+    thread = fed(tmp_path / "one.jsonl.gz", gzip.compress(lines))
+    source = open_source(tmp_path / "one.jsonl.gz", Columns(), partition_bytes=1000)
+    assert texts_of(source) == [f"note {i}" for i in range(400)]
+    thread.join()
+    thread = fed(tmp_path / "two.gz", gzip.compress(b"words"))
+    source = open_source(tmp_path / "two.gz", Columns(), input_format="text")
+    (part,) = source.partitions()
+    thread.join()
+    for _ in range(2):
+        assert part.texts(np.array([0]), 1).to_pylist() == ["words"]
+
+
 def test_errors_name_the_pipe(tmp_path: Path) -> None:
     for number, (format, raw, kind, says) in enumerate(
         (

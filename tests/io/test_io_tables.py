@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 from io_samples import frame, opened, rows_of, texts_of
@@ -290,3 +291,12 @@ def test_ids_keep_their_types() -> None:
         {"text": ["a"], "id": pa.array([1], pa.uint16()), "b": pa.array([b"x"], pa.binary(1))}
     )
     assert rows_of(opened(table, id="id", wanted=("b",)), ("id", "b")) == [{"id": 1, "b": b"x"}]
+
+
+def test_rows_of_arrow_files_do_not_stay_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "a.arrow"
+    feather.write_feather(pa.table({"text": ["some words"] * 1000}), path, chunksize=100)
+    source = opened(path, 1000)
+    before = pa.total_allocated_bytes()
+    parts = sum(1 for _ in source.partitions())
+    assert parts > 5 and pa.total_allocated_bytes() == before

@@ -212,11 +212,11 @@ def rank_prefixes(values: Values, counts: Values, length: int) -> list[int]:
 
 
 def add_to_chains(prefixes: Sequence[tuple[int, Values]]) -> dict[int, list[tuple[int, int]]]:
-    """Documents by the shingles of their prefixes, with their places in it; last added first."""
+    """Documents by shingle, with its first place in the prefix of each; last added first."""
     chains: dict[int, list[tuple[int, int]]] = {}
     for doc, values in prefixes:
-        for place, value in enumerate(values):
-            chains.setdefault(value, []).insert(0, (doc, place))
+        for value in values:
+            chains.setdefault(value, []).insert(0, (doc, values.index(value)))
     return chains
 
 

@@ -127,6 +127,48 @@ def test_the_join_finds_every_pair(seed: int) -> None:
 
 
 @pytest.mark.jit_off
+@pytest.mark.parametrize("seed", [6, 34, 35] if SLOW else range(40))
+def test_different_shingles_of_equal_rank_lose_no_pair(seed: int) -> None:
+    """A rank has 44 bits of a hash, so that shingles that differ in others are equal in it."""
+    rng = np.random.default_rng([8, seed])
+    values = [(h << 20) + low for h in range(1, 8) for low in range(6)]
+    python_sets = [set(values[: rng.integers(1, 43)]) for _ in range(4)]
+    for _ in range(16):
+        chosen = rng.choice(values, rng.integers(3, 42), replace=False)
+        python_sets.append({int(v) for v in chosen})
+    threshold = float(rng.choice([0.4, 0.5, 0.6, 0.8]))
+    every = {(a, b) for b in range(len(python_sets)) for a in range(b)}
+    with Pool(1) as pool:
+        found = join(make_sets(ragged(python_sets)), threshold, pool)
+    listed = {
+        (a, b)
+        for part in found.parts
+        for a, b in zip(part[0].tolist(), part[1].tolist(), strict=True)
+    }
+    assert listed == set(oracle.edges(python_sets, every, threshold))
+
+
+@pytest.mark.jit_off
+def test_the_index_has_the_smallest_set_that_can_be_similar(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """715 / 1300 is 0.55, but 0.55 * 1300 is more than 715 as float64."""
+    values = np.random.default_rng(4).integers(0, 2**63, 1300).tolist()
+    sets = make_sets(ragged([set(values[:715]), set(values)]))
+    monkeypatch.setattr(resolving, "_LARGE", 1)
+    monkeypatch.setattr(resolving, "_INDEXED", 0)
+    monkeypatch.setattr(resolving, "_SMALL_BATCH", 1)
+    # Bitmaps are taken to be of use for the smaller one, so that only the other is searched for.
+    slack = (1 - 0.55) / (1 + 0.55)
+    clear = 2 * slack * 1000 / (64 * sets.bitmaps.shape[1])
+    monkeypatch.setattr(resolving, "_CLEAR", clear)
+    with Pool(1) as pool:
+        found = resolve(sets, one_bucket(2), 0.55, pool)
+    assert found.duplicate_of.tolist() == [-1, 0]
+    assert found.similarity[1] == 0.55
+
+
+@pytest.mark.jit_off
 def test_a_full_bucket_leaves_out_and_counts() -> None:
     # Twenty documents without anything in common, in one bucket that holds three.
     sets = make_sets(ragged([{i} for i in range(20)]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,34 @@ def test_formats_are_converted(tmp_path: Path, format: str) -> None:
     assert path.name == f"part-00000.{format}"
     again = neardup.dedup(path, id="id", threshold=1.0, progress=False)
     assert again.clusters["doc_id"].to_pylist() == KEPT
+
+
+def test_a_folder_of_texts_is_converted(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for row in ROWS:
+        (tmp_path / "in" / f"{row['id']}.txt").write_text(row["text"], encoding="utf-8")
+    neardup.dedup(tmp_path / "in", out=tmp_path / "out", format="jsonl", progress=False)
+    (path,) = (tmp_path / "out" / "clean").iterdir()
+    found = [json.loads(line)["path"] for line in path.read_text(encoding="utf-8").splitlines()]
+    assert found == [f"{name}.txt" for name in KEPT]
+
+
+def test_a_kept_run_is_converted(tmp_path: Path) -> None:
+    """When the texts were sketched nobody asked for the types of the columns."""
+    source = write(tmp_path / "in.jsonl", ROWS)
+    run = neardup.dedup(source, id="id", out=tmp_path / "one", keep_run=True, progress=False)
+    again = run.recluster(tmp_path / "two", format="parquet", progress=False)
+    assert again.summary["recluster"]["used"] == "sketches"
+    table = pq.read_table(tmp_path / "two" / "clean")
+    assert table.column("id").to_pylist() == KEPT
+    assert table.column_names == ["id", "text", "score", "tags"]
+
+
+def test_names_of_inputs_that_are_not_utf8(tmp_path: Path) -> None:
+    try:
+        source = write(tmp_path / os.fsdecode(b"a\xff.jsonl"), ROWS)
+    except OSError:
+        pytest.skip("this file system takes UTF-8 only")
+    run = neardup.dedup(source, id="id", out=tmp_path / "out", progress=False)
+    assert run.summary["source"]["inputs"][0][0] == str(source)
+    assert len(run.clean()) == len(KEPT)

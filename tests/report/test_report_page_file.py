@@ -20,6 +20,7 @@ from neardup.engines.clock import Event
 from neardup.errors import ColumnError, DependencyError, InputError, OutputError, SpecError
 from neardup.output.results import Results
 from neardup.report.page import write_report
+from neardup.report.page.survey import survey
 
 
 def families(count: int, size: int, name: str) -> list[dict[str, Any]]:
@@ -293,3 +294,14 @@ def test_copies_of_removed_documents_are_explained(tmp_path: Path, kernels: None
         assert data_of(path)["histogram"][-1][2] == at_one
         assert (says in page) is (at_one == 0)
         assert at_one or "0 are at 1, and 1 are exact duplicates" in page
+
+
+def test_the_lowest_similarity_is_of_two_documents_of_the_cluster(kernels: None) -> None:
+    """One document of a bounded cluster is a duplicate of another cluster's, from farther away."""
+    texts = [" ".join(f"w{k}" for k in range(begin, begin + 100)) for begin in (0, 15, 18)]
+    bounded = spec(cluster="bounded", tree_threshold=0.7)
+    results = as_results(dedup(texts, spec=bounded, progress=False))
+    found = survey(results)
+    assert results.array("cluster").tolist() == [0, 1, 1]
+    assert results.duplicate_of.tolist() == [-1, 0, -1]
+    assert found.lowest.tolist() == [95 / 101]

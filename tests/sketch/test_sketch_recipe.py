@@ -97,6 +97,15 @@ def test_stems_have_a_version() -> None:
     assert dict(Recipe(ShingleSpec(stem="english")).versions)["snowball"] == Stemmer.version()
 
 
+def test_versions_that_are_not_installed_are_refused() -> None:
+    Recipe(ShingleSpec(stem="english"), num_bands=9, rows=2).require_usable("it")
+    old = Recipe(versions=(("tokens", "0"),))
+    with pytest.raises(
+        RecipeError, match=r"it has another recipe: versions.tokens is '0', not '1'"
+    ):
+        old.require_usable("it")
+
+
 def test_equal_recipes_make_equal_keys() -> None:
     one, two = Recipe(num_bands=9, rows=2), pickle.loads(pickle.dumps(Recipe(num_bands=9, rows=2)))
     texts = ["a b c d e f", "something else"]

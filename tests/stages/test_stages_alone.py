@@ -156,6 +156,19 @@ def test_resolve_and_pairs(threads: int) -> None:
     assert len(edges) == 3
 
 
+def test_members_whose_sets_are_not_there_count_for_nothing() -> None:
+    """Neither as the next document, nor where no set of the bucket is there."""
+    given = [sets_batch({2: [1, 2, 3], 7: [1, 2, 3], 9: [8]})]
+    buckets = [buckets_batch((0, [2, 5, 9]), (0, [1, 3]), (1, [2, 99, 100])), buckets_batch()]
+    (found,) = resolve(buckets, given, 0.6)
+    assert found["doc"].to_pylist() == [2, 7, 9]
+    assert found["duplicate_of"].to_pylist() == [None, None, None]
+    (listed,) = pairs(buckets, given, 0.6)
+    assert len(listed) == 0
+    (listed,) = pairs([buckets_batch((0, [1, 2, 5, 7, 99]))], given, 0.6)
+    assert listed.to_pylist() == [{"a": 2, "b": 7, "similarity": 1.0}]
+
+
 def test_matching_nothing() -> None:
     for stage, schema in ((resolve, ANSWERS), (pairs, EDGES)):
         (found,) = stage([], [], 0.5)

@@ -32,7 +32,7 @@ SETS = ("mtsamples", "mts_dialog", "license_rules", "textreuse_samples")
 STRANGERS = ("aci_bench", "primock57")
 #: No pairs are known of these, or only who is who.
 OTHERS = ("mts_dialog_backtranslated",)
-RECORDS = ("rldata500", "restaurant", "cora", "febrl1")
+RECORDS = ("rldata500", "restaurant", "cora", "febrl1", "febrl2", "febrl3", "abt_buy")
 UNITS = {"w8": "word:8", "w4": "word:4", "c5": "char:5"}
 THRESHOLDS = (0.5, 0.7, 0.9)
 Pairs = dict[tuple[int, int], float]
@@ -154,12 +154,16 @@ def test_a_run_equals_the_definition(name: str, threshold: float | None) -> None
         assert (run.summary["counts"]["removed"] > 0) == (name not in STRANGERS)
 
 
-@pytest.mark.parametrize("threshold", [None, 0.6, 0.7])
+@pytest.mark.parametrize("threshold", [None, 0.6, 0.8])
+@pytest.mark.parametrize("settings", ["web", "records"])
 @pytest.mark.parametrize("name", RECORDS)
-def test_a_run_on_records_equals_the_definition(name: str, threshold: float | None) -> None:
-    run = neardup.dedup(texts(name), preset="records", threshold=threshold)
+def test_a_run_on_records_equals_the_definition(
+    name: str, settings: str, threshold: float | None
+) -> None:
+    run = neardup.dedup(texts(name), preset=settings, threshold=threshold)
     check_equals_definition(run, name)
-    assert run.summary["counts"]["removed"] > 20
+    removed = run.summary["counts"]["removed"]
+    assert removed > 20 or settings == "web" or threshold == 0.8, removed
 
 
 def test_a_run_on_files_equals_the_definition(tmp_path: Path) -> None:

@@ -230,11 +230,7 @@ def save(
     with RunState.create(out / RUN_FOLDER, overwrite=overwrite) as state:
         try:
             job = dataclasses.replace(outcome.job, state=state, output=writing.as_dict())
-            corpus = outcome.corpus
-            if writing.format is not None:  # nobody asked for them when it was read
-                schemas = [partition.schema() for _, partition in outcome.reader.partitions()]
-                corpus = corpus._replace(schemas=schemas)
-            saved = dataclasses.replace(outcome, job=job, corpus=corpus)
+            saved = dataclasses.replace(outcome, job=job)
             with Pool(job.resources.threads) as pool:
                 write_outputs(saved, out, writing, pool, finish)
         finally:
@@ -268,8 +264,9 @@ def _complete(request: Request, out: Path) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
         job = request.job(request.clock())
-        # Of a pipe nobody knows whether the same comes out of it.
-        same = job.source.rereadable and found["asked"] == digest_of(job.manifest())
+        # Of a pipe or a frame nobody knows whether it holds the same.
+        known = job.source.files and job.source.rereadable
+        same = known and found["asked"] == digest_of(job.manifest())
         return found if same else None
     except (OSError, ValueError, KeyError, TypeError):
         return None  # it is something else

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
+from neardup.cli.showing import show_events
 
 
 @o.grouped(
@@ -22,7 +23,7 @@ from neardup.cli import options as o
     "--keep-run",
     is_flag=True,
     group=o.OUTPUT,
-    help="Keep OUT/.run, so that neardup recluster need not read the input again.",
+    help="Keep OUT/.run, so that neardup recluster need not sketch the input again.",
 )
 @o.input_options
 @o.spec_options
@@ -45,11 +46,10 @@ def dedup(
 
     With --run, the sketches that neardup sketch put into the store are used.
     """
-    from neardup.api.progress import show_progress
     from neardup.api.running import run_in_folder
     from neardup.engines.clock import process_start
 
-    with show_progress(not quiet) as listener:
+    with show_events(not quiet) as listener:
         request = o.request_of(inputs, options, begin=process_start(), listener=listener)
         found = run_in_folder(request, Path(out), overwrite=overwrite, resume=resume)
     if not quiet:

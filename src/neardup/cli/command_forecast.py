@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from neardup.cli import options as o
+from neardup.cli.main import as_options
 from neardup.cli.showing import check_plot, plot_option
 from neardup.errors import SpecError
 
@@ -32,6 +34,8 @@ def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
     from neardup.report.plan_text import render
 
     found = plan(o.request_of(inputs, options).job(Clock()))
+    warnings = (replace(one, text=as_options(one.text)) for one in found.warnings)
+    found = replace(found, warnings=tuple(warnings))
     click.echo(json.dumps(found.as_dict(), indent=2) if json_ else render(found))
 
 

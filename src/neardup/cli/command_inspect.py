@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from neardup.cli import options as o
+from neardup.cli.main import as_options
 from neardup.cli.showing import check_html, show, show_options
 from neardup.errors import InputError, SpecError
 
@@ -64,6 +66,7 @@ def explain(
     results = FolderResults(run)
     check_html(html, results.inputs, overwrite)
     found = explain(results, id_, other, texts=not no_text, **options)
+    found = replace(found, notes=tuple(map(as_options, found.notes)))
     show(view(found), found.as_dict(), json_, html, context)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
-from neardup.cli.showing import check_plot, plot_option
+from neardup.cli.showing import check_plot, plot_option, show_events
 from neardup.errors import SpecError
 
 
@@ -36,12 +36,11 @@ def audit(run: Path, json_: bool, plot: Path | None, quiet: bool, **options: Any
     that were missed; the S-curve, predicted and observed; and whether each removed document has a
     kept one that reaches the threshold. RUN/audit.json keeps it for neardup report.
     """
-    from neardup.api.progress import show_progress
     from neardup.inspect.audit import audit
     from neardup.output.results import FolderResults
 
     check_plot(plot, run)
-    with show_progress(not quiet) as listener:
+    with show_events(not quiet) as listener:
         found = audit(FolderResults(run), listener=listener, **options).as_dict()
     from neardup.report.audit_text import chart, render
 

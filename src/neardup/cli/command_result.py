@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
+from neardup.cli.showing import show_events
 from neardup.spec import CLUSTERINGS
 
 _AS_BEFORE = "[default: as in RUN]"
@@ -28,16 +29,16 @@ def recluster(run: Path, out: str, quiet: bool, no_clean: bool, **options: Any) 
     """Re-cluster a finished run with other settings and the same bands.
 
     RUN is the output folder of neardup dedup. The result is that of a full run with these settings
-    and the bands of RUN. If RUN has edges.parquet, these are enough for a threshold that is not
-    lower, with the clusterings star and components. Else the input is read again; its sketches are
+    and the bands of RUN. The input is read again, and must not have changed; its sketches are
     reused if RUN was made with --keep-run.
     """
-    from neardup.api.progress import show_progress
+    from neardup.engines.clock import process_start
     from neardup.inspect.recluster import recluster
     from neardup.output.results import FolderResults
 
-    with show_progress(not quiet) as listener:
-        found = recluster(FolderResults(run), out, clean=not no_clean, listener=listener, **options)
+    with show_events(not quiet) as listener:
+        options |= {"listener": listener, "begin": process_start()}
+        found = recluster(FolderResults(run), out, clean=not no_clean, **options)
     if not quiet:
         from neardup.report.summary_text import render
 
@@ -99,13 +100,12 @@ def report(
     the input again, which must not have changed. An audit that was done before (neardup audit RUN)
     is shown too.
     """
-    from neardup.api.progress import show_progress
     from neardup.output.results import FolderResults
     from neardup.report.numbers import size
     from neardup.report.page import write_report
 
     columns = tuple(show.split(",")) if show else ()
-    with show_progress(not quiet) as listener:
+    with show_events(not quiet) as listener:
         path = write_report(
             FolderResults(run), out, show=columns, texts=not no_text, listener=listener, **options
         )

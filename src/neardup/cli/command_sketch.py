@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
+from neardup.cli.showing import show_events
 
 
 @o.grouped("neardup sketch shards/ --store cassandra://db/neardup --run notes --shard 3/8")
@@ -29,11 +30,10 @@ def sketch(inputs: tuple[str, ...], shard: str, quiet: bool, **options: Any) -> 
     Give the same INPUT and settings to each shard. When all are complete, neardup dedup with the
     same INPUT, settings, --store and --run continues from there.
     """
-    from neardup.api.progress import show_progress
     from neardup.api.running import sketch_into_store
     from neardup.engines.job import Shard
 
-    with show_progress(not quiet) as listener:
+    with show_events(not quiet) as listener:
         request = o.request_of(inputs, options, listener=listener)
         found = sketch_into_store(request, Shard.parse(shard))
     if not quiet:

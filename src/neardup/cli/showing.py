@@ -6,18 +6,39 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from neardup.cli.main import as_options
 from neardup.cli.options import OUTPUT, option
 
 if TYPE_CHECKING:
+    from neardup.engines.clock import Event, Listener
     from neardup.report.views import View
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+@contextmanager
+def show_events(shown: bool) -> Iterator[Listener | None]:
+    """Give a listener that shows events on stderr, with options where they name arguments."""
+    from neardup.api.progress import show_progress
+
+    with show_progress(shown) as show:
+        if show is None:
+            yield None
+            return
+        listener = show
+
+        def listen(event: Event) -> None:
+            listener(replace(event, note=as_options(event.note)) if event.note else event)
+
+        yield listen
 
 
 def show_options(command: F) -> F:

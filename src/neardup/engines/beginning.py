@@ -15,7 +15,7 @@ import pyarrow as pa
 from neardup.engines.job import Job, Shard
 from neardup.engines.memory import MemoryPlan, Workload, plan_memory
 from neardup.engines.reading import Reader
-from neardup.errors import InputError, ResumeError, StoreError
+from neardup.errors import InputError, NeardupError, RecipeError, ResumeError, StoreError
 from neardup.io.source import Documents, Partition
 from neardup.recipe import Recipe
 from neardup.sketch.bands import SAMPLE, choose_bands, rounded_documents, sample_pairs
@@ -147,13 +147,19 @@ def choose_recipe(job: Job, head: Head) -> Recipe:
         raise no_documents(job)
     spec = job.spec
     if job.recipe is not None:
-        return Recipe.from_dict(dict(job.recipe))
+        recipe = Recipe.from_dict(dict(job.recipe))
+        recipe.require_usable("the earlier run")
+        return recipe
     if spec.method == "allpairs":
         return _recipe(spec, 0, 0)
     if spec.num_bands is not None and spec.rows is not None:
         return _recipe(spec, spec.num_bands, spec.rows)
-    expected = spec.documents or int(head.documents * head.scale(job.source.total_bytes))
-    sample = sample_pairs(head.texts(), spec.shingle)
+    expected, sample = spec.documents or 0, None
+    if spec.order_by is None:
+        expected = expected or int(head.documents * head.scale(job.source.total_bytes))
+        sample = sample_pairs(head.texts(), spec.shingle)
+    # Else the result must not depend on which documents are the first of the input, so that nothing
+    # may be concluded from them.
     bands = choose_bands(spec.threshold, spec.recall, rounded_documents(expected), sample)
     return _recipe(spec, bands.num_bands, bands.rows)
 
@@ -192,13 +198,15 @@ def _plan(job: Job, head: Head, recipe: Recipe, threads: int) -> MemoryPlan:
 def _resume(job: Job, pool: Pool) -> Beginning:
     assert job.state is not None
     about: dict[str, Any] = job.state.manifest
-    found = differences({k: v for k, v in about.items() if k in job.manifest()}, job.manifest())
+    asked = job.manifest()  # once: it reads the whole copy of a pipe
+    found = differences({name: about[name] for name in about if name in asked}, asked)
     if found:
         raise ResumeError(
             f"{job.state.folder}: this run has other settings or inputs: {found}",
             "use the same as before, or start again with overwrite=True",
         )
     recipe = Recipe.from_dict(about["recipe"])
+    recipe.require_usable(f"{job.state.folder}: this run")
     store = _own_store(job)
     try:
         header = store.open(recipe.digest, recipe.as_dict())
@@ -236,17 +244,30 @@ def open_shared(job: Job) -> tuple[BandStore, Recipe]:
     """Open the store that several processes have sketched a corpus into.
 
     Raises:
+        RecipeError: The sketches are of another recipe than the run asks for.
         StoreError: There is none, or it was made for another input.
     """
-    store = _own_store(job)
-    header = store.open()
-    found = differences(dict(header.about), _about(job))
-    if found:
+    store, spec = _own_store(job), job.spec
+    where = f"run {job.resources.run}"
+    try:
+        header = store.open()
+        found = differences(dict(header.about), _about(job))
+        if found:
+            raise StoreError(f"{where}: {found}", "use the input and settings of its sketches")
+        recipe = Recipe.from_dict(dict(header.recipe))
+        if (spec.method == "allpairs") != (recipe.num_bands == 0):
+            raise RecipeError(
+                f"{where} has {recipe.num_bands} bands, which are not for method {spec.method}",
+                "use the method of its sketches",
+            )
+        num_bands, rows = spec.num_bands, spec.rows
+        if num_bands is None or rows is None or recipe.num_bands == 0:
+            num_bands, rows = recipe.num_bands, recipe.rows
+        recipe.require_same(_recipe(spec, num_bands, rows), where)
+    except NeardupError:
         store.close()
-        raise StoreError(
-            f"run {job.resources.run}: {found}", "use the input and settings of its sketches"
-        )
-    return store, Recipe.from_dict(dict(header.recipe))
+        raise
+    return store, recipe
 
 
 def _require_shards(store: BandStore) -> None:
@@ -263,7 +284,7 @@ def _require_shards(store: BandStore) -> None:
             shards.setdefault(shard.of, {})[shard.number] = json.loads(text)["partitions"]
     if not shards:
         raise StoreError(
-            f"{store.url}: no shard of this run is complete", "wait for neardup sketch to end"
+            f"{store.url}: no shard of this run is complete", "wait until all are sketched"
         )
     # Shards of one number, all of them, make a corpus; others may be left from an earlier try.
     for of, found in shards.items():
@@ -277,7 +298,7 @@ def _require_shards(store: BandStore) -> None:
     of, found = max(shards.items(), key=lambda item: len(item[1]))
     names = ", ".join(f"{i}/{of}" for i in range(1, of + 1) if i not in found)
     raise StoreError(
-        f"{store.url}: shard {names} is missing", "run neardup sketch --shard for it, then again"
+        f"{store.url}: shard {names} is missing", "sketch it with `shard`, then try again"
     )
 
 

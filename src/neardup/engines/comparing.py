@@ -208,7 +208,7 @@ class Comparing:
         else:
             with self.clock.stage("resolve", len(docs)) as advance:
                 buckets = self._buckets(docs)
-                watch = _Watch(self.clock, np.diff(buckets.starts), len(docs), advance)
+                watch = _Watch(self.clock, "resolve", np.diff(buckets.starts), len(docs), advance)
                 done = resolve(
                     sets, buckets, spec.threshold, self.pool, spec.max_bucket, watch.advance
                 )
@@ -247,7 +247,8 @@ class Comparing:
         with self.clock.stage("pairs", len(docs)) as advance:
             if not self.recipe.num_bands:
                 order = np.arange(len(docs))
-                watch = _Watch(self.clock, np.array([len(docs)]), len(docs), advance)
+                sizes = np.array([len(docs)])
+                watch = _Watch(self.clock, "pairs", sizes, len(docs), advance)
                 found = join(sets, spec.threshold, self.pool, sink, watch.advance)
             else:
                 order = content_order(sets)
@@ -255,7 +256,8 @@ class Comparing:
                     sets.values, sets.begin[order], sets.size[order], sets.bitmaps[order]
                 )
                 buckets = self._buckets(docs[order])
-                watch = _Watch(self.clock, np.diff(buckets.starts), len(docs), advance)
+                sizes = np.diff(buckets.starts)
+                watch = _Watch(self.clock, "pairs", sizes, len(docs), advance)
                 found = pairs_of_buckets(
                     by_content, buckets, spec.threshold, self.pool, sink, watch.advance
                 )
@@ -267,15 +269,21 @@ class _Watch:
 
     Args:
         clock: Gets the note.
+        stage: What is under way, ``pairs`` or ``resolve``.
         sizes: int[buckets]: members of each bucket.
         documents: Documents to compare.
         advance: Called with the number of documents done since.
     """
 
     def __init__(
-        self, clock: Clock, sizes: np.ndarray, documents: int, advance: Callable[[int], None]
+        self,
+        clock: Clock,
+        stage: str,
+        sizes: np.ndarray,
+        documents: int,
+        advance: Callable[[int], None],
     ) -> None:
-        self._clock, self._documents, self._advance = clock, documents, advance
+        self._clock, self._stage, self._documents, self._advance = clock, stage, documents, advance
         self._largest = int(sizes.max(initial=0))
         self._begin = time.monotonic()
         self._done = 0
@@ -293,9 +301,11 @@ class _Watch:
             self._said = True
             note = (
                 f"this may take {whole / 60:,.0f} minutes: {self._largest:,} documents share a "
-                f"bucket, and {pairs:,} pairs were compared so far; `max_bucket` limits that"
+                f"bucket, and {pairs:,} pairs were compared so far"
             )
-            self._clock.emit(Event("resolve", self._done, self._documents, note=note))
+            if self._stage == "resolve":  # where pairs are listed it does not
+                note += "; `max_bucket` limits that"
+            self._clock.emit(Event(self._stage, self._done, self._documents, note=note))
 
 
 def _class(sizes: np.ndarray) -> np.ndarray:

@@ -32,10 +32,10 @@ from neardup.engines.metadata import (
     pack,
     unpack,
 )
-from neardup.engines.ordering import document_order, keep_order
+from neardup.engines.ordering import document_order, keep_order, require_stored
 from neardup.engines.reading import Reader
 from neardup.engines.warming import Warming
-from neardup.errors import InputError
+from neardup.errors import InputError, StoreError
 from neardup.io.source import Documents, Partition
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Sketcher
@@ -134,6 +134,8 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
                 clock.sizes["read and sketch"] = sum(size for _, _, size in corpus.places)
                 clock.sizes["text"] = corpus.text
                 ids = _ids(job, corpus)
+                if job.resources.run is not None:
+                    _require_stored(job, corpus)
                 order = document_order(corpus, job.spec)
                 rank = keep_order(corpus, job.spec, order)
             job.source.check_unchanged()
@@ -306,6 +308,16 @@ class _Keys:
         if hold:
             self._held[band] = keys
         return keys
+
+
+def _require_stored(job: Job, corpus: Corpus) -> None:
+    """Refuse sketches of others that lack what the documents are ordered by."""
+    try:
+        require_stored(corpus, job.spec)
+    except StoreError:
+        if job.state is not None:
+            job.state.manifest = {}  # there is nothing to resume
+        raise
 
 
 def _ids(job: Job, corpus: Corpus) -> Ids:

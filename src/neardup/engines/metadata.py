@@ -242,7 +242,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
     places: list[tuple[int, int, int]] = []
     schemas: dict[bytes, pa.Schema] = {}
     tables: list[pa.Table] = []
-    replaced = text = at = 0
+    replaced = text = at = measured = 0
     for part in parts:
         end = at + part.documents
         if end > documents:
@@ -253,6 +253,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
             if not len(lengths):
                 lengths = scratch.zeros(documents, np.int32)
             lengths[at:end] = part.lengths
+            measured += len(part.lengths)
         if part.schema and part.schema not in schemas:
             schemas[part.schema] = pa.ipc.read_schema(pa.py_buffer(part.schema))
         tables.append(part.columns)
@@ -268,7 +269,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
         tokens,
         shingles,
         bitmaps,
-        lengths,
+        lengths if measured == documents else lengths[:0],  # of some shards only
         _joined(tables),
         np.array(ends, dtype=np.int64),
         places,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,37 @@ import pyarrow.compute as pc
 
 from neardup.arrays import numbers
 from neardup.engines.metadata import Corpus
-from neardup.errors import ColumnError
+from neardup.errors import ColumnError, StoreError
 from neardup.spec import Spec
 
-__all__ = ["document_order", "keep_order"]
+__all__ = ["document_order", "keep_order", "require_stored"]
+
+#: Up to here float64 holds every whole number.
+_EXACT = 2.0**53
+
+
+def require_stored(corpus: Corpus, spec: Spec) -> None:
+    """Refuse sketches of other processes without what this run orders the documents by.
+
+    Args:
+        corpus: The documents.
+        spec: ``keep`` and ``order_by`` are looked at.
+
+    Raises:
+        StoreError: It is not in the store; the hint says how to sketch again.
+    """
+    there = corpus.columns.column_names
+    column = spec.keep.partition(":")[2]
+    if spec.order_by is not None and spec.order_by not in there:
+        setting, value = "order_by", spec.order_by
+    elif (spec.keep == "longest" and not len(corpus.lengths)) or (column and column not in there):
+        setting, value = "keep", spec.keep
+    else:
+        return
+    raise StoreError(
+        f"`{setting}` is {value!r}, and the sketches hold nothing to order documents by it",
+        f"sketch again with {setting}={value!r}, as another `run`",
+    )
 
 
 def document_order(corpus: Corpus, spec: Spec) -> np.ndarray | None:
@@ -77,13 +105,7 @@ def _sorted_by(
     elif pa.types.is_null(kind):  # of JSON lines in which nobody has a value
         column = column.cast(pa.int64())
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        # CSV has no numbers: if all are numbers, they are compared as numbers.
-        for target in (pa.int64(), pa.float64()):
-            try:
-                column = column.cast(target)
-                break
-            except pa.ArrowInvalid:
-                continue
+        column = _as_numbers(column, name)
     direction: Any = "descending" if descending else "ascending"
     try:
         if dense:
@@ -93,3 +115,24 @@ def _sorted_by(
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise ColumnError(f"column {name!r} of type {column.type} can't be ordered") from error
     return numbers(found, np.int64)
+
+
+def _as_numbers(column: Any, name: str) -> Any:
+    """Return strings as numbers if all of them are; CSV has no others."""
+    with suppress(pa.ArrowInvalid):
+        return column.cast(pa.int64())
+    try:
+        found = column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return column
+    largest: Any = pc.max(pc.abs(found.filter(pc.is_finite(found))))
+    if (largest.as_py() or 0.0) < _EXACT:
+        return found
+    # As float64, different whole numbers would become equal.
+    try:
+        return column.cast(pa.decimal256(76, 38))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ColumnError(
+            f"column {name!r} holds numbers as text that can't be compared exactly",
+            "give it a numeric type, such as float64 in a Parquet file",
+        ) from error

@@ -55,7 +55,7 @@ def advice(outcome: Outcome, sample: str) -> Iterator[Advice]:
     reached = one_word_changed(median, n)
     if median > 0 and reached < spec.threshold:
         fits = [k for k in range(n - 1, 0, -1) if one_word_changed(median, k) >= spec.threshold]
-        remedy = f"; `shingle`={spec.shingle.unit}:{fits[0]} would find it" if fits else ""
+        remedy = f"; shingle='{spec.shingle.unit}:{fits[0]}' would find it" if fits else ""
         yield Advice(
             "long shingle",
             f"a shingle of {n} {unit} is long for these texts: with one {one} changed, a text of "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -13,19 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.beginning import Head, choose_recipe
-from neardup.engines.job import Job, Resources, wanted_columns
+from neardup.engines.job import Job, Resources
 from neardup.engines.local import Outcome, run
-from neardup.engines.memory import Workload, parse_size, plan_memory
+from neardup.engines.memory import Workload, plan_memory
 from neardup.engines.reading import Reader
 from neardup.forecast.advice import Advice, advice
 from neardup.intervals import wilson
-from neardup.io.opening import PARTITION_BYTES, open_source
+from neardup.io.opening import open_source
 from neardup.io.source import Columns, Partition
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import as_text
-from neardup.spec import ShingleSpec, Spec
-from neardup.spec import preset as settings_of
 from neardup.threads import Pool
 
 __all__ = ["Plan", "Share", "plan"]
@@ -108,56 +106,19 @@ class Plan:
         return values
 
 
-def plan(  # noqa: PLR0913
-    source: Any,
-    *,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
-    preset: str | None = None,
-    threshold: float | None = None,
-    recall: float | None = None,
-    shingle: str | ShingleSpec | None = None,
-    spec: Spec | None = None,
-    memory: int | str | None = None,
-    threads: int | None = None,
-    input_format: str | None = None,
-    encoding_errors: str = "strict",
-) -> Plan:
+def plan(job: Job) -> Plan:
     """Estimate what a run would find, need and take, from some 20,000 documents.
 
-    Nothing is written. Fewer documents are compared where that would take long.
+    Nothing is written. Fewer documents are compared where that would take long. What can be read
+    only once is read.
 
     Args:
-        source: As for `neardup.dedup`, as are the other arguments; or a job, for which they don't
-            count. What can be read only once is read.
-        spec: All settings in one object, instead of a preset.
+        job: The run, such as `neardup.plan` makes it.
 
     Raises:
         InputError: The input can't be used; its subclasses say why.
         SpecError: A setting is out of range.
-
-    Examples:
-        >>> found = plan([f"text {k} with words of its own a{k} b{k}" for k in range(9)])
-        >>> found.documents, found.exact, found.near_duplicates.share
-        (9, True, 0.0)
     """
-    if isinstance(source, Job):
-        return _plan(source)
-    names = (text,) if isinstance(text, str) else tuple(text)
-    given = {"threshold": threshold, "recall": recall, "shingle": shingle}
-    spec = (spec or settings_of(preset or "web")).replace(
-        **{name: value for name, value in given.items() if value is not None}
-    )
-    columns = Columns(names, id, encoding_errors, wanted_columns(spec, None))
-    resources = Resources(None if memory is None else parse_size(memory), threads)
-    opened = open_source(source, columns, input_format=input_format)
-    if opened.files:  # about as many partitions as a run makes of it
-        size = min(PARTITION_BYTES, max(1 << 20, (opened.total_bytes or 0) // 32))
-        opened = open_source(source, columns, input_format=input_format, partition_bytes=size)
-    return _plan(Job(opened, spec, resources, {}))
-
-
-def _plan(job: Job) -> Plan:
     with Pool(job.resources.threads) as pool:
         head = Head.read(Reader(job.source), job.wanted)
         recipe = choose_recipe(job, head)

@@ -92,7 +92,8 @@ class Explanation:
             ones come last. None where there is none.
         listed: Whether the run listed pairs; else there are no edges and no path.
         path: Documents on the way from ``document`` to ``other``, by edges within their cluster.
-        similar: Documents that reach the threshold with ``document``, found by exact search.
+        similar: Documents that reach the threshold with ``document``, found by exact search; the
+            most similar of ``similar_count``.
         missed: How many of these are kept and share no bucket with ``document``, so that the run
             could not find them.
     """
@@ -112,6 +113,7 @@ class Explanation:
     duplicates: tuple[Neighbour, ...]
     duplicates_count: int
     similar: tuple[Neighbour, ...] | None
+    similar_count: int | None
     missed: int | None
     notes: tuple[str, ...]
     texts: tuple[str, ...] | None
@@ -182,14 +184,15 @@ def explain(  # noqa: PLR0913
     forms, notes = _read(results, docs, texts, threads)
     first, *rest = (tables.document(doc, forms, row) for row, doc in enumerate(docs))
     edge, way = tables.way(docs[1]) if rest else (None, ())
-    comparison = buckets = similar = missed = None
+    comparison = buckets = None
+    similar, similar_count, missed = None, None, None
     with Pool(threads) as pool:
         corpus = CorpusSearch(results, pool)
         if forms is not None and rest:
             known = first.similarity if first.duplicate_of == rest[0].doc_id else edge
             comparison, buckets = _pair(results, corpus, forms, known)
         if search:
-            similar, missed = _search(tables, corpus, limit)
+            similar, similar_count, missed = _search(tables, corpus, limit)
     return Explanation(
         run=results.name,
         threshold=results.spec.threshold,
@@ -206,6 +209,7 @@ def explain(  # noqa: PLR0913
         duplicates=tables.neighbours(duplicates[:limit], near[:limit]),
         duplicates_count=len(duplicates),
         similar=similar,
+        similar_count=similar_count,
         missed=missed,
         notes=notes,
         texts=tuple(forms.texts) if texts and forms is not None else None,
@@ -325,8 +329,10 @@ def _buckets(recipe: Recipe, same: np.ndarray, similarity: float) -> Buckets:
     return Buckets("bands" if bands else "none", bands, recipe.num_bands, probability)
 
 
-def _search(tables: _Tables, corpus: CorpusSearch, limit: int) -> tuple[tuple[Neighbour, ...], int]:
-    """Find all that reach the threshold; count the kept ones that share no bucket."""
+def _search(
+    tables: _Tables, corpus: CorpusSearch, limit: int
+) -> tuple[tuple[Neighbour, ...], int, int]:
+    """Find all that reach the threshold; count them, and the kept ones that share no bucket."""
     recipe = tables.results.recipe
     sets = corpus.sets(np.array([tables.doc]))
     key = corpus.keys(sets, np.arange(1))
@@ -345,7 +351,8 @@ def _search(tables: _Tables, corpus: CorpusSearch, limit: int) -> tuple[tuple[Ne
         bool(recipe.num_bands and tables.kept[doc] and not same.any()) for _, doc, same in found
     )
     named = tables.neighbours(docs[:limit], -np.array([one[0] for one in found[:limit]]))
-    return tuple(
+    similar = tuple(
         replace(one, buckets=_buckets(recipe, same, one.similarity))
         for one, (_, _, same) in zip(named, found, strict=False)
-    ), missed
+    )
+    return similar, len(found), missed

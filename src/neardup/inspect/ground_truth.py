@@ -214,13 +214,21 @@ def _numbers(ids: Column, known: Column) -> np.ndarray:
         whole = pa.types.is_integer(known.type) and (
             pa.types.is_integer(ids.type) or pa.types.is_floating(ids.type)
         )
-        common: Any = pa.int64() if whole else pa.large_string()
         try:
-            ids, known = ids.cast(common), known.cast(common)
+            if whole:
+                ids, known = ids.cast(pa.int64()), known.cast(pa.int64())
+            else:
+                ids, known = _written(ids), _written(known)
         except pa.ArrowException:
             return np.full(len(ids), -1, dtype=np.int64)
     found: Any = pc.index_in(ids, value_set=known, skip_nulls=True)
     return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+
+
+def _written(ids: Column) -> Column:
+    """Return ids as they are written, in bytes, since those of a run need not be UTF-8."""
+    held = pa.types.is_binary(ids.type) or pa.types.is_large_binary(ids.type)
+    return (ids if held else ids.cast(pa.large_string())).cast(pa.large_binary())
 
 
 def _group_numbers(groups: Column) -> np.ndarray:

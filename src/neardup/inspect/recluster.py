@@ -53,6 +53,7 @@ def recluster(  # noqa: PLR0913
     memory: int | str | None = None,
     threads: int | None = None,
     listener: Listener | None = None,
+    begin: float | None = None,
 ) -> Results:
     """Decide again what is kept and how it is clustered, with other settings and the same bands.
 
@@ -67,6 +68,7 @@ def recluster(  # noqa: PLR0913
         tree_threshold: Minimum similarity within bounded clusters.
         clean: With ``out``: write the kept documents.
         listener: Gets the events.
+        begin: Where the time begins, on the clock of `time.monotonic`; now by default.
 
     Raises:
         InputError: The input is gone or has changed.
@@ -77,7 +79,8 @@ def recluster(  # noqa: PLR0913
     changes = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
     spec = _changed(results.spec, changes, tree_threshold)
     resources = Resources(None if memory is None else parse_size(memory), threads)
-    again = _Again(results, spec, resources, Writing(clean, format, annotate), Clock(listener))
+    clock = Clock(listener) if begin is None else Clock(listener, begin)
+    again = _Again(results, spec, resources, Writing(clean, format, annotate), clock)
     return again.in_memory() if out is None else again.write(Path(out), overwrite)
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "repaired",
     "required_column",
     "shown",
+    "string_scalar",
     "strings_of",
     "strings_schema",
     "validity",
@@ -143,8 +144,7 @@ def documents_of(
     if len(texts) > 1:
         import pyarrow.compute as pc
 
-        space: Any = pa.scalar(" ", pa.large_string())
-        text = cast(Any, pc.binary_join_element_wise)(*texts, space)
+        text = cast(Any, pc.binary_join_element_wise)(*texts, string_scalar(" "))
     single = len(texts) == 1 and not bad.any() and not table.column(columns.text[0]).null_count
     unchanged = columns.text[0] if single else None
     return Documents(text, table.select(list(asked)), int(bad.sum()), unchanged)
@@ -194,7 +194,7 @@ def _dense(column: Column) -> pa.LargeStringArray:
     if column.null_count:
         import pyarrow.compute as pc
 
-        column = pc.fill_null(column, "")
+        column = pc.fill_null(column, string_scalar(""))
     if not len(column):
         return large_strings(np.zeros(1, np.int64), pa.py_buffer(b""))
     array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
@@ -229,6 +229,11 @@ def strings_of(values: Sequence[bytes | None]) -> pa.LargeStringArray:
     valid = np.array([value is not None for value in values], np.bool_)
     data = pa.py_buffer(b"".join(value or b"" for value in values))
     return large_strings(offsets, data, validity(valid))
+
+
+def string_scalar(value: str) -> Any:
+    """A string as Arrow's compute functions take it; `pyarrow.scalar` imports pandas."""
+    return strings_of([value.encode()])[0]
 
 
 def strings_schema(names: Sequence[str]) -> pa.Schema:

@@ -137,13 +137,14 @@ class FileSource(Source):
         if number in self._cut:
             yield from self._cut[number]
             return
+        # What was cut once need not be cut again where partitions hold no bytes and no rows.
+        light = file.is_plain and file.format != "arrow"
         found = []
         for partition in _of(file.format).cut(number, file, self.columns, self._partition_bytes):
-            if file.is_plain:
+            if light:
                 found.append(partition)
             yield partition
-        # Partitions of plain files hold no bytes: what was cut once need not be cut again.
-        if file.is_plain:
+        if light:
             self._cut[number] = found
 
     def layout(self, file: int) -> Layout:

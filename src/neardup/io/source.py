@@ -10,7 +10,7 @@ import errno
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -48,6 +48,7 @@ class SourceFile:
     size: int | None  # bytes on disk; None for a pipe that was not copied
     mtime_ns: int  # time of the last change, in nanoseconds since 1970; 0 for pipes
     copy: str | None = None  # the copy of a pipe, which is read in its place
+    held: bytes | None = field(default=None, repr=False)  # what came out of a pipe
 
     @property
     def place(self) -> str:

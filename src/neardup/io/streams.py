@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import threading
@@ -80,7 +81,9 @@ def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
     try:
         with ExitStack() as stack:
             raw: Any = sys.stdin.buffer
-            if file.place != STDIN:
+            if file.held is not None:
+                raw = io.BytesIO(file.held)
+            elif file.place != STDIN:
                 raw = stack.enter_context(Path(file.place).open("rb", buffering=0))
             stream = raw
             if file.compression:
@@ -201,7 +204,8 @@ def cut_stream(file: SourceFile, partition_bytes: int, last_end: LastEnd) -> Ite
                 left, room = filled, min(2 * filled, _RECORD_LIMIT + 1)
                 continue
             # Of a compressed file, the bytes that were used so far: the last extent has the rest.
-            done = int(raw.tell()) if file.compression else position + end
+            packed = file.compression and file.size is not None  # a pipe does not count them
+            done = int(raw.tell()) if packed else position + end
             rest = buffer[end:filled].copy()
             if hold:
                 buffer[end : end + PAD] = 0

@@ -153,7 +153,10 @@ class _TableWriter(RecordWriter):
         )
 
     def prepare(self, records: Records) -> object:
-        return conform(cast(pa.Table, records), self._layout.schema or pa.schema([]), "the input")
+        table = cast(pa.Table, records)
+        if self._layout.schema is None and table.num_columns:
+            raise AssertionError("records come, and no schema: all of them would be lost")
+        return conform(table, self._layout.schema or pa.schema([]), "the input")
 
     def _append(self, prepared: Any) -> None:
         if prepared.num_rows and self._layout.format == "parquet":

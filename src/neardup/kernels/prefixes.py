@@ -52,7 +52,8 @@ class Chains(NamedTuple):
         next: int32[entries]: the entry before it in the chain; -1 at the end.
         value: uint64[entries]: the shingle.
         doc: int32[entries]: the document.
-        place: int32[entries]: place of the shingle in the document's prefix.
+        place: int32[entries]: place of the shingle in the document's prefix; of equal ones the
+            first, so that what follows it is never counted too low.
     """
 
     head: np.ndarray
@@ -116,7 +117,7 @@ def rank_prefixes(sets, counts, prefixes, first, last):
     """Find the rarest shingles of some documents.
 
     A shingle becomes a number that orders it by rarity, then by hash; equal shingles become equal
-    numbers. Different ones do so too in rare cases, which costs a comparison and loses nothing.
+    numbers. Different ones do so too in rare cases, which may cost a comparison and loses nothing.
 
     Args:
         sets: See `neardup.kernels.jaccard.Sets`.
@@ -158,12 +159,15 @@ def add_to_chains(prefixes, chosen, chains, entries):
         if not chosen[k]:
             continue
         low = prefixes.starts[k]
+        place = np.int64(0)
         for i in range(low, prefixes.starts[k + 1]):
+            if i > low and prefixes.values[i] != prefixes.values[i - 1]:
+                place = i - low
             slot = mix(prefixes.values[i]) & mask
             chains.next[entries] = chains.head[slot]
             chains.value[entries] = prefixes.values[i]
             chains.doc[entries] = prefixes.docs[k]
-            chains.place[entries] = i - low
+            chains.place[entries] = place
             chains.head[slot] = entries
             entries += 1
     return entries

@@ -61,9 +61,10 @@ class RarestIndex:
             answers: What was decided.
         """
         if not self.active:
-            # Only sets of a size near those that are searched for can be similar to them.
+            # Only sets of a size near those that are searched for can be similar to them; one more,
+            # as this product is rounded in another way than a similarity.
             size = self._sets.size
-            self._near = self._inside & (size >= self._threshold * size[self.wanted].min())
+            self._near = self._inside & (size + 1 >= self._threshold * size[self.wanted].min())
             members = np.flatnonzero(self._near).astype(np.int32)
             self._counters = count_shingles(self._sets, members, self._pool)
             room = int(_prefix_lengths(self._sets.size[members], self._threshold).sum())

@@ -38,7 +38,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
     job, answer = outcome.job, outcome.answer
     return {
         "format": FORMAT,
-        "spec": {**job.spec.as_dict(), "tree_threshold": _tree_threshold(outcome)},
+        "spec": job.spec.as_dict(),
         "recipe": outcome.recipe.as_dict(),
         "recipe_digest": outcome.recipe.digest,
         "asked": digest_of(job.manifest()),
@@ -64,11 +64,6 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         "peak_private_memory": private,
         "cores": available_cores(),
     }
-
-
-def _tree_threshold(outcome: Outcome) -> float | None:
-    spec = outcome.job.spec
-    return spec.minimum_in_cluster if spec.cluster == "bounded" else None
 
 
 def _bands(recipe: Recipe, threshold: float) -> dict[str, Any] | None:

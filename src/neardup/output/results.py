@@ -53,10 +53,7 @@ class Results(ABC):
     @functools.cached_property
     def spec(self) -> Spec:
         """What was asked for."""
-        values = dict(self.record["spec"])
-        if values["cluster"] != "bounded":
-            values["tree_threshold"] = None
-        return Spec.from_dict(values)
+        return Spec.from_dict(self.record["spec"])
 
     @functools.cached_property
     def recipe(self) -> Recipe:
@@ -118,12 +115,10 @@ class Results(ABC):
         target = np.append(np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64), -1)
         return np.asarray(target[np.asarray(index.to_numpy())])
 
-    @functools.cached_property
+    @property
+    @abstractmethod
     def positions_of(self) -> np.ndarray | None:
         """int64[documents]: place in the input of each document; None where that is its number."""
-        if self.spec.order_by is None:
-            return None
-        return self.array("position")
 
     def numbers(self, ids: Sequence[Any]) -> np.ndarray:
         """Return the numbers of documents by their ids, as the user writes them.
@@ -276,6 +271,10 @@ class MemoryResults(Results):
         return self._edges.select(list(columns))
 
     @property
+    def positions_of(self) -> np.ndarray | None:
+        return self.outcome.order
+
+    @property
     def source(self) -> Source:
         self.outcome.job.source.check_unchanged()
         return self.outcome.job.source
@@ -343,6 +342,13 @@ class FolderResults(Results):
         path = self.folder / "edges.parquet"
         with _reading(path), pq.ParquetFile(path) as file:
             yield from file.iter_batches(columns=list(columns))
+
+    @functools.cached_property
+    def positions_of(self) -> np.ndarray | None:
+        if self.spec.order_by is None:
+            return None
+        found: Any = self._table("order", ["position"]).column(0)
+        return np.asarray(found.to_numpy())
 
     def _table(self, name: str, columns: Sequence[str] | None) -> pa.Table:
         path = self.folder / f"{name}.parquet"

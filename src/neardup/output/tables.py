@@ -15,12 +15,14 @@ from neardup.engines.local import Outcome
 from neardup.errors import OutputSizeError
 
 __all__ = [
+    "ORDER_SCHEMA",
     "added_fields",
     "added_schema",
     "cluster_tables",
     "clusters_schema",
     "edge_tables",
     "edges_schema",
+    "order_tables",
 ]
 
 #: Rows of a slice.
@@ -44,8 +46,6 @@ def clusters_schema(outcome: Outcome) -> pa.Schema:
         pa.field("duplicate_of", ids),
         pa.field("similarity", pa.float64()),
     ]
-    if outcome.order is not None:
-        fields.append(pa.field("position", pa.int64(), nullable=False))
     return pa.schema(fields)
 
 
@@ -54,8 +54,7 @@ def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
 
     ``doc`` is its number, ``cluster`` that of the first document of its cluster in keep order,
     ``duplicate_of`` the id of the kept document that a removed one is a duplicate of, and
-    ``similarity`` that of the two; both are null for a kept document. ``position`` is the place in
-    the input, where the documents have another order.
+    ``similarity`` that of the two; both are null for a kept document.
     """
     answer, ids = outcome.answer, outcome.ids
     numbers = outcome.numbers()
@@ -73,9 +72,25 @@ def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
             take_ids(ids, duplicate_of),
             array_of(answer.similarity[positions], null=kept),
         ]
-        if outcome.order is not None:
-            columns.append(array_of(positions))
         yield pa.Table.from_arrays(columns, schema=schema)
+
+
+#: Where each document is in the input: of documents that have another order.
+ORDER_SCHEMA = pa.schema(
+    [pa.field(name, pa.int64(), nullable=False) for name in ("doc", "position")]
+)
+
+
+def order_tables(order: np.ndarray) -> Iterator[pa.Table]:
+    """Yield a row for each document: its number, and its place in the input.
+
+    Args:
+        order: int64[documents], see `Outcome`.
+    """
+    for first in range(0, len(order), _ROWS):
+        positions = order[first : first + _ROWS]
+        columns = [array_of(np.arange(first, first + len(positions))), array_of(positions)]
+        yield pa.Table.from_arrays(columns, schema=ORDER_SCHEMA)
 
 
 def edges_schema(outcome: Outcome) -> pa.Schema:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from neardup.engines.local import Outcome
 from neardup.engines.reading import Wanted
-from neardup.errors import OutputError
+from neardup.errors import OutputError, SpecError
 from neardup.io.formats.json_text import common_schema
 from neardup.io.outputs import OutputFile, check_output, plan_outputs
 from neardup.io.source import Partition, Source, unwritable
@@ -32,7 +32,7 @@ __all__ = ["CLEAN", "OUTPUTS", "Writing", "check_folder", "finish_outputs", "wri
 
 #: What a run writes; what an audit left there goes when another run takes the place of its own.
 CLEAN, RECORD = "clean", "run.json"
-OUTPUTS = (CLEAN, "clusters.parquet", "edges.parquet", "audit.json", RECORD)
+OUTPUTS = (CLEAN, "clusters.parquet", "order.parquet", "edges.parquet", "audit.json", RECORD)
 #: Size and time of a file.
 Stamp: TypeAlias = "list[int] | None"
 #: The step after which only renaming is left, and where files are until then.
@@ -61,10 +61,15 @@ class Writing:
         """Refuse what can't be written, before any work is done.
 
         Raises:
-            SpecError: The format is not known, or plain texts are to be annotated.
+            SpecError: The format is not known, or there are no records to annotate.
             ColumnError: The input has a column of the name of one that is added.
             FormatError: A column has a type that the format does not have.
         """
+        if self.annotate and not self.clean:
+            raise SpecError(
+                "`annotate` is for the clean corpus, and none is wanted",
+                "leave out one of `annotate` and `clean`=False",
+            )
         if self.clean:
             names = ("cluster", "kept", "duplicate_of", "similarity", "cluster_size")
             fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in names]
@@ -159,10 +164,13 @@ def write_outputs(
         with clock.stage("write tables"):
             schema = tables.clusters_schema(outcome)
             _write_table(place / "clusters.parquet", schema, tables.cluster_tables(outcome))
+            if outcome.order is not None:
+                rows = tables.order_tables(outcome.order)
+                _write_table(place / "order.parquet", tables.ORDER_SCHEMA, rows)
             if outcome.answer.edges is not None:
                 schema = tables.edges_schema(outcome)
-                rows = _write_table(place / "edges.parquet", schema, tables.edge_tables(outcome))
-                outcome.answer.counts["edges"] = rows
+                count = _write_table(place / "edges.parquet", schema, tables.edge_tables(outcome))
+                outcome.answer.counts["edges"] = count
         found = record(outcome)
         finish(found)
         _write_record(place / RECORD, found)
@@ -193,12 +201,13 @@ def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
     if not _intact(state, written, place, out):
         return None
     try:
-        for name in OUTPUTS:
-            staged, target = place / name, out / name
-            if name not in written:
-                _remove(target)  # of an earlier run
-            elif staged.exists():  # else it was moved before this was interrupted
-                _move(staged, target, replaced / name)
+        if (place / RECORD).exists():  # else all were moved, and there may be an audit of them
+            (out / RECORD).unlink(missing_ok=True)  # of an earlier run; the new one comes last
+            for name in OUTPUTS:
+                if name not in written:
+                    _remove(out / name)
+                elif (place / name).exists():  # else it was moved before this was interrupted
+                    _move(place / name, out / name, replaced / name)
         sync_folder(out)
         found: dict[str, Any] = json.loads((out / RECORD).read_text(encoding="utf-8"))
     except OSError as error:
@@ -259,7 +268,7 @@ def _write_table(path: Path, schema: pa.Schema, parts: Iterator[pa.Table]) -> in
 
 def _write_record(path: Path, found: dict[str, Any]) -> None:
     with _private(path) as file:
-        file.write((json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
+        file.write((json.dumps(found, indent=1) + "\n").encode())
         file.flush()
         os.fsync(file.fileno())
 
@@ -282,8 +291,10 @@ def _write_clean(
     source.check_unchanged()
     added = tables.added_schema(outcome) if writing.annotate else None
     schema = None
-    if writing.format is not None and outcome.corpus.schemas:
-        schema = common_schema(outcome.corpus.schemas)
+    if writing.format not in (None, "jsonl") and source.format in ("jsonl", "mixed"):
+        # None are stored where the texts were read before anybody asked for this format.
+        every = (partition.schema() for _, partition in outcome.reader.partitions())
+        schema = common_schema(outcome.corpus.schemas or every)
     places = [(file, start) for file, start, _ in outcome.corpus.places]
     outputs = plan_outputs(source, places, writing.format, added, schema)
     folder = place / CLEAN
@@ -356,7 +367,7 @@ class _Clean:
         corpus = self._outcome.corpus
         source = self._outcome.job.source
         file = corpus.places[output.first][0] if output.first < output.end else -1
-        several = len(source.files) > 1 and output.layout.format != "text"
+        several = len(source.files) > 1 and source.rereadable and source.format != "text"
         numbered: Iterable[tuple[int, Partition]]
         if several:
             numbered = enumerate(source.partitions(file), output.first)

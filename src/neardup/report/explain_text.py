@@ -72,12 +72,12 @@ def _notes(found: Explanation, this: str, that: str = "") -> Iterator[Note]:
             yield "path", _path(found, other, this)
     if document.kept:
         yield "duplicates", _duplicates(found)
-    if found.similar is not None and found.missed is not None:
+    if found.similar is not None and found.similar_count is not None and found.missed is not None:
         similar = [
             f"{name(n.doc_id)} at {n.similarity:.4f}{'' if n.together else ' (another cluster)'}"
             for n in found.similar
         ]
-        more = found.missed - len(similar)
+        more = found.similar_count - len(similar)
         yield "similar", " and ".join(filter(None, [", ".join(similar), _more(more)])) or "none"
         reach = "reaches" if found.missed == 1 else "reach"
         missed = f"{counted(found.missed, 'kept document')} that {reach} {found.threshold:g}"

@@ -73,10 +73,13 @@ def _buckets(found: _Documents, rank: np.ndarray) -> Buckets:
 
     def bands() -> Iterator[BandBuckets]:
         for lists in found.lists:
-            members = rank[numbered(found.docs, lists.values)]
             bucket = np.repeat(np.arange(len(lists.offsets) - 1), np.diff(lists.offsets))
+            there = np.isin(lists.values, found.docs)
+            bucket, members = bucket[there], rank[numbered(found.docs, lists.values[there])]
             members = members[np.lexsort((members, bucket))]
-            yield BandBuckets(members.astype(np.int32), lists.offsets.astype(np.int32))
+            # A bucket of which no set is there is none.
+            starts = np.unique(np.searchsorted(bucket, np.arange(len(lists.offsets))))
+            yield BandBuckets(members.astype(np.int32), starts.astype(np.int32))
 
     return bucket_documents(bands(), len(found.docs), len(found.lists))
 

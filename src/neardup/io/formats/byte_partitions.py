@@ -180,13 +180,14 @@ class _Reader:
         if not present <= {kernels.INTEGER, kernels.NUMBER}:
             return strings
         try:
-            numbers = strings.cast(pa.int64() if present == {kernels.INTEGER} else pa.float64())
+            found = strings.cast(pa.int64() if present == {kernels.INTEGER} else pa.float64())
         except pa.ArrowInvalid:  # beyond 64 bits
             return strings
         if len(present) > 1:
-            whole = numbers.to_numpy(zero_copy_only=False)[kinds == kernels.INTEGER]
-            return numbers if (np.abs(whole) < _EXACT).all() else strings
-        return numbers
+            values = np.frombuffer(found.buffers()[1], np.float64)[:count]
+            whole = values[kinds == kernels.INTEGER]
+            return found if (np.abs(whole) < _EXACT).all() else strings
+        return found
 
     def strings(self, k: int, name: str, nulls: bool = True) -> pa.LargeStringArray:
         """A column as strings: numbers as they are written, null where ``nulls``, else empty."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import EncodingError, FormatError
-from neardup.io.columns import REPLACE_HINT, Column, check_schema, strings_schema
+from neardup.io.columns import REPLACE_HINT, Column, check_schema, string_scalar, strings_schema
 from neardup.io.formats.byte_partitions import BytePartition, Fields
 from neardup.io.formats.json_text import Joined, concatenated, joined_rows, json_texts
 from neardup.io.source import Columns, Layout, Rows, SourceFile
@@ -142,8 +142,7 @@ def cut(
 def _read_header(file: SourceFile, raw: bytes, record: bytes) -> _Header:
     try:
         text = record.decode().strip("\r\n")
-        # Python's reader splits lines by itself: a quoted newline needs the line ends kept.
-        reader = csv.reader(text.splitlines(keepends=True), delimiter=DELIMITERS[file.format])
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=DELIMITERS[file.format])
         return _Header(tuple(next(reader)), raw)
     except UnicodeDecodeError as error:
         raise EncodingError(f"{file.path}: the header is not valid UTF-8", REPLACE_HINT) from error
@@ -177,7 +176,7 @@ def csv_rows(table: pa.Table, delimiter: str, begin: str, end: str) -> Joined:
     import pyarrow.compute as pc
 
     # An empty line is no record.
-    null = '""' if table.num_columns == 1 and not begin else ""
+    null = string_scalar('""' if table.num_columns == 1 and not begin else "")
     columns = [
         cast(Any, pc.fill_null)(_csv_texts(column, delimiter), null) for column in table.columns
     ]

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import EncodingError, FormatError
-from neardup.io.columns import REPLACE_HINT, Column, is_text
+from neardup.io.columns import REPLACE_HINT, Column, is_text, string_scalar
 from neardup.kernels.records import PAD
 
 __all__ = [
@@ -97,8 +97,7 @@ def concatenated(*values: Any) -> Column:
     """Strings put together for each row, from columns and strings; null where one is null."""
     import pyarrow.compute as pc
 
-    large = pa.large_string()
-    every = [pa.scalar(v, large) if isinstance(v, str) else v for v in (*values, "")]
+    every = [string_scalar(v) if isinstance(v, str) else v for v in (*values, "")]
     return cast(Any, pc.binary_join_element_wise)(*every)
 
 
@@ -117,7 +116,7 @@ def json_texts(column: Column, null: str | None = "null") -> Column:
     if pa.types.is_boolean(type) or pa.types.is_integer(type):
         text = column.cast(pa.large_string())
     elif pa.types.is_float32(type) or pa.types.is_float64(type):
-        text = pc.if_else(pc.is_finite(column), column, pa.scalar(None, type))
+        text = pc.if_else(pc.is_finite(column), column, pa.nulls(1, type)[0])
         # A whole number would come back as an integer.
         text = pc.replace_substring_regex(text.cast(pa.large_string()), r"^(-?\d+)$", r"\1.0")
     elif is_text(type):
@@ -129,7 +128,7 @@ def json_texts(column: Column, null: str | None = "null") -> Column:
             text = _by_python(column)
     else:
         text = _by_python(column)
-    return text if null is None else pc.fill_null(text, null)
+    return text if null is None else pc.fill_null(text, string_scalar(null))
 
 
 def _by_python(column: Column) -> pa.LargeStringArray:

@@ -110,7 +110,14 @@ class JsonPartition(BytePartition):
             what = _TOO_DEEP
         return FormatError(f"{self.place(start)} {what}", _LINE_HINT)
 
+    def check_new(self, raw: Raw, bounds: np.ndarray, added: Sequence[str]) -> None:
+        """Refuse names of members to add that a record has already; reading reports wrong lines."""
+        fields, done, _, _ = _find(raw, bounds, added)
+        there = [name for k, name in enumerate(added) if fields.kinds[k, : done + 1].any()]
+        check_new(self._file.path, there, added)
+
     def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
+        self.check_new(raw, bounds, added.column_names)
         data, ends = json_rows(added, ",", "")
         # In an empty object there is no member for a comma to follow.
         drop = np.zeros(len(ends), np.int64)
@@ -217,8 +224,7 @@ def layout(file: SourceFile, columns: Columns) -> Layout:
 
 def check_new_keys(file: SourceFile, columns: Columns, added: Sequence[str]) -> None:
     """Refuse names of members to add that the first records have already."""
-    names: dict[str, None] = {}
-    for partition in cut(0, file, columns, 1 << 16):
-        missing = _still_missing(partition, set(added), names)
-        check_new(file.path, [name for name in added if name not in missing], added)
-        return
+    first = next(cut(0, file, columns, 1 << 16), None)
+    if first is not None:
+        raw = first.raw()
+        first.check_new(raw, first.bounds(raw), added)

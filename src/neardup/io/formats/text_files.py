@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -44,7 +45,7 @@ class TextPartition(TablePartition):
                 raise EncodingError(
                     f"{file.path}: not valid UTF-8 (byte {error.start + 1})", REPLACE_HINT
                 ) from error
-        paths = [file.name.encode() for file in self.files]
+        paths = [os.fsencode(file.name) for file in self.files]
         table = pa.Table.from_arrays([strings_of(paths), strings_of(texts)], schema=_SCHEMA)
         return table if names is None else table.select(list(names))
 
@@ -80,6 +81,11 @@ def cut(
 ) -> Iterator[TextPartition]:
     """Partitions of whole files, several small ones together; ``index`` is that of the first."""
     check_schema("plain text files", _SCHEMA, columns)
+    # A pipe gives its bytes once, compressed ones as they come.
+    files = [
+        replace(file, held=read_all(replace(file, compression=None))) if file.size is None else file
+        for file in files
+    ]
     first = size = start = 0
     for end, file in enumerate(files, 1):
         size += file.size or 0

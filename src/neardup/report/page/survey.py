@@ -76,7 +76,8 @@ def survey(results: Results) -> Survey:
     starts = np.append(starts, len(members)).astype(np.int64)
     base, near = duplicate_of.copy(), similarity.copy()
     depth = (base >= 0).astype(np.int64)
-    lowest = np.where(np.isnan(near), np.inf, near)
+    within = (base >= 0) & (cluster[base] == cluster)
+    lowest = np.where(within, near, np.inf)
     table = results.edges(["doc_a", "doc_b", "similarity"])
     if table is not None and len(label):
         edges = Edges(*(np.asarray(column.to_numpy()) for column in table.columns))
@@ -84,7 +85,6 @@ def survey(results: Results) -> Survey:
         inside = np.flatnonzero(cluster[edges.a] == cluster[edges.b])
         np.minimum.at(lowest, edges.a[inside], edges.similarity[inside])
         # Without a path: the document that it is a duplicate of, or the first one.
-        within = (base >= 0) & (cluster[base] == cluster)
         base, near = np.where(within, base, cluster), np.where(within, near, np.nan)
         reached = tree.steps >= 0
         base[reached], near[reached] = tree.parent[reached], tree.similarity[reached]
