@@ -38,6 +38,9 @@ from quality import Truth, read_neardup, read_peer
 #: Above this the pairs of a family are more than memory holds.
 LARGEST_TRUTH = 200_000
 SCORES = ("recall", "precision", "pair_recall", "pair_precision")
+#: daft numbers rows in the order in which its threads read them, once it groups: what it finds
+#: can't be compared with the file.
+UNSCORED = ("daft",)
 
 
 def find_truth(corpus: Corpus) -> Truth:
@@ -83,7 +86,8 @@ def compare(corpus: Corpus, tools: list[str], args: argparse.Namespace) -> dict[
             say(f"{corpus.name} {tool} {turn + 1}: {run}")
             runs[tool].append(run)
             output = DATA / f"out-{tool}"
-            if truth is not None and output.exists() and not run["failed"] and tool not in scores:
+            scored = truth is not None and tool not in UNSCORED and tool not in scores
+            if scored and output.exists() and not run["failed"]:
                 read = read_neardup if tool in OURS else read_peer
                 scores[tool] = truth.score(read(output))
             clear(output)
