@@ -32,15 +32,14 @@ def of_kind(
     work: Work, several: Work, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, tuple[Work, list[str]]]:
     """Corpus and settings of each kind; a corpus of several files for one of them."""
-    memory = least(work, "--threads", "2")
-    return {
-        kind: (
-            several if kind == "several" else work,
-            [memory if word == "LEAST" else word for word in words]
-            + (["--threads", "2"] if "LEAST" in words else []),
-        )
-        for kind, words in KINDS.items()
-    }
+    found = {}
+    for kind, words in KINDS.items():
+        corpus, settings = (several if kind == "several" else work), list(words)
+        if settings[-1:] == ["LEAST"]:
+            settings = [*settings[:-2], "--threads", "2"]
+            settings += ["--memory", least(corpus, *settings)]
+        found[kind] = (corpus, settings)
+    return found
 
 
 def matters(settings: list[str]) -> tuple[str, ...]:

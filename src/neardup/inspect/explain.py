@@ -20,7 +20,7 @@ from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import Ragged
 from neardup.threads import Pool, check_threads
 
-__all__ = ["Buckets", "Document", "Explanation", "Neighbour", "explain"]
+__all__ = ["CommonBuckets", "Document", "Explanation", "Neighbour", "explain"]
 
 #: Largest difference of a similarity from that in the tables: both are a quotient of two integers.
 _SAME = 1e-9
@@ -43,7 +43,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Buckets:
+class CommonBuckets:
     """Which buckets two documents share.
 
     Attributes:
@@ -76,7 +76,7 @@ class Neighbour:
     similarity: float
     kept: bool
     together: bool
-    buckets: Buckets | None = None
+    buckets: CommonBuckets | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Explanation:
     other: Document | None
     second_asked: bool
     comparison: Comparison | None
-    buckets: Buckets | None
+    buckets: CommonBuckets | None
     listed: bool
     edge: bool
     path: tuple[Neighbour, ...]
@@ -303,7 +303,7 @@ def _read(
 
 def _pair(
     results: Results, corpus: CorpusSearch, forms: Forms, known: float | None
-) -> tuple[Comparison, Buckets]:
+) -> tuple[Comparison, CommonBuckets]:
     """Compare two documents; the similarity must be the one that the tables have."""
     recipe = results.recipe
     found = compare_forms(forms, 0, 1, results.spec)
@@ -313,20 +313,20 @@ def _pair(
             "the input or the library that normalises texts has changed; run neardup dedup again",
         )
     if found.equal is not None and found.tokens_a:
-        return found, Buckets("exact")
+        return found, CommonBuckets("exact")
     if not (recipe.num_bands or found.duplicates):
-        return found, Buckets("none")
+        return found, CommonBuckets("none")
     keys = corpus.keys(forms.sets, np.arange(2))
     there = bool(found.tokens_a and found.tokens_b)
     return found, _buckets(recipe, (keys[0] == keys[1]) & there, found.similarity)
 
 
-def _buckets(recipe: Recipe, same: np.ndarray, similarity: float) -> Buckets:
+def _buckets(recipe: Recipe, same: np.ndarray, similarity: float) -> CommonBuckets:
     if not recipe.num_bands:
-        return Buckets("join")
+        return CommonBuckets("join")
     bands = tuple((np.flatnonzero(same) + 1).tolist())
     probability = candidate_probability(similarity, recipe.num_bands, recipe.rows)
-    return Buckets("bands" if bands else "none", bands, recipe.num_bands, probability)
+    return CommonBuckets("bands" if bands else "none", bands, recipe.num_bands, probability)
 
 
 def _search(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from neardup.inspect.compare import Comparison
-from neardup.inspect.explain import Buckets, Document, Explanation
+from neardup.inspect.explain import CommonBuckets, Document, Explanation
 from neardup.report.numbers import counted, percent
 from neardup.report.views import View
 from neardup.report.visible import name
@@ -134,7 +134,7 @@ def _notes_of_pair(pair: Comparison, this: str, that: str, shingle: str) -> Iter
         yield "note", pair.note
 
 
-def _shared(buckets: Buckets, threshold: float) -> str:
+def _shared(buckets: CommonBuckets, threshold: float) -> str:
     if buckets.how == "exact":
         return "not needed: exact duplicates are put together before banding"
     if buckets.how == "join":
