@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from neardup.engines.memory import (
@@ -206,3 +207,12 @@ def test_the_peak_is_seen_while_it_lasts() -> None:
         time.sleep(0.1)
         del block
     assert watch.peak > before + (60 << 20)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_the_peak_is_of_this_process_alone() -> None:
+    """Linux counts what a parent had in memory as the peak of its child, at first."""
+    parents = np.ones(60_000_000)  # 480 MB
+    code = "from neardup.engines.memory import peak_memory; print(peak_memory())"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 1e6 < int(found.stdout) < parents.nbytes

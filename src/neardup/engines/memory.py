@@ -186,8 +186,11 @@ def peak_memory() -> int:
         import psutil
 
         return int(psutil.Process().memory_info().peak_wset)
+    if found := _status("VmHWM"):
+        return found
     import resource
 
+    # (On Linux this would count what the parent had in memory when it started this process.)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -227,9 +230,14 @@ class PrivatePeak:
 
 
 def _private() -> int:
+    return _status("RssAnon")
+
+
+def _status(name: str) -> int:
+    """Return a size that Linux reports of this process, in bytes; 0 elsewhere."""
     with suppress(OSError, ValueError):
         status = Path("/proc/self/status").read_text()
-        found = re.search(r"RssAnon:\s+(\d+)", status)
+        found = re.search(rf"{name}:\s+(\d+)", status)
         return int(found[1]) * 1024 if found else 0
     return 0
 
