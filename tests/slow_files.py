@@ -28,4 +28,5 @@ SLOW = (
     "test_report_page_hostile.py",
     "test_cli_big.py",
     "test_engine_seconds.py",
+    "test_site.py",
 )
