@@ -53,7 +53,7 @@ class Pool:
     """A pool of threads for kernels that release the GIL.
 
     Args:
-        threads: Number of threads; None for the cores there are.
+        threads: Number of threads; None for all cores that this process may use.
     """
 
     def __init__(self, threads: int | None = None) -> None:

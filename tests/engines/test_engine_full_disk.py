@@ -72,9 +72,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     mount = ["mount", "-t", "tmpfs", "-o", "size=200m", "none", str(folder)]
     try:
         if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
-            pytest.skip("no right to mount")
+            pytest.skip("only root may mount a small disk, and not in every container")
     except FileNotFoundError:
-        pytest.skip("no mount")
+        pytest.skip("there is no command mount, for a small disk")
     try:
         yield folder
     finally:

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import neardup
 from neardup.errors import SpecError
 from neardup.forecast.tune import Choice, Point, solve, tune
-from neardup.sketch.bands import candidate_probability, choose_bands, similarity_at, steepest
-
-CURVES = [(1, 1), (1, 4), (2, 1), (7, 1), (17, 4), (42, 3), (64, 2), (5, 24), (400, 12)]
-
-
-@pytest.mark.parametrize(("num_bands", "rows"), CURVES)
-def test_similarity_at_is_the_inverse(num_bands: int, rows: int) -> None:
-    for probability in (1e-9, 0.001, 0.1, 0.5, 0.99, 0.999999):
-        similarity = similarity_at(probability, num_bands, rows)
-        assert 0 < similarity <= 1
-        assert 1 - (1 - similarity**rows) ** num_bands == pytest.approx(probability, rel=1e-6)
-    assert similarity_at(1, num_bands, rows) == 1
-
-
-@pytest.mark.parametrize(("num_bands", "rows"), CURVES)
-def test_steepest_is_where_the_slope_is_greatest(num_bands: int, rows: int) -> None:
-    s = np.linspace(0, 1, 200_001)
-    slope = num_bands * rows * s ** (rows - 1) * (1 - s**rows) ** (num_bands - 1)
-    assert steepest(num_bands, rows) == pytest.approx(s[slope.argmax()], abs=1e-5)
+from neardup.sketch.bands import candidate_probability, choose_bands
 
 
 def test_clinical_choice() -> None:

@@ -333,7 +333,7 @@ every = pytest.mark.parametrize("layout", LAYOUTS, ids=lambda x: f"{x.format}-{x
 @every
 def test_the_disk_is_full(layout: Layout) -> None:
     if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full")
+        pytest.skip("there is no /dev/full, which takes the place of a full disk")
     table = pa.table({"text": [str(os.urandom(5000)) for _ in range(200)]})
     with pytest.raises(OutputError, match="no space left") as caught:  # noqa: SIM117
         with open_writer(Path("/dev/full"), layout) as writer:

@@ -103,7 +103,7 @@ class StoreContract(ABC):
     @pytest.fixture
     def _durable(self) -> None:
         if not self.kind.durable:
-            pytest.skip("the store is not durable")
+            pytest.skip("this store is in memory: nothing of it outlives the process")
 
     # What goes in comes out.
 

@@ -55,7 +55,7 @@ def calls(log: Path, folder: Path) -> Iterator[Call]:
 
 def test_power_is_lost_at_any_moment(tmp_path: Path) -> None:
     if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
+        pytest.skip("strace, which stops it at each call to the system, is not installed")
     states = changes(tmp_path)
     folder, log, crashed = tmp_path / "run", tmp_path / "log", tmp_path / "crashed"
     filled(folder).close()

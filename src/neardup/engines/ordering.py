@@ -112,7 +112,7 @@ def _sorted_by(
             ranks: Any = pc.rank(column, sort_keys=direction, tiebreaker="dense")
             return numbers(ranks, np.int64)
         found: Any = pc.sort_indices(pa.table({"value": column}), [("value", direction)])
-    except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:  # lists, structs
         raise ColumnError(f"column {name!r} of type {column.type} can't be ordered") from error
     return numbers(found, np.int64)
 
@@ -131,7 +131,7 @@ def _as_numbers(column: Any, name: str) -> Any:
     # As float64, different whole numbers would become equal.
     try:
         return column.cast(pa.decimal256(76, 38))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:  # more than 76 digits; 1e300
         raise ColumnError(
             f"column {name!r} holds numbers as text that can't be compared exactly",
             "give it a numeric type, such as float64 in a Parquet file",

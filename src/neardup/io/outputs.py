@@ -88,7 +88,7 @@ def _check_field(name: str, field: pa.Field[Any], format: str) -> None:
         table = pa.Table.from_batches([], pa.schema([field]))
         with open_writer(None, Layout(format, schema=table.schema)) as writer:
             writer.prepare(table.take(cast(Any, none)))
-    except (pa.ArrowException, NotImplementedError) as error:
+    except (pa.ArrowException, NotImplementedError) as error:  # unions to Parquet, lists to CSV
         raise FormatError(
             f"{name}: column {field.name!r} holds {field.type}, which can't be written as {format}",
             "convert the column, or leave it out",

@@ -372,7 +372,7 @@ def _match(data, start, stop, escaped, keys, key_ends, name):
 
 @njit(cache=True, nogil=True)
 def _code(data, i):
-    """The number that an escape of the form \\uXXXX stands for; negative where it is none."""
+    """The number of an escape, a ``u`` and four hexadecimal digits; negative where it is none."""
     one, two, three, four = (
         _HEX[data[i + 2]],
         _HEX[data[i + 3]],

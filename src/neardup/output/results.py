@@ -141,7 +141,7 @@ class Results(ABC):
                 )
             else:
                 wanted = pa.array([str(i) for i in ids], pa.large_string()).cast(kind)
-        except (ValueError, pa.ArrowNotImplementedError) as error:
+        except (ValueError, pa.ArrowNotImplementedError) as error:  # "a7" where ids are integers
             raise InputError(
                 f"{self.name}: ids are of type {kind}, and one given is not", hint
             ) from error
