@@ -55,6 +55,16 @@ def load8(data: bytes, index: int) -> int:
     return int.from_bytes(data[index : index + 8], "little")
 
 
+def mask32(data: bytes, a: int, b: int, c: int, below: int) -> int:
+    """A bit for each of 32 bytes that is a, b, c or under ``below``."""
+    return sum(1 << i for i, byte in enumerate(data) if byte in (a, b, c) or byte < below)
+
+
+def copy32(source: bytes, start: int, target: bytes, place: int) -> bytes:
+    """The target with 32 bytes of the source in it."""
+    return target[:place] + source[start : start + 32] + target[place + 32 :]
+
+
 def popcount(value: int) -> int:
     """Number of one bits."""
     return bin(value).count("1")

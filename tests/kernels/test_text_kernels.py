@@ -271,6 +271,31 @@ else:
         )
 
 
+def _scan(data, at, bytes_, target, place):  # type: ignore[no-untyped-def]
+    bits.copy32(data, at, target, place)
+    return bits.mask32(data, at, bytes_[0], bytes_[1], bytes_[2], bytes_[3])
+
+
+if not SLOW:
+    _scan = njit(_scan)
+
+
+@given(
+    st.binary(min_size=41, max_size=41),
+    st.integers(0, 9),
+    st.lists(st.integers(0, 255), min_size=4, max_size=4),
+)
+@example(bytes(range(41)), 3, [4, 4, 40, 9])
+@example(bytes(range(215, 256)), 0, [255, 216, 0, 220])
+@settings(max_examples=100, deadline=None)
+def test_mask32_and_copy32(data: bytes, at: int, wanted: list[int]) -> None:
+    before = bytes(range(100, 150))
+    target = np.frombuffer(before, np.uint8).copy()
+    found = _scan(np.frombuffer(data, np.uint8), at, np.array(wanted, np.uint8), target, at)
+    assert int(found) == reference.mask32(data[at : at + 32], *wanted)
+    assert target.tobytes() == reference.copy32(data, at, before, at)
+
+
 @given(st.binary(min_size=64, max_size=64), st.integers(0, 9), st.sampled_from([0, 32]), numbers)
 @example(bytes(range(64)), 3, 32, 0)
 @example(bytes(range(64, 128)), 0, 32, MASK)

@@ -9,7 +9,15 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "classify", "load8", "popcount", "trailing_zeros"]
+__all__ = [
+    "LANES",
+    "classify",
+    "copy32",
+    "load8",
+    "mask32",
+    "popcount",
+    "trailing_zeros",
+]
 
 #: Bytes that `classify` looks at together.
 LANES = 64
@@ -83,8 +91,46 @@ def _classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: An
     return signature, generate
 
 
-# Intrinsics exist only in compiled code. The twins serve runs with the JIT off, in which the
-# kernels are stepped through and compared with ``reference.py``.
+@intrinsic
+def _mask32(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, below: Any) -> Any:
+    signature = types.uint64(array, types.int64, *[types.uint8] * 4)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        vector = ir.VectorType(ir.IntType(8), 32)
+        view = context.make_array(sig.args[0])(context, builder, args[0])
+        pointer = builder.bitcast(builder.gep(view.data, [args[1]]), ir.PointerType(vector))
+        found = builder.load(pointer, align=1, typ=vector)
+
+        def splat(byte: Any) -> Any:
+            one = builder.insert_element(ir.Constant(vector, ir.Undefined), byte, ir.IntType(32)(0))
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), 32), None)
+            return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
+
+        hits = builder.icmp_unsigned("<", found, splat(args[5]))
+        for byte in args[2:5]:
+            hits = builder.or_(hits, builder.icmp_unsigned("==", found, splat(byte)))
+        return builder.zext(builder.bitcast(hits, ir.IntType(32)), ir.IntType(64))
+
+    return signature, generate
+
+
+@intrinsic
+def _copy32(typing: Any, source: Any, start: Any, target: Any, place: Any) -> Any:
+    signature = types.void(source, types.int64, target, types.int64)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        vector = ir.PointerType(ir.VectorType(ir.IntType(8), 32))
+        read = context.make_array(sig.args[0])(context, builder, args[0])
+        write = context.make_array(sig.args[2])(context, builder, args[2])
+        value = builder.load(builder.bitcast(builder.gep(read.data, [args[1]]), vector), align=1)
+        builder.store(value, builder.bitcast(builder.gep(write.data, [args[3]]), vector), align=1)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+# Intrinsics exist only in compiled code; these serve runs with the JIT off, in which kernels are
+# stepped through and compared with their references.
 
 
 def _load8_python(array: Any, index: int) -> Any:
@@ -128,7 +174,21 @@ def _classify_python(source: Any, at: int, target: Any, to: int, lower: Any) -> 
     return np.packbits(out != 0, bitorder="little").view(np.uint64)[0]
 
 
+def _mask32_python(array: Any, index: int, a: int, b: int, c: int, below: int) -> Any:
+    """Return a bit for each of 32 bytes from ``index`` on that is a, b, c or under ``below``."""
+    found = array[index : index + 32]
+    hits = (found == a) | (found == b) | (found == c) | (found < below)
+    return np.uint64(int.from_bytes(np.packbits(hits, bitorder="little").tobytes(), "little"))
+
+
+def _copy32_python(source: Any, start: int, target: Any, place: int) -> None:
+    """Copy 32 bytes."""
+    target[place : place + 32] = source[start : start + 32]
+
+
 load8 = _load8_python if config.DISABLE_JIT else _load8
 trailing_zeros = _trailing_zeros_python if config.DISABLE_JIT else _trailing_zeros
 popcount = _popcount_python if config.DISABLE_JIT else _popcount
 classify = _classify_python if config.DISABLE_JIT else _classify
+mask32 = _mask32_python if config.DISABLE_JIT else _mask32
+copy32 = _copy32_python if config.DISABLE_JIT else _copy32

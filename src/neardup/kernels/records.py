@@ -8,14 +8,10 @@ smaller than 2 GiB. What the kernels find are spans; nothing is copied before `g
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import config, njit, types
-from numba.extending import intrinsic
+from numba import njit
 
-from neardup.kernels.bits import trailing_zeros
+from neardup.kernels.bits import copy32, mask32, trailing_zeros
 
 __all__ = [
     "ABSENT",
@@ -59,66 +55,9 @@ _TAB, _LF, _CR, _SPACE, _QUOTE, _COMMA = 9, 10, 13, 32, 34, 44
 _COLON, _BACKSLASH, _U = 58, 92, 117
 _OPEN_BRACKET, _CLOSE_BRACKET, _OPEN_BRACE, _CLOSE_BRACE = 91, 93, 123, 125
 
-# The same for `_mask32`, whose arguments are bytes.
+# The same for `mask32`, whose arguments are bytes.
 _B_NONE, _B_LF, _B_CR, _B_SPACE = np.uint8(0), np.uint8(_LF), np.uint8(_CR), np.uint8(_SPACE)
 _B_QUOTE, _B_BACKSLASH = np.uint8(_QUOTE), np.uint8(_BACKSLASH)
-
-
-@intrinsic
-def _mask32(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, below: Any) -> Any:
-    signature = types.uint64(array, types.int64, *[types.uint8] * 4)
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vector = ir.VectorType(ir.IntType(8), 32)
-        view = context.make_array(sig.args[0])(context, builder, args[0])
-        pointer = builder.bitcast(builder.gep(view.data, [args[1]]), ir.PointerType(vector))
-        found = builder.load(pointer, align=1, typ=vector)
-
-        def splat(byte: Any) -> Any:
-            one = builder.insert_element(ir.Constant(vector, ir.Undefined), byte, ir.IntType(32)(0))
-            mask = ir.Constant(ir.VectorType(ir.IntType(32), 32), None)
-            return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
-
-        hits = builder.icmp_unsigned("<", found, splat(args[5]))
-        for byte in args[2:5]:
-            hits = builder.or_(hits, builder.icmp_unsigned("==", found, splat(byte)))
-        return builder.zext(builder.bitcast(hits, ir.IntType(32)), ir.IntType(64))
-
-    return signature, generate
-
-
-@intrinsic
-def _copy32(typing: Any, source: Any, start: Any, target: Any, place: Any) -> Any:
-    signature = types.void(source, types.int64, target, types.int64)
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vector = ir.PointerType(ir.VectorType(ir.IntType(8), 32))
-        read = context.make_array(sig.args[0])(context, builder, args[0])
-        write = context.make_array(sig.args[2])(context, builder, args[2])
-        value = builder.load(builder.bitcast(builder.gep(read.data, [args[1]]), vector), align=1)
-        builder.store(value, builder.bitcast(builder.gep(write.data, [args[3]]), vector), align=1)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-# Intrinsics exist only in compiled code; these serve runs with the JIT off.
-
-
-def _mask32_python(array: Any, index: int, a: int, b: int, c: int, below: int) -> Any:
-    """Return a bit for each of 32 bytes from ``index`` on that is a, b, c or under ``below``."""
-    found = array[index : index + 32]
-    hits = (found == a) | (found == b) | (found == c) | (found < below)
-    return np.uint64(int.from_bytes(np.packbits(hits, bitorder="little").tobytes(), "little"))
-
-
-def _copy32_python(source: Any, start: int, target: Any, place: int) -> None:
-    """Copy 32 bytes."""
-    target[place : place + 32] = source[start : start + 32]
-
-
-mask32 = _mask32_python if config.DISABLE_JIT else _mask32
-copy32 = _copy32_python if config.DISABLE_JIT else _copy32
 
 
 def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
