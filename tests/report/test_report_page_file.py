@@ -15,10 +15,10 @@ from page_corpus import SECRET, TEXTS, rows, spec, write_notes
 
 from common import Command, write_lines
 from neardup.api.dedup import dedup
-from neardup.api.runs import Run, as_results
+from neardup.api.runs import Run
 from neardup.engines.clock import Event
 from neardup.errors import ColumnError, DependencyError, InputError, OutputError, SpecError
-from neardup.output.results import Results
+from neardup.output.results import FolderResults, Results
 from neardup.report.page import write_report
 from neardup.report.page.survey import survey
 
@@ -226,7 +226,7 @@ def test_an_input_that_is_gone(notes: Path, tmp_path: Path, kernels: None) -> No
     assert str(notes) in str(caught.value) and "texts=False" in caught.value.hint
     assert not (tmp_path / "page.html").exists()
     told: list[Event] = []
-    results = as_results(run)
+    results = run._results
     path = write_report(results, tmp_path / "page.html", texts=False, listener=told.append)
     assert "lengths are not measured" in told[0].note
     page = path.read_text(encoding="utf-8")
@@ -264,7 +264,7 @@ def test_what_was_not_compared(star_run: Run, path_run: Run, tmp_path: Path) -> 
         ("star", star_run, 5, "Kept documents may still be alike."),
         ("paths", path_run, None, "what is kept and removed does not depend on them"),
     ):
-        results = as_results(run)
+        results = FolderResults(run.path)
         assert "were not compared" not in remarks_of(results, tmp_path / f"{name}-none.html")
         results.record = copy.deepcopy(results.record)
         results.record["counts"]["not_compared"] = 1234
@@ -300,7 +300,7 @@ def test_the_lowest_similarity_is_of_two_documents_of_the_cluster(kernels: None)
     """One document of a bounded cluster is a duplicate of another cluster's, from farther away."""
     texts = [" ".join(f"w{k}" for k in range(begin, begin + 100)) for begin in (0, 15, 18)]
     bounded = spec(cluster="bounded", tree_threshold=0.7)
-    results = as_results(dedup(texts, spec=bounded, progress=False))
+    results = dedup(texts, spec=bounded, progress=False)._results
     found = survey(results)
     assert results.array("cluster").tolist() == [0, 1, 1]
     assert results.duplicate_of.tolist() == [-1, 0, -1]

@@ -343,8 +343,3 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
         InputError: It was made by another version, or is damaged.
     """
     return Run(FolderResults(folder))
-
-
-def as_results(run: Run | str | os.PathLike[str]) -> Results:
-    """Return the results of a run that is given as an object or by its folder."""
-    return run._results if isinstance(run, Run) else FolderResults(run)

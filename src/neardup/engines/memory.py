@@ -143,11 +143,6 @@ class MemoryPlan:
     arrays: int
     held: int
 
-    @property
-    def holds_keys(self) -> bool:
-        """Whether all band keys stay in memory."""
-        return 2 * self.keys <= self.arrays
-
     def check(self, documents: int) -> None:
         """Refuse what can't be done.
 
