@@ -53,7 +53,9 @@ def fitting_notes(held: bool) -> int:
 
     def fits(documents: int) -> bool:
         found = plan(documents)
-        return found.minimum <= found.memory and (found.holds_keys or not held)
+        return found.minimum <= found.memory and (
+            found.keys <= found.memory - found.minimum or not held
+        )
 
     low, high = 0, 2**31 - 1
     while high - low > 1:

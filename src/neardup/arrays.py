@@ -11,8 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["ArrowArray", "array_of", "numbers"]
-
 ArrowArray: TypeAlias = "pa.Array[Any]"
 
 

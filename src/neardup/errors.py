@@ -6,23 +6,6 @@ Messages name files, lines, records and columns, never the text of a document.
 
 from __future__ import annotations
 
-__all__ = [
-    "ColumnError",
-    "DependencyError",
-    "DuplicateIdError",
-    "EncodingError",
-    "FormatError",
-    "InputError",
-    "InputNotFoundError",
-    "NeardupError",
-    "OutputError",
-    "OutputSizeError",
-    "RecipeError",
-    "ResumeError",
-    "SpecError",
-    "StoreError",
-]
-
 
 class NeardupError(Exception):
     """Base of all errors of this package.

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Estimate", "estimate", "wilson"]
-
 #: 97.5 % quantile of the standard normal distribution: for intervals of 95 %.
 _Z = 1.959963984540054
 

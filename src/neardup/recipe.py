@@ -11,8 +11,6 @@ from typing import Any
 from neardup.errors import RecipeError
 from neardup.spec import SCHEMES, ShingleSpec
 
-__all__ = ["TOKENS", "Recipe"]
-
 #: Version of the tokeniser: its rules, and Unicode 15.1.0. Other tables get another number.
 TOKENS = "1"
 

@@ -15,17 +15,6 @@ from typing import Any, Literal, cast
 
 from neardup.errors import SpecError
 
-__all__ = [
-    "CLUSTERINGS",
-    "PRESETS",
-    "SCHEMES",
-    "STEMMERS",
-    "ShingleSpec",
-    "Spec",
-    "nearest",
-    "preset",
-]
-
 Unit = Literal["word", "char"]
 
 #: Names of signature schemes as users write them, and the version that each stands for today. A

@@ -11,8 +11,6 @@ from typing import Generic, TypeVar
 
 from neardup.errors import SpecError
 
-__all__ = ["Local", "Pool", "available_cores", "check_threads"]
-
 A = TypeVar("A")
 B = TypeVar("B")
 

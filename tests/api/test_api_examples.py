@@ -24,8 +24,6 @@ def test_examples(name: str) -> None:
     module = importlib.import_module(name)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     assert doctest.testmod(module, optionflags=flags).failed == 0
-    for promised in getattr(module, "__all__", []):
-        assert hasattr(module, promised), promised
 
 
 def test_examples_are_found() -> None:
@@ -45,8 +43,10 @@ def test_names_of_the_package() -> None:
 def test_errors_are_one_tree_and_picklable() -> None:
     from neardup import errors
 
-    for name in errors.__all__:
-        kind = getattr(errors, name)
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    kinds = [kind for kind in kinds if kind.__module__ == errors.__name__]
+    assert len(kinds) > 5
+    for kind in kinds:
         assert issubclass(kind, NeardupError)
         again = pickle.loads(pickle.dumps(kind("what is wrong", "what helps")))
         assert (type(again), str(again), again.hint) == (kind, "what is wrong", "what helps")

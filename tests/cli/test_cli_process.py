@@ -58,7 +58,8 @@ AS_NOBODY = [
     sys.executable,
     "-c",
     "import os\n"
-    "import difflib, neardup.api.running, neardup.cli.command_dedup, neardup.report.summary_text\n"
+    "import difflib, neardup.api.running, neardup.report.summary_text\n"
+    "import neardup.cli.commands.command_dedup\n"
     "from neardup.cli import main\n"
     "if os.geteuid() == 0:\n"
     f"    os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n"

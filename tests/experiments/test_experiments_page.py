@@ -201,7 +201,7 @@ def test_claims_of_time_follow_the_numbers() -> None:
 def test_the_notes_that_the_plan_allows(held: bool) -> None:
     notes = scale.fitting_notes(held)
     fits = [
-        found.minimum <= paper.MEMORY and (found.holds_keys or not held)
+        found.minimum + (found.keys if held else 0) <= paper.MEMORY
         for found in (scale.plan(notes), scale.plan(notes + notes // 9))
     ]
     assert fits == [True, False]

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from neardup.cli.command_synth import command
+from neardup.cli.commands.command_synth import command
 from neardup.errors import NeardupError, OutputError, SpecError
 from neardup.synth import (
     Family,

@@ -11,8 +11,6 @@ from typing import ParamSpec, TypeVar
 from neardup.errors import SpecError
 from neardup.spec import ShingleSpec, Spec, nearest
 
-__all__ = ["checked"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -24,9 +24,6 @@ from neardup.state.band_store import Layout
 if TYPE_CHECKING:
     from neardup.forecast.plan import Plan
 
-__all__ = ["dedup", "plan", "sketch_corpus"]
-
-
 #: Settings that are arguments of their own.
 _GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pairs")
 

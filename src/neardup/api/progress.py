@@ -9,8 +9,6 @@ from contextlib import contextmanager
 
 from neardup.engines.clock import Event, Listener
 
-__all__ = ["Progress", "show_progress"]
-
 #: What callers may ask for: ``"auto"``, yes, no, or a function that gets each event.
 Progress = bool | str | Listener | None
 

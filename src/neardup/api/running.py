@@ -38,8 +38,6 @@ from neardup.state.json_values import differences
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 
-__all__ = ["Request", "run_in_folder", "run_in_memory", "save", "sketch_into_store"]
-
 #: Errors that mean that the input or a setting must be changed, so that there is nothing to resume.
 _LOST = (FormatError, ColumnError, EncodingError, DuplicateIdError, SpecError, OutputSizeError)
 #: Partitions of a source, about: enough for all threads, and not too many to keep track of.

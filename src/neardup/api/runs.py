@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
 
-__all__ = ["Run", "open_run"]
-
 
 class Run:
     """What `neardup.dedup` found.

@@ -18,8 +18,6 @@ from neardup import __version__
 from neardup.errors import NeardupError, SpecError
 from neardup.spec import nearest
 
-__all__ = ["cli", "main"]
-
 #: Where each command is; it is imported when it is called or described.
 _COMMANDS = {
     "dedup": "command_dedup:dedup",
@@ -44,7 +42,9 @@ class _Lazy(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module, _, name = _COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(f"neardup.cli.{module}"), name)
+        command: click.Command = getattr(
+            importlib.import_module(f"neardup.cli.commands.{module}"), name
+        )
         command.name = cmd_name
         return command
 

@@ -21,8 +21,6 @@ from neardup.kernels.jaccard import Sets
 from neardup.kernels.unions import Trees
 from neardup.threads import Pool
 
-__all__ = ["Bound", "Bounded", "Published", "bounded", "bounded_in_given_order"]
-
 #: Pairs of roots that are remembered as refused.
 _REFUSED = 1 << 18
 

@@ -7,8 +7,6 @@ import numpy as np
 from neardup.cluster.edges import Edges, check_range
 from neardup.kernels import unions as kernels
 
-__all__ = ["components", "connected", "lowest"]
-
 
 def components(edges: Edges, n: int) -> np.ndarray:
     """Cluster whatever is connected by edges.

@@ -12,8 +12,6 @@ from neardup.cluster.edges import BATCH, Edges, Triple, batches, runs
 from neardup.kernels.hashing import TOKEN_MULTIPLIER
 from neardup.threads import Pool
 
-__all__ = ["descending", "roots"]
-
 #: The bits of 1.0. The bits of floats are in the order of their values, so that this minus the bits
 #: of a similarity ascends from 0 where the similarity descends from 1.
 _ONE = 0x3FF0000000000000

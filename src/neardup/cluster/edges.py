@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BATCH", "Allocate", "Edges", "Triple", "batches", "check_range", "runs"]
-
 #: Edges that are looked at together; while they are sorted, each takes about 60 bytes.
 BATCH = 1 << 21
 #: Classes of documents by which edges are counted.

@@ -9,8 +9,6 @@ import numpy as np
 from neardup.cluster.edges import Edges
 from neardup.kernels import unions as kernels
 
-__all__ = ["KeptSet", "kept_set", "star"]
-
 
 class KeptSet(NamedTuple):
     """Which documents are kept.

@@ -11,8 +11,6 @@ from neardup.cluster.components import lowest
 from neardup.cluster.edges import Edges
 from neardup.errors import DependencyError
 
-__all__ = ["louvain"]
-
 #: The generator of igraph is one for the whole process.
 _lock = threading.Lock()
 

@@ -11,8 +11,6 @@ from neardup.cluster.kept import kept_set, star
 from neardup.cluster.louvain import louvain
 from neardup.errors import SpecError
 
-__all__ = ["METHODS", "Bound", "cluster_edges"]
-
 METHODS = ("star", "bounded", "components", "louvain")
 
 

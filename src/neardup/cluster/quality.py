@@ -11,8 +11,6 @@ from neardup.cluster.edges import Edges, batches
 from neardup.kernels.jaccard import Sets, verify
 from neardup.threads import Pool
 
-__all__ = ["Measure", "Quality", "modularity", "quality"]
-
 #: Up to so many pairs within clusters all are compared: some for each document, and some more.
 _FOR_EACH, _MORE = 2, 1 << 19
 #: Pairs that are drawn where there are more.

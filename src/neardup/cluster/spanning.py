@@ -10,8 +10,6 @@ from neardup.cluster.edges import Edges
 from neardup.kernels import unions as kernels
 from neardup.kernels.unions import Tree
 
-__all__ = ["Path", "path", "spanning"]
-
 
 class Path(NamedTuple):
     """A path from document to document.

@@ -25,18 +25,6 @@ from neardup.state.band_store import BandStore, Header
 from neardup.state.json_values import differences
 from neardup.threads import Pool
 
-__all__ = [
-    "Beginning",
-    "Head",
-    "begin",
-    "choose_recipe",
-    "drop_store",
-    "join_shared",
-    "no_documents",
-    "open_shared",
-    "store_header",
-]
-
 
 @dataclass
 class Head:

@@ -9,8 +9,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Clock", "Event", "Listener", "process_start"]
-
 
 @dataclass(frozen=True, slots=True)
 class Event:

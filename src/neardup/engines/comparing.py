@@ -38,8 +38,6 @@ from neardup.stages.match_stage import edges_of
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
-__all__ = ["Answer", "Comparing"]
-
 #: Seconds of comparing after which a run estimates how long it takes, and from which on it says so.
 _PATIENCE, _LONG = 5.0, 120.0
 

@@ -13,8 +13,6 @@ from neardup.arrays import array_of, numbers
 from neardup.errors import ColumnError, DuplicateIdError
 from neardup.match.bucketing import group
 
-__all__ = ["Ids", "check_ids", "id_array", "plain_id", "show_id", "take_ids"]
-
 #: Ids by position; None where positions are the ids.
 Ids: TypeAlias = "pa.ChunkedArray[Any] | None"
 

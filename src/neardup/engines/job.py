@@ -14,10 +14,9 @@ from neardup.io.source import Source
 from neardup.spec import Spec
 from neardup.state import check_store
 from neardup.state.band_store import Layout
-from neardup.state.run_state import RunState, file_checksum
+from neardup.state.private_files import file_checksum
+from neardup.state.run_state import RunState
 from neardup.threads import check_threads
-
-__all__ = ["Job", "Resources", "Shard"]
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,6 @@ from neardup.sketch.sketcher import Sketcher
 from neardup.state.band_store import BandStore, Entry
 from neardup.threads import Pool
 
-__all__ = ["Outcome", "run", "sketch_shard"]
-
 _ANSWER, _EDGES = "answer", "edges"
 _ARRAYS = {
     "first": np.int32,

@@ -19,19 +19,6 @@ import numpy.typing as npt
 
 from neardup.errors import OutputError, SpecError
 
-__all__ = [
-    "MemoryPlan",
-    "PrivatePeak",
-    "Scratch",
-    "Workload",
-    "default_memory",
-    "parse_size",
-    "peak_memory",
-    "plan_memory",
-    "reserve",
-    "show_size",
-]
-
 #: Smaller arrays are always in memory: what they take is counted with the working memory.
 _SMALL = 1 << 20
 

@@ -23,16 +23,6 @@ from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers
 from neardup.stages.batches import binary_of, words
 
-__all__ = [
-    "Corpus",
-    "Needs",
-    "PartitionMetadata",
-    "about_partition",
-    "gather",
-    "pack",
-    "unpack",
-]
-
 _ABOUT = b"neardup"
 _LENGTH = "neardup.length"
 

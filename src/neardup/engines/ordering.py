@@ -14,8 +14,6 @@ from neardup.engines.metadata import Corpus
 from neardup.errors import ColumnError, StoreError
 from neardup.spec import Spec
 
-__all__ = ["document_order", "keep_order", "require_stored"]
-
 #: Up to here float64 holds every whole number.
 _EXACT = 2.0**53
 

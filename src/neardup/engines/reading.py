@@ -12,8 +12,6 @@ from neardup.arrays import array_of
 from neardup.engines.metadata import Corpus
 from neardup.io.source import Documents, Partition, Source
 
-__all__ = ["Reader", "Wanted"]
-
 
 class Wanted(NamedTuple):
     """A partition of which some documents are wanted.

@@ -21,8 +21,6 @@ from neardup.sketch.tokenising import Tokeniser
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
-__all__ = ["SetBuilder"]
-
 _STAGE = "sets"
 
 

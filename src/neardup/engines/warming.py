@@ -22,8 +22,6 @@ from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import Spec
 from neardup.threads import Pool
 
-__all__ = ["Warming", "compile_kernels"]
-
 _TEXTS: list[str | None] = [
     "one two three four",
     "One, two, three: four!",

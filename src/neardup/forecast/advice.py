@@ -9,8 +9,6 @@ import numpy as np
 
 from neardup.engines.local import Outcome
 
-__all__ = ["Advice", "advice", "one_word_changed"]
-
 #: From this share of the documents on, many have fewer tokens than a shingle.
 _SHORT = 0.05
 #: Buckets are crowded where so many documents share one with another, and each shares one of each

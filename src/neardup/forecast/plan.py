@@ -26,8 +26,6 @@ from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import as_text
 from neardup.threads import Pool
 
-__all__ = ["Plan", "Share", "plan"]
-
 #: Documents, bytes of text, and partitions that are looked at, at most.
 _DOCUMENTS, _TEXT, _PARTITIONS = 20_000, 64 << 20, 24
 #: Formats that can be entered anywhere; others are looked at from their beginning.

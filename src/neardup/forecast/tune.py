@@ -12,8 +12,6 @@ import numpy as np
 from neardup.errors import SpecError
 from neardup.sketch.bands import Bands, band_cost, candidate_probability, similarity_at, steepest
 
-__all__ = ["REPORTED", "Choice", "Point", "Tuning", "solve", "tune"]
-
 #: As in `neardup.Spec`.
 _MAX_HASHES, _MAX_BANDS, _MAX_ROWS = 8192, 4096, 64
 #: Documents that the cost is estimated for.

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["PairCounts", "b_cubed", "pair_counts"]
-
 
 class PairCounts(NamedTuple):
     """How many pairs are given, are true, and are both."""

@@ -29,8 +29,6 @@ from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import Ragged
 from neardup.threads import Pool, check_threads
 
-__all__ = ["FORMAT", "Audit", "audit", "stored_audit"]
-
 #: Version of what `Audit.as_dict` returns.
 FORMAT = 2
 #: Name of the file in the output folder.

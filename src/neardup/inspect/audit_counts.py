@@ -10,8 +10,6 @@ from neardup.intervals import Estimate, estimate
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 
-__all__ = ["COUNTER_BYTES", "LISTED", "PairList", "Tally", "class_limits"]
-
 #: Memory that a sampled document takes here, at most, in bytes: 16 in each of 20 classes.
 COUNTER_BYTES = 360
 #: Pairs that are listed at most; all are counted.

@@ -13,8 +13,6 @@ from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec, Spec
 
-__all__ = ["Comparison", "Forms", "compare", "compare_forms", "forms_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

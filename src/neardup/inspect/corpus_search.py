@@ -17,8 +17,6 @@ from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 
-__all__ = ["CorpusSearch", "Look"]
-
 #: Called with pairs, the sets of the documents that they are among, and the numbers of these.
 Look = Callable[[Similar, Ragged, np.ndarray], None]
 

@@ -19,8 +19,6 @@ from neardup.inspect.ground_truth import GroundTruth, read_truth
 from neardup.intervals import wilson
 from neardup.output.results import Results
 
-__all__ = ["evaluate"]
-
 
 class _Pairs(NamedTuple):
     """Pairs of documents, int64[pairs] twice, with their similarities, float64[pairs]."""

@@ -13,8 +13,6 @@ from neardup.kernels.searching import Counters, QueryIndex
 from neardup.sketch.texts import Ragged
 from neardup.threads import Local
 
-__all__ = ["SHINGLE_BYTES", "ExactSearch", "Similar", "taken"]
-
 #: Memory that a shingle of a query takes while the index is made, at most, in bytes.
 SHINGLE_BYTES = 72
 #: Of a shingle that so many of the queries have, a row of bytes is quicker than a list.

@@ -20,8 +20,6 @@ from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import Ragged
 from neardup.threads import Pool, check_threads
 
-__all__ = ["CommonBuckets", "Document", "Explanation", "Neighbour", "explain"]
-
 #: Largest difference of a similarity from that in the tables: both are a quotient of two integers.
 _SAME = 1e-9
 

@@ -26,8 +26,6 @@ from neardup.io.opening import open_source
 from neardup.io.source import Columns
 from neardup.output.results import Results
 
-__all__ = ["KINDS", "GroundTruth", "read_truth"]
-
 KINDS = ("pairs", "links", "groups", "judged")
 #: Columns that are looked for, the first that are there; as `neardup` itself writes them, too.
 _PAIRS = ("doc_id_a doc_id_b", "id_a id_b", "id_1 id_2", "id1 id2", "a b")

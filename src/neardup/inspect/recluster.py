@@ -31,8 +31,6 @@ from neardup.spec import Spec
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 
-__all__ = ["recluster"]
-
 #: What says how a source is read, see `neardup.output.record`.
 _READING = ("text", "id", "input_format", "encoding_errors", "partition_bytes")
 

@@ -12,28 +12,6 @@ import pyarrow as pa
 from neardup.errors import ColumnError, EncodingError, FormatError
 from neardup.io.source import Columns, Documents
 
-__all__ = [
-    "REPLACE_HINT",
-    "Column",
-    "append_columns",
-    "buffer_of",
-    "check_new",
-    "check_schema",
-    "documents_of",
-    "is_text",
-    "large_strings",
-    "missing_column",
-    "plain_schema",
-    "plain_types",
-    "repaired",
-    "required_column",
-    "shown",
-    "string_scalar",
-    "strings_of",
-    "strings_schema",
-    "validity",
-]
-
 #: A column; pyarrow's stubs want the type of its values, which is not known before it is read.
 Column = Any
 

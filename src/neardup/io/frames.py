@@ -25,8 +25,6 @@ from neardup.io.columns import (
 from neardup.io.formats.arrow_tables import HeldPartition, bytes_of, cut_batches
 from neardup.io.source import Columns, Layout, Partition, Source
 
-__all__ = ["FrameSource"]
-
 _ROWS = 1000  # of a Hugging Face dataset at a time; small batches are put together afterwards
 _STRINGS = strings_schema(["text"])  # of a list of strings
 _LONE = re.compile("[\ud800-\udfff]")

@@ -13,8 +13,6 @@ from neardup.io.paths import all_exist, find_files
 from neardup.io.source import Columns, Layout, Partition, Source, SourceFile
 from neardup.io.streams import copied
 
-__all__ = ["PARTITION_BYTES", "open_source"]
-
 PARTITION_BYTES = 8 << 20
 _MINIMUM_BYTES = 64  # the first block must hold a byte order mark
 

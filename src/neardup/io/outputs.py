@@ -15,8 +15,6 @@ from neardup.io.paths import unique_name
 from neardup.io.source import Layout, Source
 from neardup.io.writers import open_writer
 
-__all__ = ["OUTPUT_FORMATS", "PART_BYTES", "OutputFile", "check_output", "plan_outputs"]
-
 #: Formats that a clean corpus can be converted to.
 OUTPUT_FORMATS = ("jsonl", "csv", "tsv", "parquet", "arrow")
 

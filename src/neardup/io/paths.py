@@ -15,8 +15,6 @@ from neardup.errors import FormatError, InputError, InputNotFoundError, SpecErro
 from neardup.io.source import SourceFile, unreadable
 from neardup.io.streams import STDIN
 
-__all__ = ["FORMATS", "find_files"]
-
 FORMATS = ("jsonl", "parquet", "csv", "tsv", "arrow", "text")
 
 _ENDINGS = {

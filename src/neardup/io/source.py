@@ -19,23 +19,6 @@ import pyarrow as pa
 
 from neardup.errors import FormatError, InputError, InputNotFoundError, OutputError, SpecError
 
-__all__ = [
-    "Added",
-    "Columns",
-    "Documents",
-    "Held",
-    "Layout",
-    "Partition",
-    "Records",
-    "Rows",
-    "Source",
-    "SourceFile",
-    "TextFiles",
-    "changed",
-    "unreadable",
-    "unwritable",
-]
-
 
 @dataclass(frozen=True)
 class SourceFile:

@@ -19,23 +19,6 @@ from neardup.errors import EncodingError, FormatError, InputError
 from neardup.io.source import SourceFile, changed, unreadable, unwritable
 from neardup.kernels.records import PAD
 
-__all__ = [
-    "STDIN",
-    "Extent",
-    "LastEnd",
-    "Raw",
-    "bom_size",
-    "copied",
-    "cut_lines",
-    "cut_stream",
-    "line_of",
-    "open_private",
-    "read_all",
-    "read_range",
-    "sync_folder",
-    "view_of",
-]
-
 STDIN = "-"
 
 _BOM = b"\xef\xbb\xbf"

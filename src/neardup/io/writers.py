@@ -17,8 +17,6 @@ from neardup.io.formats.json_text import conform, json_rows
 from neardup.io.source import Layout, Records, TextFiles, unwritable
 from neardup.io.streams import open_private, view_of
 
-__all__ = ["RecordWriter", "open_writer"]
-
 
 class RecordWriter:
     """Writes records to one output file; a context manager.

@@ -9,16 +9,6 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
-__all__ = [
-    "LANES",
-    "classify",
-    "copy32",
-    "load8",
-    "mask32",
-    "popcount",
-    "trailing_zeros",
-]
-
 #: Bytes that `classify` looks at together.
 LANES = 64
 

@@ -8,8 +8,6 @@ from numba import njit
 from neardup.kernels.bits import popcount
 from neardup.kernels.jaccard import jaccard, may_reach
 
-__all__ = ["group_keys", "mark_plausible", "place_buckets", "window_of", "window_pairs"]
-
 #: A document is compared with at least so many following ones of its bucket.
 _WINDOW = 256
 #: Pairs of a bucket that are compared in any case: all of a bucket of 1,024 documents.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["TOKEN_LENGTH", "TOKEN_MULTIPLIER", "mix", "splitmix"]
-
 # Odd constants with no structure of their own: 2**64 over the golden ratio, and digits of pi.
 TOKEN_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 TOKEN_LENGTH = np.uint64(0x243F6A8885A308D3)

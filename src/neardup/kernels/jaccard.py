@@ -9,8 +9,6 @@ from numba import njit
 
 from neardup.kernels.bits import popcount
 
-__all__ = ["Sets", "fill_bitmaps", "jaccard", "may_reach", "needed_overlap", "verify"]
-
 
 class Sets(NamedTuple):
     """Shingle sets of documents 0 to m - 1.

@@ -17,16 +17,6 @@ from neardup.kernels.hashing import mix
 from neardup.kernels.jaccard import jaccard, may_reach, needed_overlap
 from neardup.kernels.resolving import share_a_bucket
 
-__all__ = [
-    "Chains",
-    "Prefixes",
-    "Search",
-    "add_to_chains",
-    "count_shingles",
-    "probe",
-    "rank_prefixes",
-]
-
 _LOW = np.uint64((1 << 44) - 1)
 
 

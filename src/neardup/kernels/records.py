@@ -13,32 +13,6 @@ from numba import njit
 
 from neardup.kernels.bits import copy32, mask32, trailing_zeros
 
-__all__ = [
-    "ABSENT",
-    "AFTER_QUOTE",
-    "ARRAY",
-    "BOOLEAN",
-    "DEEP",
-    "DOUBLED",
-    "ESCAPED",
-    "INTEGER",
-    "MALFORMED",
-    "NULL",
-    "NUMBER",
-    "OBJECT",
-    "OPEN_QUOTE",
-    "PAD",
-    "PLAIN",
-    "RAGGED",
-    "REPEATED",
-    "UNKNOWN",
-    "copy_records",
-    "csv_records",
-    "gather_values",
-    "json_fields",
-    "json_lines",
-]
-
 #: Bytes that must follow the data in every buffer.
 PAD = 64
 

@@ -15,19 +15,6 @@ from numba import njit
 from neardup.kernels.bits import popcount
 from neardup.kernels.jaccard import jaccard, may_reach
 
-__all__ = [
-    "FOLDED_WORDS",
-    "LANES",
-    "Answers",
-    "BitmapLanes",
-    "Buckets",
-    "KeptPlaces",
-    "against_kept",
-    "among_themselves",
-    "room_of",
-    "share_a_bucket",
-]
-
 #: Words of the bitmaps in large buckets; half of those of a set.
 FOLDED_WORDS = 8
 #: Documents whose bitmaps are looked at together.

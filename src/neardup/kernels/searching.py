@@ -11,8 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-__all__ = ["Counters", "Matches", "QueryIndex", "overlaps"]
-
 
 class QueryIndex(NamedTuple):
     """The shingles of some queries, each with the queries that have it.

@@ -7,8 +7,6 @@ from numba import njit
 
 from neardup.kernels.hashing import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
 
-__all__ = ["shingle_tokens", "sort_sets"]
-
 
 @njit(cache=True, nogil=True)
 def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):

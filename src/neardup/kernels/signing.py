@@ -10,8 +10,6 @@ from numba import njit
 
 from neardup.kernels.hashing import TOKEN_MULTIPLIER, mix
 
-__all__ = ["EMPTY", "band_keys", "sign_affine", "sign_oph"]
-
 #: Entry of a signature that no shingle reached.
 EMPTY = np.uint32(0xFFFFFFFF)
 

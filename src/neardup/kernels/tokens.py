@@ -12,19 +12,6 @@ from numba import njit
 from neardup.kernels.bits import LANES, classify, load8, popcount, trailing_zeros
 from neardup.kernels.hashing import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
 
-__all__ = [
-    "Alphabet",
-    "Spans",
-    "WordBuffers",
-    "add_replacements",
-    "alphabet",
-    "characters",
-    "hash_tokens",
-    "replace_known",
-    "unicode_version",
-    "words",
-]
-
 SEPARATOR, WORD, MARK, SOLO, SPACE = range(5)
 
 

@@ -14,8 +14,6 @@ from numba import njit
 from neardup.kernels.hashing import TOKEN_MULTIPLIER
 from neardup.kernels.jaccard import jaccard, may_reach
 
-__all__ = ["Tree", "Trees", "components", "find", "kept_set", "spanning", "unite_bounded"]
-
 # Rounding error that the bound of a comparison of two roots must not suffer from.
 _TOLERANCE = 1e-9
 

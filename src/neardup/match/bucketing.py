@@ -12,17 +12,6 @@ from neardup.kernels import grouping as kernels
 from neardup.kernels.resolving import Buckets
 from neardup.threads import Pool
 
-__all__ = [
-    "BandBuckets",
-    "bucket_bands",
-    "bucket_documents",
-    "candidate_pairs",
-    "group",
-    "one_bucket",
-    "plausible",
-]
-
-
 Allocate = Callable[[tuple[int, int], npt.DTypeLike], np.ndarray]
 
 

@@ -20,8 +20,6 @@ from neardup.match.rarest import (
 )
 from neardup.threads import Local, Pool
 
-__all__ = ["Found", "PairSink", "join", "pairs_of_buckets", "pairs_outside_windows"]
-
 #: Following documents of a bucket that one is compared with, at most.
 _WIDEST = 1 << 10
 #: Pairs for which a thread has room before they are put into the sink.

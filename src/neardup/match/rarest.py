@@ -10,8 +10,6 @@ from neardup.kernels.prefixes import Chains, Prefixes, Search
 from neardup.kernels.resolving import Answers
 from neardup.threads import Local, Pool
 
-__all__ = ["RarestIndex", "count_shingles", "empty_chains", "make_prefixes", "search_memory"]
-
 #: Counters of shingles: at least, and at most.
 _FEW_COUNTERS, _MANY_COUNTERS = 1 << 16, 1 << 24
 #: Documents that a thread searches for at a time.

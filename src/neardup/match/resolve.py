@@ -13,8 +13,6 @@ from neardup.kernels.resolving import FOLDED_WORDS, LANES, Answers, BitmapLanes,
 from neardup.match.rarest import RarestIndex
 from neardup.threads import Local, Pool
 
-__all__ = ["Resolved", "resolve"]
-
 #: Documents that are compared with those before them at the same time.
 _BATCH = 4096
 #: The same where buckets are large: documents of one batch are compared by one thread.

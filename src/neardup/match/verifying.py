@@ -14,15 +14,6 @@ from neardup.sketch.tokenising import shingle_sets
 from neardup.spec import ShingleSpec
 from neardup.threads import Pool
 
-__all__ = [
-    "SET_WORDS",
-    "content_hashes",
-    "content_order",
-    "make_sets",
-    "similarities",
-    "similarity",
-]
-
 #: Words of the bitmap of a set: 1,024 bits.
 SET_WORDS = 16
 

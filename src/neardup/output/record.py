@@ -18,8 +18,6 @@ from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.threads import available_cores
 
-__all__ = ["FORMAT", "digest_of", "inputs_digest", "record"]
-
 #: Version of the layout of ``run.json`` and of the tables.
 FORMAT = 3
 #: Input files that are listed one by one, so that a message can name the one that has changed.

@@ -29,8 +29,6 @@ from neardup.recipe import Recipe
 from neardup.spec import Spec
 from neardup.threads import Pool
 
-__all__ = ["FolderResults", "MemoryResults", "Results"]
-
 A = TypeVar("A")
 
 

@@ -14,17 +14,6 @@ from neardup.engines.identifiers import take_ids
 from neardup.engines.local import Outcome
 from neardup.errors import OutputSizeError
 
-__all__ = [
-    "ORDER_SCHEMA",
-    "added_fields",
-    "added_schema",
-    "cluster_tables",
-    "clusters_schema",
-    "edge_tables",
-    "edges_schema",
-    "order_tables",
-]
-
 #: Rows of a slice.
 _ROWS = 1 << 18
 #: Edges that are written at most.

@@ -28,8 +28,6 @@ from neardup.state.private_files import sync_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 
-__all__ = ["CLEAN", "OUTPUTS", "Writing", "check_folder", "finish_outputs", "write_outputs"]
-
 #: What a run writes; what an audit left there goes when another run takes the place of its own.
 CLEAN, RECORD = "clean", "run.json"
 OUTPUTS = (CLEAN, "clusters.parquet", "order.parquet", "edges.parquet", "audit.json", RECORD)

@@ -11,8 +11,6 @@ from neardup.report.visible import name
 if TYPE_CHECKING:
     from neardup.report.charts import Chart
 
-__all__ = ["chart", "render"]
-
 Line = tuple[str, str]
 
 

@@ -34,8 +34,6 @@ try:
 except ImportError as error:
     raise DependencyError("charts need Matplotlib", "pip install 'neardup[report]'") from error
 
-__all__ = ["Chart", "check_path", "observed_curve", "precision_recall", "s_curves", "save"]
-
 P = ParamSpec("P")
 
 _ENDINGS = (".svg", ".png", ".html")

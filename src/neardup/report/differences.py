@@ -16,19 +16,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "Cut",
-    "Difference",
-    "Fold",
-    "Op",
-    "Segment",
-    "align",
-    "cut",
-    "differences",
-    "folded",
-    "segments",
-]
-
 Op = Literal["equal", "delete", "insert", "replace"]
 
 #: Scripts written without spaces: each character is a word of its own, as in shingles.

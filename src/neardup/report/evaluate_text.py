@@ -10,8 +10,6 @@ from neardup.report.numbers import aligned, counted, labelled, percent, with_int
 if TYPE_CHECKING:
     from neardup.report.charts import Chart
 
-__all__ = ["chart", "render"]
-
 Line = tuple[str, str]
 _SCORES = ("precision", "recall", "f1")
 _STARS = (

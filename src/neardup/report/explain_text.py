@@ -10,8 +10,6 @@ from neardup.report.numbers import counted, percent
 from neardup.report.views import View
 from neardup.report.visible import name
 
-__all__ = ["view", "view_of_pair"]
-
 Note = tuple[str, str]
 
 

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["aligned", "counted", "labelled", "percent", "share", "short", "size", "with_interval"]
-
 
 def counted(number: int, one: str) -> str:
     """Return a number of things.

@@ -14,8 +14,6 @@ from neardup.output.writing import CLEAN, OUTPUTS
 from neardup.state.private_files import make_private
 from neardup.state.run_state import RUN_FOLDER
 
-__all__ = ["check_file", "write_file"]
-
 
 def check_file(
     path: str | os.PathLike[str],

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from neardup.forecast.plan import Plan, Share
 from neardup.report.numbers import counted, labelled, percent, short, size
 
-__all__ = ["render"]
-
 _WIDTH = 96
 _SAMPLES = {
     "all": "all of them",

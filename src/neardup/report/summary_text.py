@@ -7,8 +7,6 @@ from typing import Any
 
 from neardup.report.numbers import counted, share
 
-__all__ = ["render"]
-
 Row = tuple[str, str, str]
 _UNITS = {"word": "word", "char": "character"}
 

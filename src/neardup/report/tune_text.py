@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from neardup.forecast.tune import REPORTED, Choice, Tuning
 from neardup.report.numbers import aligned, percent
 
-__all__ = ["by_rows", "render"]
-
 
 def by_rows(tuning: Tuning) -> list[list[Choice]]:
     """Return the choices by their number of rows, fewest bands first, in the order of the first."""

@@ -10,8 +10,6 @@ from neardup.report.differences import Difference, Fold, differences, folded
 from neardup.report.numbers import counted
 from neardup.report.visible import html_page, visible
 
-__all__ = ["View", "page", "render"]
-
 _RED, _GREEN, _PLAIN = "\x1b[9;31m", "\x1b[4;32m", "\x1b[0m"
 
 

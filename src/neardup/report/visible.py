@@ -19,8 +19,6 @@ from neardup.engines.identifiers import plain_id
 from neardup.errors import DependencyError
 from neardup.report.numbers import percent, share, short, size
 
-__all__ = ["html_page", "name", "visible"]
-
 #: Controls but newline and tab; marks of direction; what takes no room, but for the joiners that
 #: some scripts are written with; separators that break lines; halves of surrogate pairs, which
 #: can't be written.

@@ -14,19 +14,6 @@ from neardup.sketch.sketcher import signatures
 from neardup.sketch.texts import Texts, as_text, text_buffers
 from neardup.spec import ShingleSpec
 
-__all__ = [
-    "Bands",
-    "Sample",
-    "band_cost",
-    "bands_for_recall",
-    "candidate_probability",
-    "choose_bands",
-    "rounded_documents",
-    "sample_pairs",
-    "similarity_at",
-    "steepest",
-]
-
 #: Longest signature that is chosen automatically.
 MAX_HASHES = 1024
 #: Documents at the head of the input whose similarities decide which bands are cheapest.

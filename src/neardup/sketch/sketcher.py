@@ -16,8 +16,6 @@ from neardup.sketch.texts import Ragged, Texts
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.spec import SCHEMES, ShingleSpec
 
-__all__ = ["BITMAP_WORDS", "Signer", "Sketcher", "Sketches", "band_keys", "signatures"]
-
 #: Words of a document's bitmap.
 BITMAP_WORDS = 4
 #: Functions are evaluated for so many entries of a signature at once.

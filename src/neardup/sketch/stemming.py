@@ -8,8 +8,6 @@ import numpy as np
 
 from neardup.kernels import tokens as kernels
 
-__all__ = ["Stemmer"]
-
 
 class Stemmer:
     """Replaces the hash of each token by the hash of its stem.

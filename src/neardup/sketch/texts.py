@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 
 from neardup.spec import ShingleSpec
 
-__all__ = ["Ragged", "Texts", "Workspace", "as_text", "normalise", "text_buffers"]
-
 #: What the public functions take as texts.
 Texts: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str | None]"
 

@@ -11,8 +11,6 @@ from neardup.sketch.stemming import Stemmer
 from neardup.sketch.texts import Ragged, Texts, Workspace, as_text, normalise, text_buffers
 from neardup.spec import ShingleSpec
 
-__all__ = ["Tokeniser", "batches", "shingle_sets"]
-
 #: Bytes of text that go through all steps together, so that what is between them stays in the
 #: processor's cache.
 _BATCH_BYTES = 256 << 10

@@ -11,17 +11,6 @@ import pyarrow as pa
 from neardup.arrays import ArrowArray, array_of, numbers
 from neardup.sketch.texts import Ragged
 
-__all__ = [
-    "Batches",
-    "binary_of",
-    "columns_of",
-    "fixed_lists_of",
-    "lists_of",
-    "ragged",
-    "schema_of",
-    "words",
-]
-
 Batches: TypeAlias = Iterable[pa.RecordBatch]
 
 

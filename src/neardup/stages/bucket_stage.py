@@ -12,8 +12,6 @@ from neardup.arrays import array_of
 from neardup.match.bucketing import group
 from neardup.stages.batches import Batches, columns_of, lists_of, schema_of, words
 
-__all__ = ["BUCKETS", "FIRSTS", "band_rows", "bucket", "exact", "first_of_equal"]
-
 #: Schema of `exact`: ``first`` is the first document in keep order with the same tokens.
 FIRSTS = schema_of(doc=pa.int64(), first=pa.int64())
 #: Schema of `bucket`: documents of each bucket, in keep order.

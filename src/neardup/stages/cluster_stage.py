@@ -8,15 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of, numbers
+from neardup.cluster.bounded import Bound
 from neardup.cluster.edges import Edges
-from neardup.cluster.methods import Bound, cluster_edges
+from neardup.cluster.methods import cluster_edges
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import content_hashes, make_sets
 from neardup.sketch.texts import Ragged
 from neardup.stages.batches import Batches, columns_of, ragged, schema_of
 from neardup.threads import Pool
-
-__all__ = ["CLUSTERS", "cluster", "clusters_of", "expand_to_duplicates"]
 
 #: Schema of `cluster`: the first document, in keep order, of each one's cluster.
 CLUSTERS = schema_of(doc=pa.int64(), cluster=pa.int64())

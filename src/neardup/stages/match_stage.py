@@ -20,8 +20,6 @@ from neardup.sketch.texts import Ragged
 from neardup.stages.batches import Batches, ragged, schema_of
 from neardup.threads import Pool
 
-__all__ = ["ANSWERS", "EDGES", "edges_of", "numbered", "pairs", "resolve"]
-
 #: Schema of `resolve`: ``duplicate_of`` and ``similarity`` are null for a kept document.
 ANSWERS = schema_of(doc=pa.int64(), duplicate_of=pa.int64(), similarity=pa.float64())
 #: Schema of `pairs`: ``a`` comes before ``b`` in keep order.

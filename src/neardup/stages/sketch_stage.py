@@ -13,8 +13,6 @@ from neardup.recipe import Recipe
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketcher, Sketches
 from neardup.stages.batches import Batches, binary_of, fixed_lists_of, lists_of, schema_of, words
 
-__all__ = ["SETS", "sets", "sketch", "sketch_schema", "sketches_of", "to_batch"]
-
 #: Schema of `sets`.
 SETS = schema_of(doc=pa.int64(), shingles=pa.large_list(pa.uint64()))
 

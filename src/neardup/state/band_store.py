@@ -16,8 +16,6 @@ import numpy as np
 from neardup.errors import RecipeError, SpecError, StoreError
 from neardup.state.json_values import JSON, differences
 
-__all__ = ["STORE_FORMAT", "BandStore", "Entry", "Header", "Layout"]
-
 #: ``blob``: a blob for each band and partition. ``row``: a row for each key, far slower.
 Layout: TypeAlias = Literal["blob", "row"]
 

@@ -13,8 +13,6 @@ import numpy as np
 from neardup.state.database import Database
 from neardup.state.json_values import JSON
 
-__all__ = ["Blob", "BlobTable", "views_of"]
-
 Blob: TypeAlias = "bytes | bytearray | memoryview | np.ndarray"
 
 _SLICE = 8 << 20  # bytes of one row: they stay in the cache until they are written

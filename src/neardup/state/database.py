@@ -20,8 +20,6 @@ from typing import Any, TypeAlias
 from neardup.errors import NeardupError
 from neardup.state.private_files import FileKind, make_private, sqlite_error, system_error
 
-__all__ = ["Database", "Work"]
-
 _PAGE = 65536
 _CACHE_KIB = 16384  # what is beyond is written out before the commit
 _WAITING_BYTES = 64 << 20

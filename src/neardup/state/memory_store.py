@@ -9,8 +9,6 @@ import numpy as np
 from neardup.errors import SpecError
 from neardup.state.band_store import BandStore, Entry, Layout
 
-__all__ = ["MemoryStore"]
-
 
 class MemoryStore(BandStore):
     """Keeps one run in dictionaries."""

@@ -12,17 +12,6 @@ from pathlib import Path
 
 from neardup.errors import NeardupError, OutputError, ResumeError
 
-__all__ = [
-    "FileKind",
-    "file_checksum",
-    "lock_file",
-    "make_private",
-    "refuse_links",
-    "sqlite_error",
-    "sync_folder",
-    "system_error",
-]
-
 _READ_BYTES = 4 << 20
 _CHECK = "check that the folder exists, and its permissions"
 _HINTS = {

@@ -18,7 +18,6 @@ from neardup.state.database import Database
 from neardup.state.json_values import JSON
 from neardup.state.private_files import (
     FileKind,
-    file_checksum,
     lock_file,
     make_private,
     refuse_links,
@@ -26,8 +25,6 @@ from neardup.state.private_files import (
     system_error,
 )
 from neardup.state.sqlite_store import RunStore
-
-__all__ = ["RUN_FOLDER", "RunState", "file_checksum"]
 
 #: Name of the run folder in the output folder.
 RUN_FOLDER = ".run"

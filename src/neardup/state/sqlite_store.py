@@ -17,8 +17,6 @@ from neardup.state.blob_table import BlobTable, views_of
 from neardup.state.database import Database
 from neardup.state.private_files import FileKind
 
-__all__ = ["RunStore", "SqliteStore"]
-
 _KIND = FileKind(
     application=0x4E444250,  # "NDBP"
     version=2,

@@ -7,8 +7,6 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["U32", "U64", "Stream", "mix", "permute", "ragged_draws", "stream_keys", "unit"]
-
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

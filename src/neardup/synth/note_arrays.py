@@ -9,8 +9,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["joined", "numbers", "strings"]
-
 
 def numbers(values: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None = None) -> pa.Array[Any]:
     """Return numbers as an Arrow array, null where not ``valid``."""

@@ -23,8 +23,6 @@ from neardup.synth import note_tables
 from neardup.synth.shapes import SynthSpec
 from neardup.threads import Pool, check_threads
 
-__all__ = ["Written", "truth_path", "write"]
-
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
 _ROW_GROUP = 16_384
 

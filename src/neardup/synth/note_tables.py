@@ -18,8 +18,6 @@ from neardup.synth.shapes import SynthSpec
 from neardup.synth.vocabulary import KINDS, lexicon
 from neardup.synth.wording import note_codes
 
-__all__ = ["batch_size", "batches", "documents_batch", "generate", "lines", "truth", "truth_batch"]
-
 _DATES = [
     f"{y}-{m:02}-{d:02}" for y in range(2008, 2024) for m in range(1, 13) for d in range(1, 29)
 ]

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from neardup.synth.draws import I64, U64, Stream, permute, stream_keys, unit
 from neardup.synth.shapes import SynthSpec
 
-__all__ = ["EXACT", "FAMILY", "NEAR", "ORIGINAL", "ROLES", "Roles", "assign_roles"]
-
 ROLES = ("original", "near", "exact", "family")
 ORIGINAL, NEAR, EXACT, FAMILY = range(4)
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from neardup.errors import SpecError
 
-__all__ = ["SHAPES", "Family", "SynthSpec"]
-
 #: Stored with every corpus. A change of the texts that a spec gives needs another version.
 VERSION = "synth/2"
 

@@ -18,8 +18,6 @@ import pyarrow.compute as pc
 from neardup.synth.draws import mix
 from neardup.synth.note_arrays import strings
 
-__all__ = ["CELLS", "COMMON", "HEADINGS", "KINDS", "Lexicon", "lexicon", "make_words"]
-
 #: Length of ``Lexicon.cells``.
 CELLS = 1 << 20
 

@@ -10,8 +10,6 @@ from neardup.synth.roles import NEAR, Roles
 from neardup.synth.shapes import SynthSpec
 from neardup.synth.vocabulary import HEADINGS, Lexicon
 
-__all__ = ["note_codes"]
-
 I32 = npt.NDArray[np.int32]
 
 _CELL_SHIFT = np.uint32(12)  # from a draw of 32 bits to one of the 2**20 cells

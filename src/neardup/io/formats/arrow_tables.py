@@ -36,18 +36,6 @@ from neardup.io.source import (
 )
 from neardup.io.streams import read_all
 
-__all__ = [
-    "DAMAGE",
-    "HeldPartition",
-    "TablePartition",
-    "bytes_of",
-    "check_arrays",
-    "cut",
-    "cut_batches",
-    "damaged",
-    "layout",
-]
-
 Batches: TypeAlias = Iterable[pa.RecordBatch | pa.Table]
 
 #: What Arrow raises for bytes that are not what it expects.

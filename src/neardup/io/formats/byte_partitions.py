@@ -33,8 +33,6 @@ from neardup.io.source import (
 from neardup.io.streams import Extent, Raw, line_of, read_range, view_of
 from neardup.kernels import records as kernels
 
-__all__ = ["BytePartition", "Fields"]
-
 _NOTHING = (np.empty(0, np.uint8), np.empty(0, np.int64))  # is put into records
 _EXACT = 1 << 53  # floats hold all integers up to here
 _STRINGS = frozenset((kernels.PLAIN, kernels.ESCAPED, kernels.DOUBLED))

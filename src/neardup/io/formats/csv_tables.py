@@ -19,8 +19,6 @@ from neardup.io.source import Columns, Layout, Rows, SourceFile
 from neardup.io.streams import Extent, Raw, bom_size, cut_stream, line_of
 from neardup.kernels.records import AFTER_QUOTE, OPEN_QUOTE, RAGGED, csv_records
 
-__all__ = ["DELIMITERS", "CsvPartition", "csv_header", "csv_rows", "cut", "layout"]
-
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 _QUOTE_HINT = 'a quote in a field is written "", and the field is quoted'

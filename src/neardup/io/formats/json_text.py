@@ -15,16 +15,6 @@ from neardup.errors import EncodingError, FormatError
 from neardup.io.columns import REPLACE_HINT, Column, is_text, string_scalar
 from neardup.kernels.records import PAD
 
-__all__ = [
-    "Joined",
-    "common_schema",
-    "concatenated",
-    "conform",
-    "joined_rows",
-    "json_rows",
-    "json_texts",
-]
-
 #: Rows as bytes, uint8[] with PAD, and their ends, int64[rows + 1], 0 first.
 Joined: TypeAlias = tuple[np.ndarray, np.ndarray]
 

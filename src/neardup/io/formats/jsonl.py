@@ -21,8 +21,6 @@ from neardup.io.source import Columns, Layout, Rows, SourceFile
 from neardup.io.streams import Raw, bom_size, cut_lines, cut_stream
 from neardup.kernels.records import DEEP, PAD, UNKNOWN, json_fields, json_lines
 
-__all__ = ["JsonPartition", "check_new_keys", "cut", "layout"]
-
 _LINE_HINT = "every line must be one JSON object; correct or drop this line"
 _ARRAY_HINT = "one object a line is expected; convert with: jq -c '.[]' in.json > out.jsonl"
 _HEAD_BYTES = 8 << 20  # a column must be named within these, so that a typo shows at once

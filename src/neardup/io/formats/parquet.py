@@ -18,8 +18,6 @@ from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, check_arrays
 from neardup.io.source import Columns, Layout, SourceFile, changed
 from neardup.io.streams import read_all
 
-__all__ = ["cut", "layout"]
-
 _LARGE = 8  # a row group of more than so many partitions is sliced, others are decoded at once
 _BUFFER = 1 << 16  # bytes read at a time, for each column
 _ROW_BYTES = 64  # that a document costs at least, however short its text

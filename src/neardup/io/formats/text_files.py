@@ -15,8 +15,6 @@ from neardup.io.formats.arrow_tables import TablePartition
 from neardup.io.source import Added, Columns, Held, Layout, Rows, SourceFile, TextFiles, changed
 from neardup.io.streams import bom_size, read_all
 
-__all__ = ["PATH_COLUMN", "cut", "layout"]
-
 PATH_COLUMN = "path"
 
 _SCHEMA = pa.schema([(PATH_COLUMN, pa.large_string()), ("text", pa.large_string())])

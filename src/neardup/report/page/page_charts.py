@@ -12,8 +12,6 @@ from neardup.output.results import Results
 from neardup.report.page.survey import Survey, from_each_step, rounded, steps_of
 from neardup.sketch.bands import candidate_probability
 
-__all__ = ["HeatMap", "chances", "cluster_sizes", "heat_map", "histogram", "slider"]
-
 #: Bars of the histogram at most, so that a finger can hit each; and how wide one may be.
 _BARS, _WIDTHS = 15, (0.01, 0.02, 0.05, 0.1)
 #: Values of a column that have a row and a column of their own.

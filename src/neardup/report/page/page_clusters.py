@@ -19,8 +19,6 @@ from neardup.report.differences import Cut, cut, segments
 from neardup.report.page.page_texts import CHARACTERS
 from neardup.report.page.survey import Survey, closed, from_each_step, rounded, spread
 
-__all__ = ["LONGEST_ID", "Clusters", "Measured", "Shown", "as_json", "to_show"]
-
 #: Documents of a cluster that are listed at most, the fewer the less room there is; and those of
 #: the first clusters whose texts are shown, and of the others.
 _LISTED = (200, 100, 50, 24, 12, 6, 3)

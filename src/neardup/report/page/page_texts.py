@@ -16,8 +16,6 @@ from neardup.io.source import Partition, changed
 from neardup.output.results import Results
 from neardup.sketch.tokenising import Tokeniser, batches
 
-__all__ = ["CHARACTERS", "beginnings", "check_columns", "measure"]
-
 #: Characters of a text that are in a page, at most; and of a value of another column.
 CHARACTERS, _VALUE = 20_000, 200
 

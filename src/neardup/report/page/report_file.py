@@ -23,8 +23,6 @@ from neardup.report.page.page_texts import CHARACTERS, beginnings, check_columns
 from neardup.report.page.survey import Survey, chosen, survey
 from neardup.report.visible import html_page
 
-__all__ = ["MAX_CLUSTERS", "write_report"]
-
 #: Clusters that a page shows with their texts unless something else is asked for: 5 MB.
 MAX_CLUSTERS = 1000
 #: Bytes of a page for each of them, and at least; and for ids of other clusters.

@@ -12,17 +12,6 @@ from neardup.cluster.edges import Edges
 from neardup.cluster.spanning import spanning
 from neardup.output.results import Results
 
-__all__ = [
-    "Survey",
-    "chosen",
-    "closed",
-    "from_each_step",
-    "rounded",
-    "spread",
-    "steps_of",
-    "survey",
-]
-
 
 @dataclass(frozen=True)
 class Survey:

@@ -14,8 +14,6 @@ from neardup.state.cassandra import cql
 from neardup.state.cassandra.contact import Contact
 from neardup.state.cassandra.session import Session
 
-__all__ = ["CassandraStore"]
-
 _METADATA = -1  # stands in the place of the band
 
 

@@ -15,8 +15,6 @@ from urllib.parse import unquote
 
 from neardup.errors import SpecError, StoreError
 
-__all__ = ["Contact", "setting", "tls"]
-
 _PORT = 9042
 _FORM = "write cassandra://HOST[:PORT][,HOST[:PORT]...]/KEYSPACE"
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?", re.ASCII)

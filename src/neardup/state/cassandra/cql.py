@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["NAMES", "SLICE", "creation", "named"]
-
 SLICE = 1 << 20  # bytes of one row, far below half a commit log segment (16 MiB)
 BATCH = 64  # rows of the row layout: some 4 KB, below what servers warn of
 

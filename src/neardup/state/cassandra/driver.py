@@ -11,8 +11,6 @@ from typing import Any
 from neardup.errors import DependencyError, StoreError
 from neardup.state.cassandra.contact import Contact, setting, tls
 
-__all__ = ["CONNECT_SECONDS", "connect", "may_pass", "translated"]
-
 CONNECT_SECONDS = 10.0
 _REQUEST_SECONDS = 10.0
 

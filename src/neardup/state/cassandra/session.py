@@ -13,8 +13,6 @@ from neardup.state.cassandra.contact import Contact
 from neardup.state.cassandra.cql import named
 from neardup.threads import Pool
 
-__all__ = ["Session"]
-
 _IN_FLIGHT = 16
 _PAGE_BYTES = 4 << 20
 _PAGE_ROWS = 10_000

@@ -16,8 +16,6 @@ from neardup.cli.options import debug_option, quiet_option
 if TYPE_CHECKING:
     from neardup.synth import Family
 
-__all__ = ["command"]
-
 
 def _range(number: type[int] | type[float]) -> Callable[[str], tuple[float, float]]:
     """Return what reads ``LOW:HIGH``, two numbers of one type."""
