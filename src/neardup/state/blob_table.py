@@ -60,7 +60,7 @@ class BlobTable:
         self,
         connection: sqlite3.Connection,
         key: tuple[str, int],
-        data: Sequence[memoryview],
+        data: Sequence[memoryview] = (),
         about: JSON = None,
     ) -> None:
         """Store successive buffers as a blob, in place of an earlier one of a space and number.

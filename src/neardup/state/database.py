@@ -90,11 +90,6 @@ class Database:
         if self.rows("PRAGMA quick_check(1)") != [("ok",)]:
             raise self.damaged("its structure")
 
-    def has_table(self, name: str) -> bool:
-        """Return whether there is a table of that name."""
-        text = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
-        return bool(self.rows(text, (name,)))
-
     def rows(self, text: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows that a statement gives."""
         with self._lock, self._errors():

@@ -114,13 +114,10 @@ def lock_file(path: Path) -> sqlite3.Connection:
     return lock
 
 
-def file_checksum(path: Path, low: int = 0, high: int | None = None) -> int:
-    """Return the CRC-32 of the bytes ``low`` to ``high``, or to the end, of a file."""
+def file_checksum(path: Path) -> int:
+    """Return the CRC-32 of a file."""
     checksum = 0
     with path.open("rb", buffering=0) as file:
-        file.seek(low)
-        left = (1 << 62) if high is None else high - low
-        while left > 0 and (data := file.read(min(_READ_BYTES, left))):
+        while data := file.read(_READ_BYTES):
             checksum = zlib.crc32(data, checksum)
-            left -= len(data)
     return checksum

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -46,18 +45,17 @@ class RunStore(BandStore):
         self._database.flush()
 
     def _is_there(self) -> bool:
-        return self._database.has_table("bands")
+        return bool(self._database.rows("SELECT 1 FROM sqlite_master WHERE name = 'bands'"))
 
     # Header and notes.
 
     def _read_header(self) -> tuple[str, str] | None:
         if not self._is_there():
             return None
-        self._table.index()  # reads every entry, as a damaged one may hide
-        data = self._table.get("header", 0)
-        if data is None:
+        found = self._table.index().get(("header", 0))  # of every entry: a damaged one may hide
+        if found is None:
             raise self._error("its header is missing")
-        header, layout = json.loads(bytes(data))
+        header, layout = found
         return header, layout
 
     def _write_header(self, text: str) -> bool:
@@ -71,18 +69,16 @@ class RunStore(BandStore):
         self._table.create(connection)
         if self.layout == "row":
             connection.execute(self._table.named(_ROWS))
-        data = json.dumps([text, self.layout]).encode()
-        self._table.put(connection, ("header", 0), views_of(data))
+        self._table.put(connection, ("header", 0), about=[text, self.layout])
 
     def _write_note(self, name: str, text: str) -> None:
         self._database.flush()
         with self._database.transaction() as connection:
-            data = json.dumps({**self._read_notes(), name: text}).encode()
-            self._table.put(connection, ("notes", 0), views_of(data))
+            notes = {**self._read_notes(), name: text}
+            self._table.put(connection, ("notes", 0), about=notes)
 
     def _read_notes(self) -> dict[str, str]:
-        found = self._table.get("notes", 0)
-        return {} if found is None else dict(json.loads(bytes(found)))
+        return dict(self._table.index("notes").get(("notes", 0), {}))
 
     # Partitions.
 
@@ -163,9 +159,6 @@ class SqliteStore(RunStore):
 
     A partition is durable once `put` returned. The file is never removed, as it may have been there
     before: `drop` leaves an empty database. ``patience`` is for another process that writes.
-
-    Raises:
-        SpecError: Another URL or layout.
     """
 
     concurrent_writers = True
