@@ -178,7 +178,7 @@ def test_scratch_counts_what_is_alive() -> None:
     view = scratch.filled((1 << 20,), "int32", 7)[5:9]
     assert scratch.used == 8 << 20
     assert not scratch.fits(4 << 20) and scratch.fits(2 << 20)
-    third = scratch.zeros(4 << 20, "uint8")
+    third = scratch.filled(4 << 20, "uint8", 0)
     assert scratch.used == 8 << 20 and not third.any()
     third[...] = 3
     del first

@@ -6,9 +6,9 @@ import itertools
 import json
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -56,12 +56,6 @@ class Head:
         read = sum(partition.size for _, partition, _ in self.parts)
         return 1.0 if self.whole or not read or total is None else max(1.0, total / read)
 
-    def texts(self) -> pa.ChunkedArray[Any]:
-        """Return the texts of the sample."""
-        texts: Any = [documents.text for _, _, documents in self.parts]
-        found = cast("pa.ChunkedArray[Any]", pa.chunked_array(texts, pa.large_string()))
-        return found.slice(0, SAMPLE)
-
 
 class Beginning(NamedTuple):
     """What a run begins with."""
@@ -86,13 +80,20 @@ def begin(job: Job, reader: Reader, threads: int) -> Beginning:
     if job.resources.shared:
         drop_store(job)  # what an earlier run of this output left there
     store = _own_store(job)
-    try:
+    with nothing_to_resume(job):
         store.create(store_header(job, recipe))
+    return Beginning(recipe, plan, store, head)
+
+
+@contextmanager
+def nothing_to_resume(job: Job) -> Iterator[None]:
+    """Forget a run that can't use its store."""
+    try:
+        yield
     except StoreError:
         if job.state is not None:
-            job.state.manifest = {}  # there is nothing to resume
+            job.state.manifest = {}
         raise
-    return Beginning(recipe, plan, store, head)
 
 
 def join_shared(job: Job, reader: Reader, threads: int) -> Beginning:
@@ -124,7 +125,8 @@ def choose_recipe(job: Job, head: Head) -> Recipe:
     expected, sample = spec.documents or 0, None
     if spec.order_by is None:
         expected = expected or int(head.documents * head.scale(job.source.total_bytes))
-        sample = sample_pairs(head.texts(), spec.shingle)
+        texts: Any = pa.chunked_array([found.text for _, _, found in head.parts])
+        sample = sample_pairs(texts.slice(0, SAMPLE), spec.shingle)
     # Else the result must not depend on which documents are the first of the input, so that nothing
     # may be concluded from them.
     bands = choose_bands(spec.threshold, spec.recall, rounded_documents(expected), sample)

@@ -127,15 +127,14 @@ class Comparing:
         if not self.recipe.num_bands:
             answer.counts["candidates"] = len(answer.docs) * (len(answer.docs) - 1) // 2
             return
-        classes: dict[int, int] = {}
+        classes = np.zeros(32, np.int64)  # buckets of up to 2**k documents
         with self.clock.stage("buckets", self.recipe.num_bands, "bands") as advance:
 
             def counted() -> Iterator[BandBuckets]:
                 for band in self._bands(answer.docs):
                     answer.candidates_by_band.append(band.candidates)
-                    sizes, counts = np.unique(_class(np.diff(band.starts)), return_counts=True)
-                    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
-                        classes[size] = classes.get(size, 0) + count
+                    k = np.ceil(np.log2(np.diff(band.starts))).astype(np.int64)
+                    classes[...] += np.bincount(k, minlength=32)
                     advance(1)
                     yield band
 
@@ -144,7 +143,10 @@ class Comparing:
             marked = plausible(counted(), sizes, bitmaps, self.spec.threshold, self.pool)
         answer.docs = docs[marked]
         answer.counts["candidates"] = sum(answer.candidates_by_band)
-        answer.bucket_sizes = {_name(size): classes[size] for size in sorted(classes)}
+        for k, count in enumerate(classes.tolist()):
+            if count:
+                name = "2" if k == 1 else f"{2 ** (k - 1) + 1}-{2**k}"
+                answer.bucket_sizes[name] = count
 
     def _sets(self, answer: Answer) -> Sets:
         """Read the texts of those again and make their shingle sets."""
@@ -153,8 +155,9 @@ class Comparing:
             tokeniser = Tokeniser(self.recipe.shingle)
             state = self.job.state
             builder = SetBuilder(self.corpus, answer.docs, tokeniser, self.scratch, state)
-            self.clock.sizes["shingle sets"] = builder.bytes
-            return builder.build(self.reader, self.pool, advance)
+            sets = builder.build(self.reader, self.pool, advance)
+        self.clock.sizes["shingle sets"] = sets.values.nbytes
+        return sets
 
     def _buckets(self, docs: np.ndarray) -> Buckets:
         if not self.recipe.num_bands:
@@ -256,12 +259,3 @@ def _largest(buckets: Buckets) -> int:
 def _add(counts: dict[str, int], compared: int, ruled_out: int, not_compared: int) -> None:
     more = {"pairs_compared": compared, "pairs_ruled_out": ruled_out, "not_compared": not_compared}
     counts |= {name: counts.get(name, 0) + number for name, number in more.items()}
-
-
-def _class(sizes: np.ndarray) -> np.ndarray:
-    """Return the class of each bucket size, a power of two that it does not exceed: 2, 4, 8, ..."""
-    return np.asarray(np.left_shift(1, np.ceil(np.log2(sizes)).astype(np.int64)))
-
-
-def _name(size: int) -> str:
-    return "2" if size == 2 else f"{size // 2 + 1}-{size}"

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from neardup.cluster.edges import Edges
-from neardup.engines.beginning import Beginning, Head, begin, join_shared, no_documents
+from neardup.engines.beginning import (
+    Beginning,
+    begin,
+    join_shared,
+    no_documents,
+    nothing_to_resume,
+)
 from neardup.engines.clock import Event
 from neardup.engines.comparing import Answer, Comparing
 from neardup.engines.identifiers import Ids, check_ids, id_array
@@ -20,23 +26,16 @@ from neardup.engines.metadata import Corpus, PartitionMetadata, about_partition,
 from neardup.engines.ordering import document_order, keep_order, require_stored
 from neardup.engines.reading import Reader
 from neardup.engines.warming import Warming
-from neardup.errors import InputError, StoreError
+from neardup.errors import InputError
 from neardup.io.source import Documents, Partition
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Sketcher
 from neardup.state.band_store import BandStore, Entry
 from neardup.threads import Pool
 
-#: Steps of the run state: the last says that the others are there.
-_ARRAYS, _EDGES, _ANSWER = "arrays", "edges", "answer"
-_TYPES = {
-    "first": np.int32,
-    "duplicate_of": np.int32,
-    "similarity": np.float64,
-    "cluster": np.int32,
-    "docs": np.int32,
-}
-_EDGE_TYPES = (np.int32, np.int32, np.float64)
+#: Steps of the run state: an array each, and the other values, which come last.
+_ARRAYS, _ANSWER = "arrays", "answer"
+_NAMES = ("first", "duplicate_of", "similarity", "cluster", "docs")
 _VALUES = ("counts", "bucket_sizes", "candidates_by_band", "quality")
 
 
@@ -102,7 +101,8 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
                 clock.sizes["text"] = corpus.text
                 ids = _ids(job, corpus)
                 if job.resources.run is not None:
-                    _require_stored(job, corpus)
+                    with nothing_to_resume(job):
+                        require_stored(corpus, job.spec)
                 order = document_order(corpus, job.spec)
                 rank = keep_order(corpus, job.spec, order)
             job.source.check_unchanged()
@@ -147,7 +147,7 @@ class _Sketching:
 
             def items() -> Iterator[tuple[int, Partition, Documents | None]]:
                 nonlocal total
-                for number, partition, documents in _all(self._head, self._reader):
+                for number, partition, documents in self._partitions():
                     total = number + 1
                     if number in there or (shard is not None and not shard.has(number)):
                         advance(partition.size)
@@ -163,6 +163,14 @@ class _Sketching:
             store.note(f"shard {shard}", json.dumps({"partitions": total}))
         return [] if there or shard is not None else found
 
+    def _partitions(self) -> Iterator[tuple[int, Partition, Documents | None]]:
+        """Yield all partitions, the first ones with what was read of them; once."""
+        head = self._head
+        while head is not None and head.parts:
+            yield head.parts.pop(0)
+        for number, partition in self._reader.partitions() if head is None else head.rest:
+            yield number, partition, None
+
     def _sketch(
         self, number: int, partition: Partition, documents: Documents | None
     ) -> tuple[int, PartitionMetadata, np.ndarray]:
@@ -174,14 +182,6 @@ class _Sketching:
         sketches = self._sketcher(documents.text)
         part = about_partition(self._job, partition, documents, sketches)
         return number, part, np.ascontiguousarray(sketches.keys.T)
-
-
-def _all(head: Head | None, reader: Reader) -> Iterator[tuple[int, Partition, Documents | None]]:
-    """Yield all partitions, the first ones with what was read of them; once."""
-    while head is not None and head.parts:
-        yield head.parts.pop(0)
-    for number, partition in reader.partitions() if head is None else head.rest:
-        yield number, partition, None
 
 
 def sketch_shard(job: Job, shard: Shard) -> dict[str, int]:
@@ -230,16 +230,6 @@ class _Keys:
         return keys
 
 
-def _require_stored(job: Job, corpus: Corpus) -> None:
-    """Refuse sketches of others that lack what the documents are ordered by."""
-    try:
-        require_stored(corpus, job.spec)
-    except StoreError:
-        if job.state is not None:
-            job.state.manifest = {}  # there is nothing to resume
-        raise
-
-
 def _ids(job: Job, corpus: Corpus) -> Ids:
     """Return the users' ids, once they are known to be unique."""
     name = job.source.id_column
@@ -261,11 +251,10 @@ def _keep_answer(job: Job, answer: Answer) -> None:
     state, edges = job.state, answer.edges
     if state is None:
         return
-    columns = [] if edges is None else [edges.a, edges.b, edges.similarity]
-    for number, column in enumerate(columns):
-        state.put(_EDGES, number, np.ascontiguousarray(column))
-    for number, name in enumerate(_TYPES):
-        state.put(_ARRAYS, number, np.ascontiguousarray(getattr(answer, name)))
+    arrays = [getattr(answer, name) for name in _NAMES]
+    arrays += [] if edges is None else [edges.a, edges.b, edges.similarity]
+    for number, array in enumerate(arrays):
+        state.put(_ARRAYS, number, np.ascontiguousarray(array), array.dtype.str)
     state.put(_ANSWER, 0, about={name: getattr(answer, name) for name in _VALUES})
     if not job.resources.keep_run:
         state.discard("sets")
@@ -277,14 +266,11 @@ def _answered(job: Job, documents: int) -> Answer | None:
     if state is None or not state.done(_ANSWER):
         return None
     about: Any = state.about(_ANSWER, 0)
-    arrays: dict[str, Any] = {
-        name: np.frombuffer(state.get(_ARRAYS, number), dtype)
-        for number, (name, dtype) in enumerate(_TYPES.items())
-    }
-    columns = [
-        np.frombuffer(state.get(_EDGES, number), dtype)
-        for number, dtype in enumerate(_EDGE_TYPES)
-        if state.done(_EDGES)
+    found = [
+        np.frombuffer(state.get(_ARRAYS, number), str(state.about(_ARRAYS, number)))
+        for number in sorted(state.done(_ARRAYS))
     ]
+    arrays: dict[str, Any] = dict(zip(_NAMES, found, strict=False))
+    edges = Edges(*found[len(_NAMES) :]) if found[len(_NAMES) :] else None
     job.clock.emit(Event("resolve", documents, documents, note="the answer was stored before"))
-    return Answer(**arrays, edges=Edges(*columns) if columns else None, **about)
+    return Answer(**arrays, edges=edges, **about)

@@ -220,10 +220,6 @@ class Scratch:
             weakref.finalize(flat, self._forget, size).atexit = False
         return flat.view(kind).reshape(shape)
 
-    def zeros(self, shape: Shape, dtype: npt.DTypeLike) -> np.ndarray:
-        """Return an array of zeros."""
-        return self.filled(shape, dtype, 0)
-
     def filled(self, shape: Shape, dtype: npt.DTypeLike, value: float) -> np.ndarray:
         """Return an array that is ``value`` everywhere."""
         array = self.empty(shape, dtype)

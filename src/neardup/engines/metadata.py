@@ -145,7 +145,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
             bitmaps[at:end] = words(columns["neardup.bitmap"])
             if _LENGTH in columns:
                 if not len(lengths):
-                    lengths = scratch.zeros(documents, np.int32)
+                    lengths = scratch.filled(documents, np.int32, 0)
                 lengths[at:end] = numbers(columns[_LENGTH])
                 measured += len(batch)
         if part.schema and part.schema not in schemas:

@@ -61,11 +61,6 @@ class SetBuilder:
             scratch.empty((documents, SET_WORDS), np.uint64),
         )
 
-    @property
-    def bytes(self) -> int:
-        """Bytes of the sets."""
-        return self._sets.values.nbytes
-
     def build(self, reader: Reader, pool: Pool, advance: Callable[[int], None]) -> Sets:
         """Make the sets; ``advance`` is called with the number of documents done since."""
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from neardup.errors import NeardupError, OutputError, ResumeError
 
-_READ_BYTES = 4 << 20
 _CHECK = "check that the folder exists, and its permissions"
 _HINTS = {
     errno.ENOSPC: "free some space, then resume",
@@ -117,7 +116,7 @@ def lock_file(path: Path) -> sqlite3.Connection:
 def file_checksum(path: Path) -> int:
     """Return the CRC-32 of a file."""
     checksum = 0
-    with path.open("rb", buffering=0) as file:
-        while data := file.read(_READ_BYTES):
+    with path.open("rb") as file:
+        while data := file.read(4 << 20):
             checksum = zlib.crc32(data, checksum)
     return checksum

@@ -13,7 +13,7 @@ from typing import Self, cast
 
 from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.state.band_store import Layout
-from neardup.state.blob_table import Blob, BlobTable, views_of
+from neardup.state.blob_table import Blob, BlobTable, view_of
 from neardup.state.database import Database
 from neardup.state.json_values import JSON
 from neardup.state.private_files import (
@@ -176,7 +176,7 @@ class RunState:
 
     @manifest.setter
     def manifest(self, values: Mapping[str, JSON]) -> None:
-        self._put(*_MANIFEST, (), values)
+        self._put(_MANIFEST, b"", values)
         self._database.flush()
 
     def _fill(self, connection: sqlite3.Connection) -> None:
@@ -191,24 +191,20 @@ class RunState:
 
     # Steps.
 
-    def put(
-        self, stage: str, number: int, data: Blob | Sequence[Blob] = (), about: JSON = None
-    ) -> None:
+    def put(self, stage: str, number: int, data: Blob = b"", about: JSON = None) -> None:
         """Store what a step made, in place of what it made before, and note the step as done.
 
-        Contiguous buffers may be changed afterwards. ``about`` is a JSON value, for `about`.
+        A contiguous buffer may be changed afterwards. ``about`` is a JSON value, for `about`.
         OutputError is raised where this step, or an earlier one, can't be stored.
         """
         if not stage or number < 0:
             raise ValueError(f"step is {stage!r} {number}; expected a name, and 0 or more")
-        self._put(stage, number, data, about)
+        self._put((stage, number), data, about)
 
-    def _put(self, stage: str, number: int, data: Blob | Sequence[Blob], about: JSON) -> None:
-        size = sum(map(len, views_of(data)))
-        views = views_of(data, copy=self._database.defers(size))
+    def _put(self, step: tuple[str, int], data: Blob, about: JSON) -> None:
         about = json.loads(json.dumps(about))
-        self._database.submit(lambda c: self._steps.put(c, (stage, number), views, about), size)
-        self._index.setdefault(stage, {})[number] = about
+        self._database.submit(lambda c, view: self._steps.put(c, step, view, about), view_of(data))
+        self._index.setdefault(step[0], {})[step[1]] = about
 
     def get(self, stage: str, number: int) -> memoryview:
         """Return the bytes that a step stored, read-only; ResumeError where they are not intact."""
@@ -233,7 +229,7 @@ class RunState:
     def discard(self, stage: str) -> None:
         """Forget the steps of a stage. Later steps use the space; the file does not shrink."""
         self._index.pop(stage, None)
-        self._database.submit(lambda c: self._steps.discard(c, stage), 0)
+        self._database.submit(lambda c, _: self._steps.discard(c, stage), view_of(b""))
 
     def flush(self) -> None:
         """Wait until all steps so far are durable; OutputError if one could not be stored."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from neardup.errors import SpecError, StoreError
 from neardup.state.band_store import BandStore, Entry, Layout
-from neardup.state.blob_table import BlobTable, views_of
+from neardup.state.blob_table import BlobTable, view_of
 from neardup.state.database import Database
 from neardup.state.private_files import FileKind
 
@@ -83,24 +83,25 @@ class RunStore(BandStore):
     # Partitions.
 
     def _put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
-        size = keys.nbytes + len(metadata)
-        keys = np.ascontiguousarray(keys, dtype="<u8")
-        if self._database.defers(size):
-            keys = keys.copy()  # the caller may write over its own
-        self._database.submit(partial(self._insert, partition, keys, bytes(metadata)), size)
+        shape, metadata = keys.shape, bytes(metadata)
 
-    def _insert(
-        self, partition: int, keys: np.ndarray, metadata: bytes, connection: sqlite3.Connection
-    ) -> None:
-        about = [keys.shape[1], len(metadata)]
-        self._table.put(connection, ("partition", partition), views_of(metadata), about)
+        def insert(connection: sqlite3.Connection, data: memoryview) -> None:
+            about = [shape[1], len(metadata)]
+            self._table.put(connection, ("partition", partition), metadata, about)
+            rows = np.frombuffer(data, dtype="<u8").reshape(shape)
+            self._insert(connection, partition, rows)
+
+        data = view_of(np.ascontiguousarray(keys, dtype="<u8"))
+        self._database.submit(insert, data, len(metadata))
+
+    def _insert(self, connection: sqlite3.Connection, partition: int, keys: np.ndarray) -> None:
         if self.layout == "blob":
             for band, row in enumerate(keys):
                 number = partition << _BANDS_BITS | band
-                self._table.put(connection, ("keys", number), views_of(row))
+                self._table.put(connection, ("keys", number), row)
             return
         sums = np.array([zlib.crc32(row.data) for row in keys], dtype="<u4")
-        self._table.put(connection, ("sums", partition), views_of(sums))
+        self._table.put(connection, ("sums", partition), sums)
         text = self._table.named("DELETE FROM <>_rows WHERE band = ? AND partition = ?")
         connection.executemany(text, [(band, partition) for band in range(len(keys))])
         text = self._table.named("INSERT INTO <>_rows VALUES (?, ?, ?, ?)")
