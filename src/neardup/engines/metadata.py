@@ -123,8 +123,7 @@ class Corpus(NamedTuple):
 def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch) -> Corpus:
     """Put the metadata of all partitions, in their order, one behind the other."""
     hashes = scratch.empty((documents, 2), np.uint64)
-    tokens = scratch.empty(documents, np.int32)
-    shingles = scratch.empty(documents, np.int32)
+    tokens, shingles = (scratch.empty(documents, np.int32) for _ in range(2))
     bitmaps = scratch.empty((documents, BITMAP_WORDS), np.uint64)
     lengths = np.empty(0, np.int32)
     ends: list[int] = []
@@ -133,24 +132,23 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
     tables: list[pa.Table] = []
     replaced = text = end = measured = 0
     for part in parts:
-        names = part.table.column_names
+        own = [name for name in part.table.column_names if name.startswith("neardup.")]
         for batch in part.table.to_batches():
             at, end = end, end + len(batch)
             if end > documents:
                 raise StoreError("the store has more documents than it says")
-            columns = {name: batch.column(name) for name in names if name.startswith("neardup.")}
-            hashes[at:end] = words(columns["neardup.hash"])
-            tokens[at:end] = numbers(columns["neardup.tokens"])
-            shingles[at:end] = numbers(columns["neardup.shingles"])
-            bitmaps[at:end] = words(columns["neardup.bitmap"])
-            if _LENGTH in columns:
+            hashes[at:end] = words(batch.column("neardup.hash"))
+            tokens[at:end] = numbers(batch.column("neardup.tokens"))
+            shingles[at:end] = numbers(batch.column("neardup.shingles"))
+            bitmaps[at:end] = words(batch.column("neardup.bitmap"))
+            if _LENGTH in own:
                 if not len(lengths):
                     lengths = scratch.filled(documents, np.int32, 0)
-                lengths[at:end] = numbers(columns[_LENGTH])
+                lengths[at:end] = numbers(batch.column(_LENGTH))
                 measured += len(batch)
         if part.schema and part.schema not in schemas:
             schemas[part.schema] = pa.ipc.read_schema(pa.py_buffer(part.schema))
-        tables.append(part.table.select([n for n in names if not n.startswith("neardup.")]))
+        tables.append(part.table.drop(own))
         ends.append(end)
         places.append((part.file, part.start, part.size))
         replaced += part.replaced

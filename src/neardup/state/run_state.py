@@ -7,7 +7,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Self, cast
 
@@ -148,11 +148,8 @@ class RunState:
         return self
 
     def __exit__(self, kind: object, *error: object) -> None:
-        try:
+        with nullcontext() if kind is None else suppress(Exception):  # the first error counts
             self.close()
-        except Exception:
-            if kind is None:  # else the first error counts
-                raise
 
     def size(self) -> int:
         """Return the bytes of all files in the folder."""
