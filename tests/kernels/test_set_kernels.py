@@ -95,7 +95,7 @@ def test_needed_overlap() -> None:
 
 @given(small_sets, thresholds)
 @settings(max_examples=20 if SLOW else 200, deadline=None)
-def test_jaccard_verify_and_may_reach(lists: Lists, threshold: float) -> None:
+def test_jaccard_verify_may_reach_and_compare(lists: Lists, threshold: float) -> None:
     sets = made(lists)
     pairs = list(itertools.product(range(len(lists)), repeat=2))
     a, b = np.array(pairs, dtype=np.int32).T.copy()
@@ -114,6 +114,10 @@ def test_jaccard_verify_and_may_reach(lists: Lists, threshold: float) -> None:
         sizes, maps = (len(lists[x]), len(lists[y])), (bitmaps[x], bitmaps[y])
         assert may == reference.may_reach(sizes, maps, threshold)
         assert may or exact < threshold
+        counts = np.zeros(2, np.int64)
+        found = kernels.compare(sets, x, y, threshold, slack, counts)
+        both = lists[x], lists[y]
+        assert (found, counts.tolist()) == reference.compare(both, maps, threshold)
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)
@@ -430,8 +434,14 @@ def test_count_shingles_rank_prefixes_add_to_chains_and_probe(seed: int) -> None
     chosen = rng.random(len(docs)) < 0.7
     chains = chains_of(len(found.values))
     half = np.arange(len(docs)) < cut
-    entries = prefixes.add_to_chains(found, chosen & half, chains, 0)
-    entries = prefixes.add_to_chains(found, chosen & ~half, chains, entries)
+    entries = 0
+    for some in (chosen & half, chosen & ~half):
+        lists_of = [found.values[starts[k] : starts[k + 1]] for k in np.flatnonzero(some)]
+        ends = np.cumsum([0, *map(len, lists_of)]).astype(np.int64)
+        values = np.concatenate([np.empty(0, np.uint64), *lists_of])
+        entries = prefixes.add_to_chains(
+            prefixes.Prefixes(docs[some], ends, values), chains, entries
+        )
     prefixes_of = [(int(d), r) for d, r, c in zip(docs, ranked, chosen, strict=True) if c]
     assert walked(chains) == reference.add_to_chains(prefixes_of)
     assert entries == sum(len(values) for _, values in prefixes_of)

@@ -61,14 +61,9 @@ class Edges:
     ) -> Edges:
         """Sort edges that were found in any order, and leave each pair once.
 
-        The parts are read once for each of at most 64 batches.
-
-        Args:
-            parts: (int32[], int32[], float64[]): a, b with ``a < b``, and similarity; a pair may
-                come several times.
-            allocate: Makes the three arrays of the result from a length and a dtype.
-            batch: Edges that are sorted together, 60 bytes each; those of one document, and of one
-                in 65,536 of all documents, are not split.
+        Parts are (int32[], int32[], float64[]): a, b with ``a < b``, and similarity. They are read
+        once for each of at most 64 batches, which are sorted at 60 bytes an edge; edges of one
+        document, and of one in 65,536 of all, are not split. ``allocate`` makes the three arrays.
         """
         total = sum(len(part[0]) for part in parts)
         some = [tuple(c[rows] for c in part) for part in parts for rows in batches(len(part[0]))]

@@ -11,16 +11,10 @@ from neardup.kernels import unions as kernels
 
 
 class KeptSet(NamedTuple):
-    """Which documents are kept.
+    """Which documents are kept."""
 
-    Attributes:
-        duplicate_of: int32[n]: the first kept document in keep order that a removed one has an edge
-            with; -1 where it is kept.
-        similarity: float64[n]: similarity of the two; NaN where it is kept.
-    """
-
-    duplicate_of: np.ndarray
-    similarity: np.ndarray
+    duplicate_of: np.ndarray  # int32[n]: first kept document with an edge; -1 where it is kept
+    similarity: np.ndarray  # float64[n]: of the two; NaN where it is kept
 
 
 def kept_set(edges: Edges, n: int) -> KeptSet:

@@ -56,15 +56,7 @@ class Quality:
 
 
 def quality(labels: np.ndarray, edges: Edges, sets: Sets, measure: Measure, pool: Pool) -> Quality:
-    """Measure clusters.
-
-    Args:
-        labels: int32[n]: any label of each document's cluster, 0 to n - 1.
-        edges: Pairs that reach the threshold, as far as they are known.
-        sets: Shingle sets of all documents in clusters of two or more.
-        measure: Thresholds.
-        pool: Threads.
-    """
+    """Measure clusters, of which ``labels``, int32[n] below n, are any; edges as far as known."""
     within = _Within.of(labels)
     total = int(within.ends[-1])
     exact = total <= _MORE + _FOR_EACH * len(labels)

@@ -47,18 +47,12 @@ class Bands(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What some documents say about a corpus.
+    """What some documents say about a corpus."""
 
-    Attributes:
-        documents: How many there are in the sample.
-        shingles: Mean number of shingles of a document.
-        copies: float64[50]: pairs of a document and its copies, by similarity in classes of 0.02;
-            their number grows with the corpus.
-        families: float64[50]: the other pairs; their number grows with its square.
-    """
-
-    documents: int
-    shingles: float
+    documents: int  # how many there are in the sample
+    shingles: float  # mean number of shingles of a document
+    # float64[50]: pairs by similarity in classes of 0.02: of a document and its copies, whose
+    # number grows with the corpus, and the others, whose number grows with its square.
     copies: np.ndarray
     families: np.ndarray
 
@@ -84,8 +78,6 @@ def candidate_probability(
 def similarity_at(probability: float, num_bands: int, rows: int) -> float:
     """Return the similarity of pairs that become candidates with this probability.
 
-    The inverse of `candidate_probability`: (1 - (1 - p)**(1/num_bands))**(1/rows).
-
     >>> round(similarity_at(0.99, 42, 3), 3)
     0.47
     """
@@ -95,13 +87,9 @@ def similarity_at(probability: float, num_bands: int, rows: int) -> float:
 
 
 def steepest(num_bands: int, rows: int) -> float:
-    """Return the similarity at which P(candidate) rises fastest.
+    """Return the similarity at which P(candidate) rises fastest, where its second derivative is 0.
 
-    There the second derivative is 0: ((1 - 1/rows) / (num_bands - 1/rows))**(1/rows). With one row
-    the curve is steepest at 0; with one row and one band, a straight line, it is 0 too.
-
-    >>> round(steepest(42, 3), 3)
-    0.252
+    With one row the curve is steepest at 0; with one row and one band, a straight line, it is 0.
     """
     if rows == 1:
         return 0.0
@@ -137,11 +125,8 @@ def rounded_documents(documents: int) -> int:
 def sample_pairs(texts: Texts, shingle: ShingleSpec) -> Sample:
     """Estimate how similar the first documents of a corpus are to each other, by signatures.
 
-    A document that is like fewer than four others of the sample is taken as one that has copies.
-
-    Args:
-        texts: Documents; the first `SAMPLE` of them, up to 1 MB, are looked at.
-        shingle: What a document becomes. Stems are left out: they change little, and take long.
+    Up to `SAMPLE` documents and 1 MB are looked at. A document that is like fewer than four others
+    is taken as one that has copies. Stems are left out: they change little, and take long.
     """
     shingle = replace(shingle, stem=None)
     text = as_text(texts).slice(0, SAMPLE)
@@ -183,17 +168,10 @@ def _expected_pairs(sample: Sample | None, documents: int) -> np.ndarray:
 
 
 def band_cost(bands: Bands, threshold: float, documents: int, sample: Sample | None) -> float:
-    """Return what some bands cost: hashing, grouping, and comparing in vain.
+    """Return what some bands cost: hashing, grouping, and comparing pairs in vain.
 
-    Args:
-        bands: The choice.
-        threshold: Pairs of lower similarity are compared in vain.
-        documents: Size of the corpus.
-        sample: See `sample_pairs`; without it, unrelated documents are taken to have three percent
-            in common, and 300 shingles.
-
-    Returns:
-        Nanoseconds of one core; good for comparing choices only.
+    Without a sample, unrelated documents are taken to have three percent in common, and 300
+    shingles. In nanoseconds of one core; good for comparing choices only.
     """
     num_bands, rows, _ = bands
     centres = (np.arange(_CLASSES) + 0.5) / _CLASSES

@@ -48,12 +48,9 @@ class Workspace(threading.local):
         self._arrays: dict[str, np.ndarray] = {}
 
     def array(self, name: str, dtype: type[_Scalar], size: int) -> npt.NDArray[_Scalar]:
-        """Return this thread's array of that name, uninitialised.
+        """Return this thread's array of that name and one dtype, uninitialised.
 
-        Args:
-            name: Who asks for it again gets the same memory, so must be done with it.
-            dtype: Type of the entries; always the same for one name.
-            size: Number of entries.
+        Who asks for a name again gets the same memory, so must be done with it.
         """
         array = self._arrays.get(name)
         if array is None or len(array) < size:

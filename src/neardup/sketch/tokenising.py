@@ -18,14 +18,7 @@ _NO_HASHES = np.empty((0, 2), dtype=np.uint64)
 
 
 def batches(offsets: np.ndarray) -> list[tuple[int, int]]:
-    """Cut documents into ranges of about 256 kB of text; a longer document is one by itself.
-
-    Args:
-        offsets: int64[documents + 1] into the text.
-
-    Returns:
-        (first, last) of each range.
-    """
+    """Cut documents into ranges of about 256 kB of text; a longer document is one by itself."""
     ends = np.arange(offsets[0] + _BATCH_BYTES, offsets[-1], _BATCH_BYTES)
     cuts = np.searchsorted(offsets, ends, side="right") - 1
     cuts = np.unique(
@@ -35,11 +28,7 @@ def batches(offsets: np.ndarray) -> list[tuple[int, int]]:
 
 
 class Tokeniser:
-    """Turns texts into tokens and shingles, batch by batch; for many threads at once.
-
-    Args:
-        spec: What a document becomes.
-    """
+    """Turns texts into tokens and shingles, batch by batch; for many threads at once."""
 
     def __init__(self, spec: ShingleSpec) -> None:
         self.spec = spec
@@ -55,15 +44,9 @@ class Tokeniser:
     def tokens(
         self, data: np.ndarray, offsets: np.ndarray, want_spans: bool = False
     ) -> tuple[Ragged, kernels.Spans]:
-        """Return the token hashes of each document, in order.
+        """Return the token hashes of each document, in order, and with unit word where they are.
 
-        Args:
-            data: uint8[], UTF-8.
-            offsets: int64[documents + 1].
-            want_spans: Whether it matters where the tokens are; for unit word only.
-
-        Returns:
-            Tokens by document, and their places; both valid until this thread's next call.
+        Both are valid until this thread's next call.
         """
         space, spec = self.workspace, self.spec
         documents = len(offsets) - 1
@@ -103,13 +86,8 @@ class Tokeniser:
     def shingles(self, tokens: Ragged, hashes: np.ndarray = _NO_HASHES) -> Ragged:
         """Return the shingles of each document, in order, repetitions included.
 
-        Args:
-            tokens: See `tokens`.
-            hashes: uint64[documents, 2], out: hash of each token sequence; skipped if it has no
-                rows.
-
-        Returns:
-            Shingles by document, valid until this thread's next call.
+        Valid until this thread's next call. ``hashes``, uint64[documents, 2], gets the hash of each
+        token sequence; it is skipped if it has no rows.
         """
         values = self.workspace.array("shingles", np.uint64, len(tokens.values))
         offsets = np.empty_like(tokens.offsets)

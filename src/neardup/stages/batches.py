@@ -29,12 +29,7 @@ def fixed_lists_of(rows: np.ndarray) -> ArrowArray:
 
 
 def lists_of(values: np.ndarray, offsets: np.ndarray) -> ArrowArray:
-    """Return rows of different lengths as lists.
-
-    Args:
-        values: Numbers of all rows.
-        offsets: int64[rows + 1] into them, from 0 on.
-    """
+    """Return rows of different lengths as lists; ``offsets`` int64[rows + 1] begin with 0."""
     child = array_of(values)
     kind = pa.large_list(child.type)
     offsets = np.ascontiguousarray(offsets, dtype=np.int64)

@@ -21,13 +21,8 @@ BUCKETS = schema_of(band=pa.int32(), docs=pa.large_list(pa.int64()))
 def first_of_equal(hashes: np.ndarray, docs: np.ndarray, rank: np.ndarray) -> np.ndarray:
     """Find, for each document, the one that stands for all with the same token sequence.
 
-    Args:
-        hashes: uint64[documents, 2].
-        docs: int32[n], ascending: documents with tokens; the others stand for themselves.
-        rank: int32[documents]: rank in keep order; the lowest stands for the others.
-
-    Returns:
-        int32[documents].
+    ``docs``, int32[n], ascending, are the documents with tokens; the others stand for themselves.
+    Of equal ones the one of the lowest ``rank``, int32[documents], stands for the others.
     """
     first = np.arange(len(hashes), dtype=np.int32)
     # Few documents have equal ones: only those whose first half of the hash is shared are sorted.

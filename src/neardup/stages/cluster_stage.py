@@ -24,19 +24,7 @@ CLUSTERS = schema_of(doc=pa.int64(), cluster=pa.int64())
 def clusters_of(
     method: str, edges: Edges, sets: Sets, tree_threshold: float, pool: Pool, seed: int = 0
 ) -> np.ndarray:
-    """Cluster the documents of some edges.
-
-    Args:
-        method: See `neardup.cluster.methods.cluster_edges`.
-        edges: Pairs that reach the threshold.
-        sets: Sets of all documents.
-        tree_threshold: For ``"bounded"``.
-        pool: Threads.
-        seed: For ``"louvain"``.
-
-    Returns:
-        int32[m]: the first document of each one's cluster.
-    """
+    """Label each document, int32[m], with the first one of its cluster, see `cluster_edges`."""
     bound = None
     if method == "bounded":
         bound = Bound(content_hashes(sets), sets, tree_threshold, pool)

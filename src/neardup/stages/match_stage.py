@@ -147,13 +147,7 @@ def pairs(
 
 
 def edges_of(found: Found, order: np.ndarray, allocate: Allocate = np.empty) -> Edges:
-    """Return pairs as edges between the documents that their numbers stand for.
-
-    Args:
-        found: Pairs; overwritten.
-        order: int[m]: the document of each number.
-        allocate: Makes the arrays of the result from a length and a dtype.
-    """
+    """Return pairs, overwritten, as edges between the documents that ``order`` has for numbers."""
     order = order.astype(np.int32)
     for a, b, _ in found.parts:
         x, y = order[a], order[b]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
-from neardup.arrays import array_of, numbers
+from neardup.arrays import array_of
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketcher, Sketches
-from neardup.stages.batches import Batches, binary_of, fixed_lists_of, lists_of, schema_of, words
+from neardup.stages.batches import Batches, binary_of, fixed_lists_of, lists_of, schema_of
 
 #: Schema of `sets`.
 SETS = schema_of(doc=pa.int64(), shingles=pa.large_list(pa.uint64()))
@@ -65,20 +64,6 @@ def to_batch(doc: pa.Array[pa.Int64Scalar], found: Sketches, recipe: Recipe) -> 
             fixed_lists_of(found.keys),
         ],
         schema=sketch_schema(recipe),
-    )
-
-
-def sketches_of(batch: pa.RecordBatch) -> Sketches:
-    """Return the sketches of a batch as NumPy arrays, uncopied."""
-    keys: Any = batch.column("keys")
-    width: int = keys.type.list_size
-    values = numbers(keys.values)[keys.offset * width : (keys.offset + len(keys)) * width]
-    return Sketches(
-        words(batch.column("hash")),
-        numbers(batch.column("tokens")),
-        numbers(batch.column("shingles")),
-        words(batch.column("bitmap")),
-        values.reshape(len(keys), width),
     )
 
 

@@ -1,4 +1,4 @@
-"""Arrow arrays over NumPy's memory; ``pa.array`` would import pandas, which takes 0.4 s."""
+"""Arrow arrays of strings; ``pa.array`` would import pandas, which takes 0.4 s."""
 
 from __future__ import annotations
 
@@ -9,12 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-
-def numbers(values: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None = None) -> pa.Array[Any]:
-    """Return numbers as an Arrow array, null where not ``valid``."""
-    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little").data)
-    buffers = [bits, pa.py_buffer(np.ascontiguousarray(values).data)]
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), values.size, buffers)
+from neardup.arrays import array_of
 
 
 def strings(values: list[str]) -> pa.Array[Any]:
@@ -31,12 +26,9 @@ def joined(
 ) -> pa.Array[Any]:
     """Return the strings that runs of tokens make, by one ``take`` and no copy after it.
 
-    Args:
-        tokens: string[tokens], what to take from.
-        codes: int32 or int64[taken], positions in ``tokens``.
-        bounds: int64[n + 1], where each string begins in ``codes``, and the end of the last one.
+    Strings begin at ``bounds``, int64[n + 1], in ``codes``, positions in ``tokens``.
     """
-    _, offsets, data = pc.take(tokens, numbers(codes)).buffers()
+    _, offsets, data = pc.take(tokens, array_of(codes)).buffers()
     places: Any = offsets
     at = pa.py_buffer(np.frombuffer(places, np.int32)[bounds].data)
     return pa.Array.from_buffers(pa.string(), bounds.size - 1, [None, at, data])
