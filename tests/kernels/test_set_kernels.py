@@ -197,7 +197,7 @@ def test_mark_plausible_and_place_buckets(seed: int) -> None:
     threshold = THRESHOLDS[seed % len(THRESHOLDS)]
     marked = np.zeros(documents, dtype=np.bool_)
     expected: set[int] = set()
-    of = []
+    of, bands = [], []
     first = 0
     for buckets in buckets_of(rng, documents, 3, 2 if seed == 0 else 40):
         starts = np.cumsum([0, *map(len, buckets)]).astype(np.int32)
@@ -207,14 +207,13 @@ def test_mark_plausible_and_place_buckets(seed: int) -> None:
         expected |= reference.mark_plausible(
             buckets, sets.size.tolist(), bitmaps.tolist(), threshold
         )
-        column = np.full(documents, -1, dtype=np.int32)
-        grouping.place_buckets(members, starts, first, column)
         of.append(reference.place_buckets(buckets, first, documents))
-        assert column.tolist() == of[-1]
+        bands.append(BandBuckets(members, starts))
         first += len(buckets)
     assert set(np.flatnonzero(marked).tolist()) == expected
     assert 0 < len(expected) <= documents
     rows = np.array(of, dtype=np.int32).T.copy()
+    assert np.array_equal(bucket_documents(bands, documents, len(bands)).of, rows)
     lists_of = list(zip(*of, strict=True))
     for x, y in itertools.islice(itertools.combinations(range(documents), 2), 0, None, 17):
         found = resolving.share_a_bucket(rows, x, y)
@@ -224,14 +223,9 @@ def test_mark_plausible_and_place_buckets(seed: int) -> None:
 # What is kept.
 
 
-def test_room_of() -> None:
-    for members in range(1, 200):
-        assert resolving.room_of(members) == reference.room_of(members)
-
-
 def columns_of(sizes: np.ndarray, large: int) -> BitmapLanes:
     """Room for the bitmaps of the kept documents of buckets above a size."""
-    room = [reference.room_of(int(s)) if s > large else 0 for s in sizes]
+    room = [-(-int(s) // resolving.LANES) * resolving.LANES if s > large else 0 for s in sizes]
     first = np.cumsum([0, *room])[:-1]
     return BitmapLanes(
         np.where(sizes > large, first, -1).astype(np.int64),

@@ -85,15 +85,6 @@ def bounded_in_given_order(
 
     Raises:
         ValueError: A document is out of range.
-
-    Examples:
-        >>> values = np.array([*range(1, 7), *range(2, 8), *range(3, 9)], np.uint64)
-        >>> begin, size = np.arange(3) * 6, np.full(3, 6, np.int32)
-        >>> sets = Sets(values, begin, size, bitmaps=np.zeros((3, 1), np.uint64))
-        >>> a, b = np.array([0, 1, 0], np.int32), np.array([1, 2, 2], np.int32)
-        >>> found = bounded_in_given_order(sets, a, b, 0.7, 0.2)
-        >>> found.labels.tolist(), found.compared, found.saved
-        ([0, 0, 0], 2, 1)
     """
     n = len(sets.size)
     check_range(a, b, n)

@@ -1,12 +1,11 @@
-"""Machine operations that Numba has no name for."""
+"""Machine operations that Numba has no name for; the tests have them in plain Python."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.extending import intrinsic
 
 #: Bytes that `classify` looks at together.
@@ -28,7 +27,9 @@ def _splat(builder: Any, byte: Any, lanes: int) -> Any:
 
 
 @intrinsic
-def _load8(typing: Any, array: Any, index: Any) -> Any:
+def load8(typing: Any, array: Any, index: Any) -> Any:
+    """Return the 8 bytes of an array from an index on as one uint64, the first byte lowest."""
+
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         word = _place(context, builder, sig.args[0], args[0], args[1], ir.IntType(64))
         return builder.load(word, align=1, typ=ir.IntType(64))
@@ -37,7 +38,9 @@ def _load8(typing: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic
-def _trailing_zeros(typing: Any, value: Any) -> Any:
+def trailing_zeros(typing: Any, value: Any) -> Any:
+    """Return the number of zero bits below the lowest one bit; 64 for zero."""
+
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.IntType(1)(0))
 
@@ -45,7 +48,9 @@ def _trailing_zeros(typing: Any, value: Any) -> Any:
 
 
 @intrinsic
-def _popcount(typing: Any, value: Any) -> Any:
+def popcount(typing: Any, value: Any) -> Any:
+    """Return the number of one bits."""
+
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
 
@@ -53,8 +58,13 @@ def _popcount(typing: Any, value: Any) -> Any:
 
 
 @intrinsic
-def _classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: Any) -> Any:
-    """64 bytes in one step, by vector instructions of whatever processor there is."""
+def classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: Any) -> Any:
+    """Sort 64 bytes from ``at`` on into what may be in a word and what separates words.
+
+    ``target`` gets, from ``to`` on, the lower case of each ASCII letter (capitals plus ``lower``,
+    32 or 0), digit and ``_``, 255 for a byte above 127, and 0 for every other byte. Bit ``i`` of
+    the result is set where that is not 0.
+    """
     lanes = ir.VectorType(ir.IntType(8), LANES)
 
     def same(value: int) -> Any:
@@ -83,7 +93,9 @@ def _classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: An
 
 
 @intrinsic
-def _mask32(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, below: Any) -> Any:
+def mask32(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, below: Any) -> Any:
+    """Return a bit for each of 32 bytes that is a, b, c or under ``below``."""
+
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         vector = ir.VectorType(ir.IntType(8), 32)
         place = _place(context, builder, sig.args[0], args[0], args[1], vector)
@@ -98,7 +110,9 @@ def _mask32(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, below: 
 
 
 @intrinsic
-def _copy32(typing: Any, source: Any, start: Any, target: Any, place: Any) -> Any:
+def copy32(typing: Any, source: Any, start: Any, target: Any, place: Any) -> Any:
+    """Copy 32 bytes."""
+
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         vector = ir.VectorType(ir.IntType(8), 32)
         read = _place(context, builder, sig.args[0], args[0], args[1], vector)
@@ -107,61 +121,3 @@ def _copy32(typing: Any, source: Any, start: Any, target: Any, place: Any) -> An
         return context.get_dummy_value()
 
     return types.void(source, types.int64, target, types.int64), generate
-
-
-# Intrinsics exist only in compiled code; these serve runs with the JIT off, in which kernels are
-# stepped through and compared with their references.
-
-
-def _load8_python(array: Any, index: int) -> Any:
-    """Return the 8 bytes of ``array`` from ``index`` on as one uint64, the first byte lowest."""
-    return np.uint64(int.from_bytes(array[index : index + 8].tobytes(), "little"))
-
-
-def _trailing_zeros_python(value: Any) -> Any:
-    """Return the number of zero bits below the lowest one bit; 64 for zero."""
-    number = int(value)
-    return np.uint64((number & -number).bit_length() - 1 if number else 64)
-
-
-def _popcount_python(value: Any) -> Any:
-    """Return the number of one bits."""
-    return np.uint64(int(value).bit_count())
-
-
-def _classify_python(source: Any, at: int, target: Any, to: int, lower: Any) -> Any:
-    """Sort 64 bytes from ``at`` on into what may be in a word and what separates words.
-
-    ``target`` gets, from ``to`` on, the lower case of each ASCII letter (capitals plus ``lower``,
-    32 or 0), digit and ``_``, 255 for a byte above 127, and 0 for every other byte. Bit ``i`` of
-    the result is set where that is not 0.
-    """
-    value = source[at : at + LANES]
-    capital = (value >= ord("A")) & (value <= ord("Z"))
-    small = (value >= ord("a")) & (value <= ord("z"))
-    digit = (value >= ord("0")) & (value <= ord("9"))
-    word = capital | small | digit | (value == ord("_"))
-    out = np.where(word, value + np.where(capital, np.uint8(lower), np.uint8(0)), 0)
-    out = np.where(value >= 128, 255, out).astype(np.uint8)
-    target[to : to + LANES] = out
-    return np.packbits(out != 0, bitorder="little").view(np.uint64)[0]
-
-
-def _mask32_python(array: Any, index: int, a: int, b: int, c: int, below: int) -> Any:
-    """Return a bit for each of 32 bytes from ``index`` on that is a, b, c or under ``below``."""
-    found = array[index : index + 32]
-    hits = (found == a) | (found == b) | (found == c) | (found < below)
-    return np.uint64(int.from_bytes(np.packbits(hits, bitorder="little").tobytes(), "little"))
-
-
-def _copy32_python(source: Any, start: int, target: Any, place: int) -> None:
-    """Copy 32 bytes."""
-    target[place : place + 32] = source[start : start + 32]
-
-
-load8 = _load8_python if config.DISABLE_JIT else _load8
-trailing_zeros = _trailing_zeros_python if config.DISABLE_JIT else _trailing_zeros
-popcount = _popcount_python if config.DISABLE_JIT else _popcount
-classify = _classify_python if config.DISABLE_JIT else _classify
-mask32 = _mask32_python if config.DISABLE_JIT else _mask32
-copy32 = _copy32_python if config.DISABLE_JIT else _copy32

@@ -122,14 +122,6 @@ def mark_plausible(members, starts, size, bitmaps, slack, marked):
 
 
 @njit(cache=True, nogil=True)
-def place_buckets(members, starts, first, of):
-    """Note the bucket of each document in one band, numbered from ``first``, in ``of``."""
-    for bucket in range(starts.shape[0] - 1):
-        for i in range(starts[bucket], starts[bucket + 1]):
-            of[members[i]] = first + bucket
-
-
-@njit(cache=True, nogil=True)
 def _place_of(rank, members, low, high):
     """Return the place of the document of that rank in ``members[low:high]``, which has it."""
     while low < high:

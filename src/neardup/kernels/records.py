@@ -272,13 +272,10 @@ def _match(data, start, stop, escaped, keys, key_ends, name):
 @njit(cache=True, nogil=True)
 def _code(data, i):
     """The number of an escape, a ``u`` and four hexadecimal digits; negative where it is none."""
-    one, two, three, four = (
-        _HEX[data[i + 2]],
-        _HEX[data[i + 3]],
-        _HEX[data[i + 4]],
-        _HEX[data[i + 5]],
-    )
-    return np.int64(one) << 12 | np.int64(two) << 8 | np.int64(three) << 4 | np.int64(four)
+    code = np.int64(0)
+    for j in range(i + 2, i + 6):
+        code = code << 4 | np.int64(_HEX[data[j]])
+    return code
 
 
 @njit(cache=True, nogil=True)

@@ -56,12 +56,6 @@ class Answers(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def room_of(members):
-    """Return the places of a large bucket with so many members."""
-    return (members + LANES - 1) // LANES * LANES
-
-
-@njit(cache=True, nogil=True)
 def share_a_bucket(of, x, y):
     """Return whether two documents share a bucket in any band."""
     shared = False
@@ -95,7 +89,7 @@ def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
 def _first_of_large(x, bucket, buckets, kept, columns, best, sets, threshold, counts):
     """Find the first kept document of a large bucket that reaches the threshold, as `_first_of`."""
     members, low = buckets.members, buckets.starts[bucket]
-    room = room_of(buckets.starts[bucket + 1] - low)
+    room = -((low - buckets.starts[bucket + 1]) // LANES) * LANES
     place = columns.first[bucket]
     slack = (1.0 - threshold) / (1.0 + threshold)
     own = np.float64(sets.size[x])
@@ -217,7 +211,7 @@ def among_themselves(first, last, buckets, kept, columns, sets, threshold, seen,
                 at = columns.first[bucket]
                 if at >= 0:
                     columns.size[at + place] = sets.size[x]
-                    room = room_of(starts[bucket + 1] - starts[bucket])
+                    room = -((starts[bucket] - starts[bucket + 1]) // LANES) * LANES
                     for w in range(FOLDED_WORDS):
                         columns.bits[at * FOLDED_WORDS + w * room + place] = (
                             sets.bitmaps[x, w] ^ sets.bitmaps[x, w + FOLDED_WORDS]

@@ -106,8 +106,8 @@ def sort_sets(values, offsets, bag, scratch, counts, out_offsets):
     """Turn the shingles of each document into a sorted set, in place; return the number of values.
 
     The sets follow one another from the start. With ``bag`` the i-th occurrence of a shingle
-    becomes a shingle of its own; else once is enough. ``scratch`` has room for the longest
-    document, ``counts`` is int64[65537], and ``out_offsets`` may be ``offsets`` itself.
+    becomes a shingle of its own. ``scratch`` has room for the longest document, ``counts`` is
+    int64[65537], and ``out_offsets`` may be ``offsets`` itself.
     """
     count = 0
     first = offsets[0]
@@ -119,14 +119,10 @@ def sort_sets(values, offsets, bag, scratch, counts, out_offsets):
         if bag:
             _occurrences(values, first, last)
             _sort(values, first, last, scratch, counts)
-            for i in range(first, last):
+        for i in range(first, last):
+            if count == start or values[i] != values[count - 1]:
                 values[count] = values[i]
                 count += 1
-        else:
-            for i in range(first, last):
-                if count == start or values[i] != values[count - 1]:
-                    values[count] = values[i]
-                    count += 1
         first = last
         out_offsets[d + 1] = count
     return count

@@ -84,7 +84,8 @@ def bucket_documents(
     buckets = filled = 0
     for number, band in enumerate(bands):
         column = np.full(documents, -1, dtype=np.int32)
-        kernels.place_buckets(band.members, band.starts, buckets, column)
+        numbers = np.arange(buckets, buckets + len(band.starts) - 1, dtype=np.int32)
+        column[band.members] = np.repeat(numbers, np.diff(band.starts))
         of[:, number] = column
         members.append(band.members)
         starts.append(band.starts[1:].astype(np.int64) + filled)

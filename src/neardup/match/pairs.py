@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from neardup.cluster.edges import Allocate, Triple
 from neardup.kernels import grouping, prefixes
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Answers, Buckets
@@ -30,8 +30,6 @@ _ROOM = 1 << 16
 _TOGETHER = 1 << 18
 _STEP = 512
 
-_Part = tuple[np.ndarray, np.ndarray, np.ndarray]
-Allocate = Callable[[int, npt.DTypeLike], np.ndarray]
 Advance = Callable[[int, int], None]
 
 
@@ -41,11 +39,11 @@ class PairSink:
     def __init__(self, allocate: Allocate = np.empty) -> None:
         self._allocate = allocate
         self._lock = threading.Lock()
-        self._full: list[_Part] = []
-        self._last: _Part | None = None
+        self._full: list[Triple] = []
+        self._last: Triple | None = None
         self._filled = 0
 
-    def add(self, pairs: _Part, count: int) -> None:
+    def add(self, pairs: Triple, count: int) -> None:
         """Copy the first ``count`` pairs of some arrays."""
         with self._lock:
             begin = 0
@@ -62,7 +60,7 @@ class PairSink:
                     self._full.append(self._last)
                     self._last = None
 
-    def parts(self) -> list[_Part]:
+    def parts(self) -> list[Triple]:
         """Return all pairs: (a int32[], b int32[], similarity float64[])."""
         if self._last is None:
             return list(self._full)
@@ -76,7 +74,7 @@ class Found:
 
     # (a int32[], b int32[], similarity float64[]): documents, with ``a < b`` by their numbers, in
     # any order; each pair once.
-    parts: list[_Part]
+    parts: list[Triple]
     compared: int  # pairs whose similarity was computed
     ruled_out: int  # pairs that sizes or bitmaps ruled out
     not_compared: int  # pairs left out in large buckets, once for each band
@@ -88,7 +86,7 @@ class _Search(NamedTuple):
     ``compare(first, last, out, counts)`` fills ``out``, and returns (first one not done, pairs).
     """
 
-    compare: Callable[[int, int, _Part, np.ndarray], tuple[int, int]]
+    compare: Callable[[int, int, Triple, np.ndarray], tuple[int, int]]
     total: int
     step: int
     room: int  # pairs for which ``out`` has room
@@ -143,7 +141,7 @@ def pairs_of_buckets(
     documents = len(sets.size)
     seen = Local(lambda: np.full(documents, -1, np.int32))
 
-    def compare(first: int, last: int, out: _Part, counts: np.ndarray) -> Any:
+    def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
         return grouping.window_pairs(first, last, buckets, sets, threshold, seen(), out, counts)
 
     search = _Search(compare, documents, _STEP, max(_ROOM, buckets.of.shape[1] * _WIDEST))
@@ -175,7 +173,7 @@ def join(
     none = Answers(np.empty(0, np.int32), np.empty(0))
     no_bands = np.empty((documents, 0), np.int32)
 
-    def compare(first: int, last: int, out: _Part, counts: np.ndarray) -> Any:
+    def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
         return prefixes.probe(
             every, first, last, chains, sets, no_bands, threshold, True, memory(), none, out, counts
         )

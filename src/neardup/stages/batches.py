@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from neardup.arrays import ArrowArray, array_of, numbers
@@ -68,6 +69,13 @@ def columns_of(batches: Batches, *names: str) -> list[np.ndarray]:
         for part, name in zip(parts, names, strict=True):
             part.append(numbers(batch.column(name)))
     return [np.concatenate(part) if part else np.empty(0, np.int64) for part in parts]
+
+
+def joined(rows: Iterable[Ragged], dtype: npt.DTypeLike) -> Ragged:
+    """Return rows of one type one behind the other."""
+    rows = list(rows)
+    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(r.offsets) for r in rows)])
+    return Ragged(np.concatenate([np.empty(0, dtype), *(r.values for r in rows)]), sizes.cumsum())
 
 
 def schema_of(**columns: pa.DataType) -> pa.Schema:

@@ -40,14 +40,9 @@ def first_of_equal(hashes: np.ndarray, docs: np.ndarray, rank: np.ndarray) -> np
 
 
 def exact(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Find groups of exact duplicates.
+    """Find groups of exact duplicates among documents with tokens, in one batch of schema `FIRSTS`.
 
-    Args:
-        batches: ``doc`` int64, ``hash`` of 16 bytes: documents with tokens, all that have one of
-            these hashes.
-
-    Yields:
-        One batch of schema `FIRSTS`.
+    Batches have ``doc`` int64 and ``hash`` of 16 bytes: all documents that have one of the hashes.
     """
     batches = list(batches)
     (doc,) = columns_of(batches, "doc")
@@ -61,11 +56,7 @@ def exact(batches: Batches) -> Iterator[pa.RecordBatch]:
 
 
 def band_rows(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Turn sketches into rows ``band`` int32, ``key`` uint64, ``doc`` int64, for `bucket`.
-
-    Args:
-        batches: ``doc`` and ``keys``, see `neardup.stages.sketch_stage.sketch_schema`.
-    """
+    """Turn batches of `sketch_schema` into rows ``band``, ``key``, ``doc``, for `bucket`."""
     for batch in batches:
         keys: Any = batch.column("keys")
         width: int = keys.type.list_size
@@ -77,13 +68,9 @@ def band_rows(batches: Batches) -> Iterator[pa.RecordBatch]:
 
 
 def bucket(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Group documents by band and key.
+    """Group documents by band and key: buckets of two and more, in one batch of schema `BUCKETS`.
 
-    Args:
-        batches: ``band`` int32, ``key`` uint64, ``doc`` int64: all rows of the keys that are there.
-
-    Yields:
-        One batch of schema `BUCKETS`: buckets of two documents and more.
+    Batches have ``band`` int32, ``key`` uint64, ``doc`` int64: all rows of the keys that are there.
     """
     band, key, doc = columns_of(batches, "band", "key", "doc")
     order = np.lexsort((doc, key, band))

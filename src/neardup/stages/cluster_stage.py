@@ -39,7 +39,7 @@ def cluster(
     seed: int = 0,
     threads: int = 1,
 ) -> Iterator[pa.RecordBatch]:
-    """Cluster documents.
+    """Cluster the documents that have an edge, in one batch of schema `CLUSTERS`.
 
     Args:
         edges: See `neardup.stages.match_stage.EDGES`, in any order.
@@ -49,9 +49,6 @@ def cluster(
         tree_threshold: For ``"bounded"``.
         seed: For ``"louvain"``.
         threads: Threads; they don't change the result.
-
-    Yields:
-        One batch of schema `CLUSTERS`: documents that have an edge.
     """
     a, b, similarity = columns_of(edges, "a", "b", "similarity")
     docs = np.unique(np.concatenate([a, b]))
@@ -77,15 +74,8 @@ def expand_to_duplicates(
 ) -> None:
     """Say of exact duplicates what holds for the one that stands for them, in place.
 
-    That one is the first of them in keep order. If it is kept, the others are its duplicates; if
-    not, all of them are duplicates of the same kept document.
-
-    Args:
-        first: int[documents]: the document that stands for each one, itself if there is no other.
-        duplicate_of: int[documents]: kept document that a removed one is a duplicate of, -1 where
-            it is kept; of documents that stand for others; in and out.
-        similarity: float64[documents]: exact similarity of the two, NaN where it is kept; in and
-            out.
+    That one is the ``first`` of them in keep order. If it is kept (``duplicate_of`` is -1), the
+    others are its duplicates; if not, all of them are duplicates of the same kept document.
     """
     others = np.flatnonzero(first != np.arange(len(first)))
     stands = first[others]

@@ -38,15 +38,7 @@ def _sketcher(recipe: Recipe) -> Sketcher:
 
 
 def sketch(batches: Batches, recipe: Recipe) -> Iterator[pa.RecordBatch]:
-    """Turn texts into sketches.
-
-    Args:
-        batches: ``doc`` int64, ``text`` string; null counts as empty.
-        recipe: How.
-
-    Yields:
-        A batch for each, see `sketch_schema`.
-    """
+    """Turn batches of ``doc`` int64 and ``text`` string into those of `sketch_schema`."""
     sketcher = _sketcher(recipe)
     for batch in batches:
         yield to_batch(batch.column("doc"), sketcher(batch.column("text")), recipe)
@@ -68,15 +60,7 @@ def to_batch(doc: pa.Array[pa.Int64Scalar], found: Sketches, recipe: Recipe) -> 
 
 
 def sets(batches: Batches, recipe: Recipe) -> Iterator[pa.RecordBatch]:
-    """Turn texts into sets of shingles.
-
-    Args:
-        batches: ``doc`` int64, ``text`` string.
-        recipe: How.
-
-    Yields:
-        A batch for each, of schema `SETS`: sorted 64-bit hashes, each once.
-    """
+    """Turn batches as for `sketch` into those of schema `SETS`: sorted 64-bit hashes, each once."""
     tokeniser = _sketcher(recipe).tokeniser
     for batch in batches:
         found = tokeniser.sets(batch.column("text"))

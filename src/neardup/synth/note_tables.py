@@ -13,11 +13,10 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of
 from neardup.errors import SpecError
 from neardup.synth.draws import I64, Stream, ragged_draws, stream_keys
-from neardup.synth.note_arrays import joined, strings
 from neardup.synth.roles import NEAR, ROLES, assign_roles
 from neardup.synth.shapes import SynthSpec
-from neardup.synth.vocabulary import KINDS, lexicon
-from neardup.synth.wording import note_codes
+from neardup.synth.vocabulary import KINDS, lexicon, strings
+from neardup.synth.wording import I32, note_codes
 
 _DATES = [
     f"{y}-{m:02}-{d:02}" for y in range(2008, 2024) for m in range(1, 13) for d in range(1, 29)
@@ -63,6 +62,17 @@ def documents_batch(spec: SynthSpec, start: int, stop: int) -> pa.RecordBatch:
         "quality": array_of(quality / 1000.0),
     }
     return _batch(spec, columns)
+
+
+def joined(tokens: pa.Array[Any], codes: I32, bounds: I64) -> pa.Array[Any]:
+    """Return the strings that runs of tokens make, by one ``take`` and no copy after it.
+
+    Strings begin at ``bounds``, int64[n + 1], in ``codes``, positions in ``tokens``.
+    """
+    _, offsets, data = pc.take(tokens, array_of(codes)).buffers()
+    places: Any = offsets
+    at = pa.py_buffer(np.frombuffer(places, np.int32)[bounds].data)
+    return pa.Array.from_buffers(pa.string(), bounds.size - 1, [None, at, data])
 
 
 def lines(batch: pa.RecordBatch) -> pa.Buffer:
