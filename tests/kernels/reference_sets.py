@@ -27,7 +27,6 @@ __all__ = [
     "rank_prefixes",
     "share_a_bucket",
     "verify",
-    "window_of",
     "window_pairs",
 ]
 

@@ -342,11 +342,6 @@ def test_window_pairs(seed: int) -> None:
     assert counts.tolist() == [passed, len(pairs) - passed]
 
 
-def test_window_of() -> None:
-    for members in [*range(2, 1100), 4095, 4096, 4097, 10**6, 2**31]:
-        assert grouping.window_of(members) == reference.window_of(members)
-
-
 @pytest.mark.skipif(SLOW, reason="a million pairs")
 @pytest.mark.parametrize("documents", [1024, 1025, 1900])
 def test_window_pairs_of_a_large_bucket(documents: int) -> None:

@@ -18,7 +18,7 @@ MARKED = {
     "test_inspect_search.py": 2,
     "test_match_resolve.py": 4,
     "test_record_kernels.py": 11,
-    "test_set_kernels.py": 13,
+    "test_set_kernels.py": 12,
     "test_text_kernels.py": 11,
 }
 ROOMS = ("kernels", "match", "cluster", "inspect/test_inspect_search.py")

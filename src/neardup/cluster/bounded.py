@@ -60,9 +60,6 @@ def bounded(edges: Edges, n: int, bound: Bound) -> Bounded:
     Of two roots of equal rank the one with more edges stays a root, since the bound is less loose
     where a root is in the middle. Other ties are broken by content. So clusters depend neither on
     the order of documents nor on that of edges, and connected components not on each other.
-
-    Raises:
-        ValueError: The edges are not sorted, or a document is out of range.
     """
     edges.check(n)
     degree = np.zeros(n, dtype=np.int32)
@@ -82,9 +79,6 @@ def bounded_in_given_order(
 
     Pairs within one cluster are not compared. The result depends on the order of pairs, and of the
     documents ``a`` and ``b``, int32[pairs]; that of `bounded` does not.
-
-    Raises:
-        ValueError: A document is out of range.
     """
     n = len(sets.size)
     check_range(a, b, n)

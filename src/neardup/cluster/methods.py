@@ -19,12 +19,7 @@ def cluster_edges(
 ) -> np.ndarray:
     """Label each of ``n`` documents, int32[n], with the lowest one of its cluster.
 
-    Args:
-        method: One of ``METHODS``.
-        edges: Pairs that reach the threshold.
-        n: Number of documents.
-        bound: For ``"bounded"``, which needs it.
-        seed: For ``"louvain"``.
+    The method is one of ``METHODS``; ``"bounded"`` needs ``bound``, ``seed`` is for ``"louvain"``.
 
     Raises:
         SpecError: There is no such method, or ``bound`` is missing.

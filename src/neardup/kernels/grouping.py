@@ -9,9 +9,9 @@ from neardup.kernels.bits import popcount
 from neardup.kernels.jaccard import compare
 
 #: A document is compared with at least so many following ones of its bucket.
-_WINDOW = 256
+WINDOW = 256
 #: Pairs of a bucket that are compared in any case: all of a bucket of 1,024 documents.
-_PAIRS = 1 << 20
+PAIRS = 1 << 20
 
 
 @njit(cache=True, nogil=True)
@@ -134,12 +134,6 @@ def _place_of(rank, members, low, high):
 
 
 @njit(cache=True, nogil=True)
-def window_of(members):
-    """Return with how many following ones each document of a bucket is compared."""
-    return max(_WINDOW, _PAIRS // members)
-
-
-@njit(cache=True, nogil=True)
 def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
     """Compare some documents with those that follow them in their buckets.
 
@@ -157,7 +151,7 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
             bucket = buckets.of[x, band]
             if bucket >= 0:
                 members_there = starts[bucket + 1] - starts[bucket]
-                most += min(window_of(members_there), members_there)
+                most += min(max(WINDOW, PAIRS // members_there), members_there)
         if filled + most > edges[0].shape[0] and x > first:
             return x, filled
         for band in range(num_bands):
@@ -166,7 +160,7 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
                 continue
             high = starts[bucket + 1]
             low = _place_of(x, members, starts[bucket], high) + 1
-            window = window_of(high - starts[bucket])
+            window = max(WINDOW, PAIRS // (high - starts[bucket]))
             for i in range(low, min(high, low + window)):
                 y = members[i]
                 if seen[y] == x:

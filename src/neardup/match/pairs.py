@@ -117,9 +117,8 @@ def pairs_outside_windows(sizes: np.ndarray) -> int:
     6
     """
     sizes = sizes.astype(np.int64)
-    windows = np.array([grouping.window_of(size) for size in np.unique(sizes).tolist()])
-    window = windows[np.searchsorted(np.unique(sizes), sizes)] if len(sizes) else sizes
-    beyond = np.maximum(sizes - window - 1, 0)
+    windows = np.maximum(grouping.WINDOW, grouping.PAIRS // sizes)
+    beyond = np.maximum(sizes - windows - 1, 0)
     return int((beyond * (beyond + 1) // 2).sum())
 
 

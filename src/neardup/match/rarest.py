@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from neardup.kernels import prefixes as kernels
@@ -101,11 +103,7 @@ def make_prefixes(
     starts = np.zeros(len(docs) + 1, dtype=np.int64)
     np.cumsum(_prefix_lengths(sets.size[docs], threshold), out=starts[1:])
     prefixes = Prefixes(docs, starts, np.empty(int(starts[-1]), dtype=np.uint64))
-    pool.ranges(
-        lambda low, high: kernels.rank_prefixes(sets, counters, prefixes, low, high),
-        len(docs),
-        _STEP,
-    )
+    pool.ranges(partial(kernels.rank_prefixes, sets, counters, prefixes), len(docs), _STEP)
     return prefixes
 
 
@@ -118,16 +116,12 @@ def empty_chains(room: int) -> Chains:
 
 def with_room(chains: Chains, entries: int) -> Chains:
     """Return chains of the same entries that have room for so many."""
-    if entries <= len(chains.next):
+    present = len(chains.next)
+    if entries <= present:
         return chains
-    room = max(entries, 2 * len(chains.next), 1 << 16)
-
-    def larger(array: np.ndarray) -> np.ndarray:
-        grown = np.empty(room, dtype=array.dtype)
-        grown[: len(array)] = array
-        return grown
-
-    return Chains(chains.head, *(larger(array) for array in chains[1:]))
+    more = max(entries, 2 * present, 1 << 16) - present
+    grown = (np.concatenate([array, np.empty(more, array.dtype)]) for array in chains[1:])
+    return Chains(chains.head, *grown)
 
 
 def _prefix_lengths(size: np.ndarray, threshold: float) -> np.ndarray:

@@ -59,11 +59,8 @@ def resolve(
     documents = len(sets.size)
     answers = Answers(np.full(documents, -1, np.int32), np.full(documents, np.nan))
     sizes = np.diff(buckets.starts)
-    kept = KeptPlaces(
-        np.zeros(len(sizes), np.int32),
-        np.zeros(len(sizes), np.int32),
-        _NO_LIMIT if max_bucket is None else max_bucket,
-    )
+    limit = _NO_LIMIT if max_bucket is None else max_bucket
+    kept = KeptPlaces(np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32), limit)
     columns = _columns(sizes)
     large = columns.first >= 0
     index = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -72,6 +70,5 @@ def similarity(first: str, second: str, spec: ShingleSpec | None = None) -> floa
         >>> similarity("a b c d", "a b c e", ShingleSpec(n=2))
         0.5
     """
-    texts: Sequence[str] = [first, second]
-    sets = make_sets(shingle_sets(texts, spec))
+    sets = make_sets(shingle_sets([first, second], spec))
     return max(0.0, float(kernels.jaccard(sets, 0, 1, 0.0)))

@@ -30,6 +30,7 @@ _DOCUMENTS = 1_000_000
 # rule out, a pair that is compared, a document searched for among very many similar ones.
 _HASH, _BAND, _PRUNED, _PAIR, _SEARCH = 8.0, 60.0, 20.0, 250.0, 30_000.0
 _CLASSES = 50
+_CENTRES = (np.arange(_CLASSES) + 0.5) / _CLASSES
 
 
 class Bands(NamedTuple):
@@ -155,14 +156,13 @@ def sample_pairs(texts: Texts, shingle: ShingleSpec) -> Sample:
 
 def _expected_pairs(sample: Sample | None, documents: int) -> np.ndarray:
     """Return float64[50]: pairs in a corpus of that many documents, by similarity."""
-    centres = (np.arange(_CLASSES) + 0.5) / _CLASSES
     if sample is None or sample.documents < 2:
         # Unrelated documents are taken to have three percent in common.
-        unrelated = np.exp(-35 * centres)
+        unrelated = np.exp(-35 * _CENTRES)
         return np.asarray(unrelated * documents**2 / 2 / unrelated.sum())
     square = (documents / sample.documents) ** 2
     # A sample says little of what it does not hold: one pair more, more likely a distant one.
-    unseen = np.exp(-10 * centres)
+    unseen = np.exp(-10 * _CENTRES)
     expected = sample.copies * documents / sample.documents + sample.families * square
     return np.asarray(expected + square * unseen / unseen.sum())
 
@@ -174,16 +174,15 @@ def band_cost(bands: Bands, threshold: float, documents: int, sample: Sample | N
     shingles. In nanoseconds of one core; good for comparing choices only.
     """
     num_bands, rows, _ = bands
-    centres = (np.arange(_CLASSES) + 0.5) / _CLASSES
-    pairs = _expected_pairs(sample, documents) * (centres < threshold)
+    pairs = _expected_pairs(sample, documents) * (threshold > _CENTRES)
     shingles = 300.0 if sample is None else sample.shingles
-    near = centres > 0.1
+    near = _CENTRES > 0.1
     # Unrelated documents collide by chance, in one band or another; those of a family in many
     # bands, but two documents are compared once, and large families are searched by an index.
-    chance = (pairs * centres**rows)[~near].sum() * num_bands * _PRUNED
+    chance = (pairs * _CENTRES**rows)[~near].sum() * num_bands * _PRUNED
     # Bitmaps tell pairs apart that are some way below the threshold.
-    cost = np.where(centres < threshold - 0.15, _PRUNED, _PAIR)
-    family = (pairs * candidate_probability(centres, num_bands, rows) * cost)[near].sum()
+    cost = np.where(threshold - 0.15 > _CENTRES, _PRUNED, _PAIR)
+    family = (pairs * candidate_probability(_CENTRES, num_bands, rows) * cost)[near].sum()
     searched = _SEARCH * math.sqrt(pairs[near].sum() * 2)
     hashing = num_bands * (rows * _HASH * shingles / 300 + _BAND)
     return documents * hashing + float(chance) + min(float(family), searched)

@@ -108,13 +108,8 @@ class Sketcher:
             out.shingles[first:last] = np.diff(shingles.offsets)
             if self.recipe.shingle.bag:
                 shingles = self.tokeniser.to_sets(shingles)
-            fill_bitmaps(
-                shingles.values,
-                shingles.offsets[:-1],
-                np.diff(shingles.offsets).astype(np.int32),
-                False,
-                out.bitmaps[first:last],
-            )
+            begin, sizes = shingles.offsets[:-1], np.diff(shingles.offsets).astype(np.int32)
+            fill_bitmaps(shingles.values, begin, sizes, False, out.bitmaps[first:last])
             self._fill_keys(shingles, out.keys[first:last])
         return out
 

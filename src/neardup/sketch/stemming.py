@@ -36,7 +36,7 @@ class Stemmer:
     def _learn(
         self, tokens: np.ndarray, data: np.ndarray, spans: kernels.Spans, missing: np.ndarray
     ) -> None:
-        new, index = np.unique(tokens[missing], return_index=True)
+        new, index, inverse = np.unique(tokens[missing], return_index=True, return_inverse=True)
         places = missing[index]
         limits = zip(spans.first[places].tolist(), spans.last[places].tolist(), strict=True)
         strings = [data[first:last].tobytes().decode() for first, last in limits]
@@ -62,6 +62,4 @@ class Stemmer:
             kernels.add_replacements(keys[known], values[known], *larger)
             kernels.add_replacements(new, stem_hashes, *larger)
             self._table = larger
-        again = tokens[missing]
-        kernels.replace_known(again, *larger, again, np.empty(len(again), dtype=np.int64))
-        tokens[missing] = again
+        tokens[missing] = stem_hashes[inverse]

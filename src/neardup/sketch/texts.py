@@ -26,15 +26,17 @@ _KEPT_BYTES = 64 << 20
 
 
 class Ragged(NamedTuple):
-    """Rows of different lengths in one array: row ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
+    """Rows in one array: row ``i`` is ``values[offsets[i]:offsets[i + 1]]``."""
 
-    Attributes:
-        values: uint64[].
-        offsets: int64[rows + 1].
-    """
+    values: np.ndarray  # uint64[]
+    offsets: np.ndarray  # int64[rows + 1]
 
-    values: np.ndarray
-    offsets: np.ndarray
+
+def joined(rows: Iterable[Ragged], dtype: npt.DTypeLike = np.uint64) -> Ragged:
+    """Return rows one behind the other."""
+    rows = list(rows)
+    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(r.offsets) for r in rows)])
+    return Ragged(np.concatenate([np.empty(0, dtype), *(r.values for r in rows)]), sizes.cumsum())
 
 
 class Workspace(threading.local):

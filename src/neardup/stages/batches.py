@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from neardup.arrays import ArrowArray, array_of, numbers
@@ -52,11 +51,7 @@ def words(array: ArrowArray) -> np.ndarray:
 
 def ragged(array: ArrowArray) -> Ragged:
     """Return lists of numbers as rows in one array; the inverse of `lists_of`."""
-    lists: Any = (
-        array
-        if pa.types.is_large_list(array.type)
-        else array.cast(pa.large_list(array.type.value_type))
-    )
+    lists: Any = array.cast(pa.large_list(array.type.value_type))
     offsets = numbers(lists.offsets)
     values = numbers(lists.values)
     return Ragged(values[offsets[0] : offsets[-1]] if len(lists) else values, offsets - offsets[0])
@@ -69,13 +64,6 @@ def columns_of(batches: Batches, *names: str) -> list[np.ndarray]:
         for part, name in zip(parts, names, strict=True):
             part.append(numbers(batch.column(name)))
     return [np.concatenate(part) if part else np.empty(0, np.int64) for part in parts]
-
-
-def joined(rows: Iterable[Ragged], dtype: npt.DTypeLike) -> Ragged:
-    """Return rows of one type one behind the other."""
-    rows = list(rows)
-    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(r.offsets) for r in rows)])
-    return Ragged(np.concatenate([np.empty(0, dtype), *(r.values for r in rows)]), sizes.cumsum())
 
 
 def schema_of(**columns: pa.DataType) -> pa.Schema:

@@ -16,8 +16,8 @@ from neardup.match.bucketing import BandBuckets, bucket_documents
 from neardup.match.pairs import Found, pairs_of_buckets
 from neardup.match.resolve import resolve as resolve_numbers
 from neardup.match.verifying import content_order, make_sets
-from neardup.sketch.texts import Ragged
-from neardup.stages.batches import Batches, columns_of, joined, ragged, schema_of
+from neardup.sketch.texts import Ragged, joined
+from neardup.stages.batches import Batches, columns_of, ragged, schema_of
 from neardup.threads import Pool
 
 #: Schema of `resolve`: ``duplicate_of`` and ``similarity`` are null for a kept document.
@@ -43,7 +43,7 @@ def _gather(buckets: Batches, sets: Batches) -> _Documents:
     (docs,) = columns_of(sets, "doc")
     (bands,) = columns_of(buckets, "band")
     order = np.argsort(docs, kind="stable")
-    made = make_sets(joined((ragged(b.column("shingles")) for b in sets), np.uint64))
+    made = make_sets(joined(ragged(b.column("shingles")) for b in sets))
     made = Sets(made.values, made.begin[order], made.size[order], made.bitmaps[order])
     members = joined((ragged(b.column("docs")) for b in buckets), np.int64)
     return _Documents(docs[order], made, members, bands)
@@ -81,14 +81,12 @@ def resolve(
         answer = resolve_numbers(found.sets, _buckets(found, rank), threshold, pool)
     kept = answer.duplicate_of < 0
     duplicate_of = found.docs[np.where(kept, 0, answer.duplicate_of)] if len(kept) else found.docs
-    yield pa.RecordBatch.from_arrays(
-        [
-            array_of(found.docs),
-            array_of(duplicate_of.astype(np.int64), null=kept),
-            array_of(answer.similarity, null=kept),
-        ],
-        schema=ANSWERS,
-    )
+    columns = [
+        array_of(found.docs),
+        array_of(duplicate_of.astype(np.int64), null=kept),
+        array_of(answer.similarity, null=kept),
+    ]
+    yield pa.RecordBatch.from_arrays(columns, schema=ANSWERS)
 
 
 def pairs(
@@ -107,14 +105,8 @@ def pairs(
     with Pool(threads) as pool:
         listed = pairs_of_buckets(by_content, _buckets(found, rank), threshold, pool)
     edges = edges_of(listed, order)
-    yield pa.RecordBatch.from_arrays(
-        [
-            array_of(found.docs[edges.a]),
-            array_of(found.docs[edges.b]),
-            array_of(edges.similarity),
-        ],
-        schema=EDGES,
-    )
+    columns = found.docs[edges.a], found.docs[edges.b], edges.similarity
+    yield pa.RecordBatch.from_arrays([array_of(column) for column in columns], schema=EDGES)
 
 
 def edges_of(found: Found, order: np.ndarray, allocate: Allocate = np.empty) -> Edges:

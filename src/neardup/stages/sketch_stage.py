@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.recipe import Recipe
-from neardup.sketch.sketcher import BITMAP_WORDS, Sketcher, Sketches
+from neardup.sketch.sketcher import BITMAP_WORDS, Sketcher
 from neardup.stages.batches import Batches, binary_of, fixed_lists_of, lists_of, schema_of
 
 #: Schema of `sets`.
@@ -39,24 +39,18 @@ def _sketcher(recipe: Recipe) -> Sketcher:
 
 def sketch(batches: Batches, recipe: Recipe) -> Iterator[pa.RecordBatch]:
     """Turn batches of ``doc`` int64 and ``text`` string into those of `sketch_schema`."""
-    sketcher = _sketcher(recipe)
+    sketcher, schema = _sketcher(recipe), sketch_schema(recipe)
     for batch in batches:
-        yield to_batch(batch.column("doc"), sketcher(batch.column("text")), recipe)
-
-
-def to_batch(doc: pa.Array[pa.Int64Scalar], found: Sketches, recipe: Recipe) -> pa.RecordBatch:
-    """Put sketches and the numbers of their documents into a batch."""
-    return pa.RecordBatch.from_arrays(
-        [
-            doc,
+        found = sketcher(batch.column("text"))
+        columns = [
+            batch.column("doc"),
             binary_of(found.hashes),
             array_of(found.tokens),
             array_of(found.shingles),
             binary_of(found.bitmaps),
             fixed_lists_of(found.keys),
-        ],
-        schema=sketch_schema(recipe),
-    )
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def sets(batches: Batches, recipe: Recipe) -> Iterator[pa.RecordBatch]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from neardup.synth.draws import I64, Stream, ragged_draws, stream_keys
 from neardup.synth.roles import NEAR, ROLES, assign_roles
 from neardup.synth.shapes import SynthSpec
 from neardup.synth.vocabulary import KINDS, lexicon, strings
-from neardup.synth.wording import I32, note_codes
+from neardup.synth.wording import note_codes
 
 _DATES = [
     f"{y}-{m:02}-{d:02}" for y in range(2008, 2024) for m in range(1, 13) for d in range(1, 29)
@@ -50,29 +50,21 @@ def documents_batch(spec: SynthSpec, start: int, stop: int) -> pa.RecordBatch:
     """Generate a batch of documents."""
     words = lexicon(spec.vocabulary)
     codes, end = note_codes(spec, assign_roles(spec, start, stop), words)
+    # Texts are runs of tokens: one `take`, and no copy after it.
+    _, places, data = cast(Any, pc.take(words.tokens, array_of(codes)).buffers())
+    bounds = np.frombuffer(places, np.int32)[np.concatenate([[0], end])]
     docs = np.arange(start, stop, dtype=np.int64)
     keys = stream_keys(spec.seed, Stream.COLUMNS, docs)
     draws = ragged_draws(keys, np.full(docs.size, 3)).astype(np.int64).reshape(-1, 3)
     date, kind, quality = (draws * np.array([len(_DATES), len(KINDS), 1001]) >> 32).T
     columns = {
         "id": _ids(spec, docs),
-        "text": joined(words.tokens, codes, np.concatenate([[0], end])),
+        "text": pa.Array.from_buffers(pa.string(), docs.size, [None, pa.py_buffer(bounds), data]),
         "date": strings(_DATES).take(array_of(date)),
         "kind": strings(list(KINDS)).take(array_of(kind)),
         "quality": array_of(quality / 1000.0),
     }
     return _batch(spec, columns)
-
-
-def joined(tokens: pa.Array[Any], codes: I32, bounds: I64) -> pa.Array[Any]:
-    """Return the strings that runs of tokens make, by one ``take`` and no copy after it.
-
-    Strings begin at ``bounds``, int64[n + 1], in ``codes``, positions in ``tokens``.
-    """
-    _, offsets, data = pc.take(tokens, array_of(codes)).buffers()
-    places: Any = offsets
-    at = pa.py_buffer(np.frombuffer(places, np.int32)[bounds].data)
-    return pa.Array.from_buffers(pa.string(), bounds.size - 1, [None, at, data])
 
 
 def lines(batch: pa.RecordBatch) -> pa.Buffer:
