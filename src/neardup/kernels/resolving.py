@@ -89,7 +89,7 @@ def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
 def _first_of_large(x, bucket, buckets, kept, columns, best, sets, threshold, counts):
     """Find the first kept document of a large bucket that reaches the threshold, as `_first_of`."""
     members, low = buckets.members, buckets.starts[bucket]
-    room = -((low - buckets.starts[bucket + 1]) // LANES) * LANES
+    room = (buckets.starts[bucket + 1] - low + LANES - 1) // LANES * LANES
     place = columns.first[bucket]
     slack = (1.0 - threshold) / (1.0 + threshold)
     own = np.float64(sets.size[x])
@@ -211,7 +211,7 @@ def among_themselves(first, last, buckets, kept, columns, sets, threshold, seen,
                 at = columns.first[bucket]
                 if at >= 0:
                     columns.size[at + place] = sets.size[x]
-                    room = -((starts[bucket] - starts[bucket + 1]) // LANES) * LANES
+                    room = (starts[bucket + 1] - starts[bucket] + LANES - 1) // LANES * LANES
                     for w in range(FOLDED_WORDS):
                         columns.bits[at * FOLDED_WORDS + w * room + place] = (
                             sets.bitmaps[x, w] ^ sets.bitmaps[x, w + FOLDED_WORDS]
