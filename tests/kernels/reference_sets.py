@@ -14,7 +14,6 @@ __all__ = [
     "add_to_chains",
     "against_kept",
     "among_themselves",
-    "compare",
     "count_shingles",
     "fill_bitmaps",
     "group_keys",
@@ -61,16 +60,6 @@ def may_reach(sizes: tuple[int, int], bitmaps: tuple[Values, Values], threshold:
     limit = (1.0 - threshold) / (1.0 + threshold) * sum(sizes) + 1e-6
     alone = sum((x ^ y).bit_count() for x, y in zip(*bitmaps, strict=True))
     return abs(sizes[0] - sizes[1]) <= limit and alone <= limit
-
-
-def compare(
-    sets: tuple[Values, Values], bitmaps: tuple[Values, Values], threshold: float
-) -> tuple[float, list[int]]:
-    """Similarity or -1; and whether it was computed, or sizes and bitmaps ruled the pair out."""
-    one, other = sets
-    if may_reach((len(one), len(other)), bitmaps, threshold):
-        return jaccard(one, other, threshold), [1, 0]
-    return -1.0, [0, 1]
 
 
 def verify(

@@ -95,7 +95,7 @@ def test_needed_overlap() -> None:
 
 @given(small_sets, thresholds)
 @settings(max_examples=20 if SLOW else 200, deadline=None)
-def test_jaccard_verify_may_reach_and_compare(lists: Lists, threshold: float) -> None:
+def test_jaccard_verify_and_may_reach(lists: Lists, threshold: float) -> None:
     sets = made(lists)
     pairs = list(itertools.product(range(len(lists)), repeat=2))
     a, b = np.array(pairs, dtype=np.int32).T.copy()
@@ -114,10 +114,6 @@ def test_jaccard_verify_may_reach_and_compare(lists: Lists, threshold: float) ->
         sizes, maps = (len(lists[x]), len(lists[y])), (bitmaps[x], bitmaps[y])
         assert may == reference.may_reach(sizes, maps, threshold)
         assert may or exact < threshold
-        counts = np.zeros(2, np.int64)
-        found = kernels.compare(sets, x, y, threshold, slack, counts)
-        both = lists[x], lists[y]
-        assert (found, counts.tolist()) == reference.compare(both, maps, threshold)
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)

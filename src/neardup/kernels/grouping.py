@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from neardup.kernels.bits import popcount
-from neardup.kernels.jaccard import compare
+from neardup.kernels.jaccard import jaccard, may_reach
 
 #: A document is compared with at least so many following ones of its bucket.
 WINDOW = 256
@@ -166,7 +166,11 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
                 if seen[y] == x:
                     continue
                 seen[y] = x
-                similarity = compare(sets, x, y, threshold, slack, counts)
+                if not may_reach(sets.size, sets.bitmaps, x, y, slack):
+                    counts[1] += 1
+                    continue
+                counts[0] += 1
+                similarity = jaccard(sets, x, y, threshold)
                 if similarity >= 0.0:
                     edges[0][filled], edges[1][filled], edges[2][filled] = x, y, similarity
                     filled += 1

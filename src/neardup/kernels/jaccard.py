@@ -109,16 +109,6 @@ def jaccard(sets, x, y, threshold):
 
 
 @njit(cache=True, nogil=True)
-def compare(sets, x, y, threshold, slack, counts):
-    """Return what `jaccard` does, or -1 where sizes and bitmaps suffice; count which it was."""
-    if not may_reach(sets.size, sets.bitmaps, x, y, slack):
-        counts[1] += 1
-        return -1.0
-    counts[0] += 1
-    return jaccard(sets, x, y, threshold)
-
-
-@njit(cache=True, nogil=True)
 def verify(sets, a, b, first, last, threshold, out):
     """Write the similarity of each pair ``(a[i], b[i])``, or -1 where it is below ``threshold``."""
     for i in range(first, last):

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from neardup.kernels.hashing import mix
-from neardup.kernels.jaccard import compare, needed_overlap
+from neardup.kernels.jaccard import jaccard, may_reach, needed_overlap
 from neardup.kernels.resolving import share_a_bucket
 
 _LOW = np.uint64((1 << 44) - 1)
@@ -180,7 +180,11 @@ def probe(
         for y in search.found[:count]:
             if of.shape[1] > 0 and not share_a_bucket(of, x, y):
                 continue
-            similarity = compare(sets, x, y, threshold, slack, counts)
+            if not may_reach(sets.size, sets.bitmaps, x, y, slack):
+                counts[1] += 1
+                continue
+            counts[0] += 1
+            similarity = jaccard(sets, x, y, threshold)
             if similarity < 0.0:
                 continue
             if not every:

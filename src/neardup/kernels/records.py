@@ -90,7 +90,7 @@ _IS_SPACE, _ESCAPES, _HEX, _NEXT, _SCALARS = _tables()
 
 @njit(cache=True, nogil=True)
 def json_lines(data, size, lines):
-    """Find the lines of JSON lines, blank ones skipped; return their number.
+    """Find the lines of JSON lines, those of spaces alone left out; return their number.
 
     ``lines``, int32[size // 2 + 1, 3], gets the start, the last byte that is no space, and the end
     of each line. The end is after the newline, which the last line may lack.

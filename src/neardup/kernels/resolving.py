@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from neardup.kernels.bits import popcount
-from neardup.kernels.jaccard import compare
+from neardup.kernels.jaccard import jaccard, may_reach
 
 #: Words of the bitmaps in large buckets; half of those of a set.
 FOLDED_WORDS = 8
@@ -79,7 +79,11 @@ def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
         if seen[y] == x:
             continue
         seen[y] = x
-        similarity = compare(sets, x, y, threshold, slack, counts)
+        if not may_reach(sets.size, sets.bitmaps, x, y, slack):
+            counts[1] += 1
+            continue
+        counts[0] += 1
+        similarity = jaccard(sets, x, y, threshold)
         if similarity >= 0.0:
             return y, similarity
     return best, -1.0
@@ -126,8 +130,11 @@ def _first_of_large(x, bucket, buckets, kept, columns, best, sets, threshold, co
             y = members[low + begin + k]
             if y >= best:
                 break
+            if not may_reach(sets.size, sets.bitmaps, x, y, slack):
+                continue
+            counts[0] += 1
             counts[1] -= 1
-            similarity = compare(sets, x, y, threshold, slack, counts)
+            similarity = jaccard(sets, x, y, threshold)
             if similarity >= 0.0:
                 return y, similarity
     return best, -1.0

@@ -61,14 +61,18 @@ def alphabet(keep_case: bool) -> Alphabet:
 @njit(cache=True, nogil=True)
 def _decode(data, i):
     """Return (code point, bytes) of the valid UTF-8 sequence at ``i``."""
-    first = np.int64(data[i])
-    if first < 0x80:
-        return first, 1
-    size = 2 + (first >= 0xE0) + (first >= 0xF0)
-    code = first & 0x7F >> size
-    for j in range(i + 1, i + size):
-        code = code << 6 | np.int64(data[j]) & 0x3F
-    return code, size
+    b = np.int64(data[i])
+    if b < 0x80:
+        return b, 1
+    if b < 0xE0:
+        return (b & 0x1F) << 6 | np.int64(data[i + 1]) & 0x3F, 2
+    if b < 0xF0:
+        return (b & 0x0F) << 12 | (np.int64(data[i + 1]) & 0x3F) << 6 | np.int64(
+            data[i + 2]
+        ) & 0x3F, 3
+    return (b & 0x07) << 18 | (np.int64(data[i + 1]) & 0x3F) << 12 | (
+        np.int64(data[i + 2]) & 0x3F
+    ) << 6 | np.int64(data[i + 3]) & 0x3F, 4
 
 
 @njit(cache=True, nogil=True)
@@ -94,12 +98,16 @@ def _push_code(state, w, length, code):
     """Take the UTF-8 bytes of a code point into the running hash."""
     if code < 0x80:
         return _push(state, w, length, code)
-    rest = 6 * (1 + (code >= 0x800) + (code >= 0x10000))  # bits after the first byte
-    state, w, length = _push(state, w, length, 0xF80 >> rest // 6 & 0xFF | code >> rest)
-    while rest:
-        rest -= 6
-        state, w, length = _push(state, w, length, 0x80 | code >> rest & 0x3F)
-    return state, w, length
+    if code < 0x800:
+        state, w, length = _push(state, w, length, 0xC0 | code >> 6)
+    else:
+        if code < 0x10000:
+            state, w, length = _push(state, w, length, 0xE0 | code >> 12)
+        else:
+            state, w, length = _push(state, w, length, 0xF0 | code >> 18)
+            state, w, length = _push(state, w, length, 0x80 | code >> 12 & 0x3F)
+        state, w, length = _push(state, w, length, 0x80 | code >> 6 & 0x3F)
+    return _push(state, w, length, 0x80 | code & 0x3F)
 
 
 @njit(cache=True, nogil=True)
