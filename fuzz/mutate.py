@@ -8,8 +8,8 @@ import numpy as np
 _NUMBERS = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63)
 _PIECES = (
     b"\x00", b"\xff", b"\n", b"\r\n", b'"', b'""', b"\\", b"\\u", b"\\ud800", b"{", b"}", b"[",
-    b"]",     b",", b":", b"\t", b" ", b"null", b"1E400", b"NaN", b"-", b"\xef\xbb\xbf", b"\xed\xa0\x80",
-    b"\xc3", b"\xf4\x90\x80\x80", b"PAR1", b"ARROW1",
+    b"]", b",", b":", b"\t", b" ", b"null", b"1E400", b"NaN", b"-", b"\xef\xbb\xbf",
+    b"\xed\xa0\x80", b"\xc3", b"\xf4\x90\x80\x80", b"PAR1", b"ARROW1",
 )  # fmt: skip
 
 
