@@ -164,6 +164,17 @@ def test_line_ends_punctuation_and_case_are_not_marked(
     assert one.page.locator(".template .slot").count() == 1
 
 
+def test_less_context_folds_more(
+    visit: Callable[..., Visit], star_run: Run, tmp_path: Path
+) -> None:
+    folds = []
+    for context in (2, 100):
+        one = visit(star_run.report(tmp_path / f"{context}.html", context=context))
+        one.show("family-07")
+        folds.append([one.page.locator(f"{part} .fold").count() for part in (".note", ".compared")])
+    assert min(folds[0]) >= 5 and folds[1] == [0, 0]
+
+
 def test_without_texts(visit: Callable[..., Visit], star_run: Run, tmp_path: Path) -> None:
     one = visit(star_run.report(tmp_path / "bare.html", texts=False))
     assert one.page.locator("label[for=search]").inner_text() == "Search ids"

@@ -11,13 +11,12 @@ Raises:
 from __future__ import annotations
 
 import base64
-import functools
 import io
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +32,6 @@ try:
     from matplotlib.ticker import PercentFormatter
 except ImportError as error:
     raise DependencyError("charts need Matplotlib", "pip install 'neardup[report]'") from error
-
-P = ParamSpec("P")
 
 _ENDINGS = (".svg", ".png", ".html")
 #: Colour of text and axes.
@@ -83,9 +80,11 @@ class Chart(Figure):
         return _drawn(self, "png", dpi=110)
 
 
-def _style() -> AbstractContextManager[None]:
+@contextmanager
+def _style() -> Iterator[None]:
     """Draw in our style, whatever the user's settings of Matplotlib are; they are put back."""
-    return matplotlib.style.context(["default", _STYLE])
+    with matplotlib.style.context(["default", _STYLE]):
+        yield
 
 
 def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
@@ -139,16 +138,7 @@ def check_path(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[
     return check_file(path, inputs)
 
 
-def _styled(make: Callable[P, Chart]) -> Callable[P, Chart]:
-    @functools.wraps(make)
-    def inside(*args: P.args, **more: P.kwargs) -> Chart:
-        with _style():
-            return make(*args, **more)
-
-    return inside
-
-
-@_styled
+@_style()
 def s_curves(
     choices: Sequence[tuple[int, int]], points: Sequence[tuple[float, float]] = ()
 ) -> Chart:
@@ -200,7 +190,7 @@ def s_curves(
     return _finished(chart, says)
 
 
-@_styled
+@_style()
 def observed_curve(
     curve: Sequence[Mapping[str, Any]], bands: tuple[int, int] | None, threshold: float
 ) -> Chart:
@@ -237,7 +227,7 @@ def observed_curve(
     return _finished(chart, says or ["no pairs were observed"])
 
 
-@_styled
+@_style()
 def precision_recall(lines: Sequence[Mapping[str, Any]]) -> Chart:
     """Draw precision, recall and F1 of the pairs, by the similarity from which they are taken.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from neardup.engines.identifiers import plain_id
 from neardup.output.results import Results
 from neardup.report.differences import Cut, cut, segments
 from neardup.report.page.page_texts import CHARACTERS
-from neardup.report.page.survey import Survey, closed, from_each_step, rounded, spread
+from neardup.report.page.survey import Survey, from_each_step, rounded, spread
 
 #: Documents of a cluster that are listed at most, the fewer the less room there is; and those of
 #: the first clusters whose texts are shown, and of the others.
@@ -112,6 +113,9 @@ class Clusters:
         hidden: Ids are texts, and no text may be in the page.
         room: Bytes that are left.
         entries: What the page gets, see `_entry`.
+        brief: Clusters that are known by the ids of their documents only: label, documents, kept
+            ones, lowest similarity, steps, and a row of `_rows` for each document.
+        left: Documents of clusters in full that are not listed there.
         listed: Documents whose ids are in the page.
         texts: Documents whose texts are in it.
         cut: Of those, the ones of which only the beginning is.
@@ -123,6 +127,8 @@ class Clusters:
     hidden: bool
     room: int
     entries: list[dict[str, Any]] = field(default_factory=list)
+    brief: list[list[Any]] = field(default_factory=list)
+    left: list[tuple[dict[str, Any], np.ndarray]] = field(default_factory=list)
     listed: int = 0
     texts: int = 0
     cut: int = 0
@@ -145,15 +151,33 @@ class Clusters:
                 if turn < len(of_entry):
                     self._add_value(entry, *of_entry[turn])
 
-    def add_brief(self, clusters: np.ndarray, room: int) -> None:
-        """Add clusters by their ids only, while there is room."""
-        for cluster in clusters.tolist():
-            docs = closed(self.found, self.found.documents(cluster)[: _LISTED[0]].tolist())
-            entry = self._entry(cluster, _in_order(self.found, np.array(docs)))
-            room -= len(as_json(entry))
-            if room < 0:
-                return
-            self.entries.append(entry)
+    def add_ids(self, others: np.ndarray, room: int) -> None:
+        """Add the ids of all other documents, of clusters in full first, as far as they fit."""
+        found, self.room = self.found, room
+        for entry, docs in self.left:
+            if rows := self._rows(docs):
+                entry["more"] = rows
+                del entry["rest"]
+        for cluster in others.tolist():
+            docs, label = found.documents(cluster), int(found.label[cluster])
+            if rows := self._rows(docs[np.argsort(docs != label, kind="stable")]):
+                kept = sum(row[2] is None for row in rows)
+                lowest = _plain(found.lowest[[cluster]])[0]
+                numbers = [label, len(docs), kept, lowest, int(found.steps[cluster])]
+                self.brief.append([*numbers, *rows])
+
+    def _rows(self, docs: np.ndarray) -> list[list[Any]]:
+        """Return ``[number, id, similarity or null if kept, cell]`` of each, if they fit."""
+        if len(docs) * _ROW // 2 > self.room:
+            return []
+        columns = [docs.tolist(), self._ids(docs), _plain(self.found.similarity[docs])]
+        rows = [list(row) for row in zip(*columns, self.measured.cells[docs].tolist(), strict=True)]
+        size = len(as_json(rows)) + _ROW
+        if size > self.room:
+            return []
+        self.room -= size
+        self.listed += len(docs)
+        return rows
 
     def _ids(self, docs: np.ndarray) -> list[str]:
         if self.hidden:
@@ -169,7 +193,8 @@ class Clusters:
         one that it hangs on, similarity to that, steps from the first, characters, place of the
         first one with the same words or -1, id of its duplicate_of where that is another one, cell
         of the heat map or -1]``; ``copies`` is the number of copies of the first one that are not
-        listed, ``rest`` that of all removed ones that are not, from each step of the slider on.
+        listed, ``more`` all documents that are not, or without room for them ``rest``: the number
+        of removed ones from each step of the slider on.
         """
         found, measured = self.found, self.measured
         base, of, every = found.base[docs], found.duplicate_of[docs], found.documents(cluster)
@@ -207,6 +232,7 @@ class Clusters:
             entry["copies"] = int((measured.tokens[left] == tokens[0]).sum())
             threshold = self.results.spec.threshold
             entry["rest"] = from_each_step(found.similarity[left], threshold)
+            self.left.append((entry, left))
         self.listed += len(docs)
         return entry
 
@@ -281,15 +307,18 @@ def _template(texts: Sequence[Cut]) -> list[Any]:
     """
     parts: list[Any] = []
     for segment in segments(texts):
-        values = [c.text[low:high] for c, (low, high) in zip(texts, segment.spans, strict=True)]
+        spans = list(zip(texts, segment.spans, strict=True))
+        values = [c.text[low:high] for c, (low, high) in spans]
         if segment.equal:
             parts.append(_units(values[0]))
             continue
-        seen: dict[str, str] = {}
-        counts = Counter(seen.setdefault(v.lower().strip(" \n\t.,;:"), v) for v in values)
+        # By their words: what is between these is no difference.
+        words = [tuple(c.words[slice(*(bisect_left(c.begins, at) for at in s))]) for c, s in spans]
+        seen = dict(zip(reversed(words), reversed(values), strict=True))
+        counts = Counter(words)
         listed = [
-            [value if len(value) <= _VALUE else value[:_VALUE] + "…", count]
-            for value, count in counts.most_common(_VALUES)
+            [seen[key] if len(seen[key]) <= _VALUE else seen[key][:_VALUE] + "…", count]
+            for key, count in counts.most_common(_VALUES)
         ]
         parts.append([_units(values[0]), len(counts), listed])
     return parts
