@@ -212,7 +212,7 @@ class Cluster {
     const fill = () => {
       if (details.children.length > 1) return;
       const one = (member) => [shownId(member[ID]), member[SIMILARITY] === null ? "" : ` (${similarityText(member[SIMILARITY])})`];
-      details.append(make("p", {}, more.flatMap((member, k) => [k ? ", " : "", one(member)])));
+      details.append(make("p", { tabindex: "0" }, more.flatMap((member, k) => [k ? ", " : "", one(member)])));
     };
     const details = make("details", { class: "copies others", on: { toggle: fill } }, make("summary", {}, `and ${counted(more.length, "more document")}, by id`));
     return details;

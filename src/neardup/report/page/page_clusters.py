@@ -271,7 +271,7 @@ def _values(entry: dict[str, Any], texts: dict[int, str]) -> dict[int, Any]:
         found[place] = _walk(words[base], words[place]) if base in words else texts[place]
         if len(found) == 2 and entry["lowest"] != 1:
             found[-1] = _template(list(words.values()))
-    listed = sum(place in found or row[7] in found for place, row in enumerate(members))
+    listed = sum((place if row[7] < 0 else row[7]) in found for place, row in enumerate(members))
     entry["compared"] = listed + entry.get("copies", 0)
     return found
 

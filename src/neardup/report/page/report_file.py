@@ -26,7 +26,7 @@ from neardup.report.visible import html_page, need_jinja
 #: Clusters that a page shows with their texts unless something else is asked for: 5 MB.
 MAX_CLUSTERS = 1000
 #: Bytes of a page for each of them, and at least; and for the ids of all other documents.
-_BYTES, _MINIMUM, _IDS = 4_000, 400_000, 16_000_000
+_BYTES, _MINIMUM, _IDS = 8_000, 400_000, 16_000_000
 _STYLES = ("base", "result", "found", "list", "cluster", "sides", "narrow", "print")
 _SCRIPTS = ("text", "library", "list", "found", "review", "cluster", "page")
 
@@ -58,7 +58,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
         by: A column, such as a source, for a table of whose documents are duplicates of whose.
         texts: Whether texts of documents may be in it. Without, the input may be gone.
         max_clusters: Clusters that are shown with their texts, at most, which bounds the file:
-            about 4 kB for each. One half are the largest, the others have the lowest similarity.
+            8 kB for each. One half are the largest, the others have the lowest similarity.
             Of the others, ids are in the page, up to 16 MB.
         context: Equal words that are shown before and after each difference.
         overwrite: Replace the file if it is there.
