@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -179,10 +180,15 @@ class Clusters:
         self.listed += len(docs)
         return rows
 
+    @functools.cached_property
+    def _one_array(self) -> Any:
+        """All ids; to take some of many chunks is slow."""
+        return self.results.ids.combine_chunks()
+
     def _ids(self, docs: np.ndarray) -> list[str]:
         if self.hidden:
             return [str(doc) for doc in docs.tolist()]
-        values = self.results.ids.take(pa.array(docs)).to_pylist()
+        values = self._one_array.take(pa.array(docs)).to_pylist()
         names, half = (str(plain_id(value)) for value in values), LONGEST_ID // 2
         return [n if len(n) <= LONGEST_ID else f"{n[:half]}…{n[-half:]}" for n in names]
 
