@@ -195,15 +195,17 @@ def _table_6_says(found: Found) -> str:
     ours = {
         kind: [lines[t][kind] for t in (low, MAIN, high)] for kind in ("modularity", "clusters")
     }
-    modularity = " to ".join(f"{value:.3f}" for value in ours["modularity"])
-    published = " to ".join(f"{paper.MODULARITY[t]:.3f}" for t in (low, MAIN, high))
-    return f"""modularity counts the similarity that stays within sets, so that it falls as the
-threshold rises: in the paper from {published} (at {low}, {MAIN} and {high}), on our synthetic notes
-from {modularity}. It stays higher on ours, where more of the candidates are high. The paper has
-{paper.CLUSTERS[low]} clusters at {low} and {paper.CLUSTERS[high]} from {MAIN} on: nearly every
-cluster has two notes that are nearly equal. Ours fall from {ours["clusters"][0]} to
-{ours["clusters"][2]}, since many of our clusters are a note and one near-duplicate with up to 20 %
-of its words changed, which a high threshold separates."""
+    modularity, published = (
+        "{:.3f}, {:.3f} and {:.3f}".format(*values)
+        for values in (ours["modularity"], [paper.MODULARITY[t] for t in lines])
+    )
+    return f"""modularity counts the similarity that stays within sets, which becomes less where the
+threshold separates pairs: in the paper it is {published} at {low}, {MAIN} and {high}, on our
+synthetic notes {modularity}. Ours is higher, since more of the candidates are high. The paper has
+{paper.CLUSTERS[low]} clusters at {low}, and from {MAIN} to {high} always {paper.CLUSTERS[high]}: as
+many have a pair that reaches {high} as have one that reaches {MAIN}. Ours fall from
+{ours["clusters"][0]} to {ours["clusters"][2]}, since many are a note and one near-duplicate with up
+to 20 % of its words changed, which a high threshold separates."""
 
 
 def _table_7(source: Found) -> str:

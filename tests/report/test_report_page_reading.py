@@ -103,7 +103,9 @@ def test_the_template_shows_what_is_shared_and_the_slots(
     one = visit(page_file)
     one.show("family-07")
     template = one.page.locator(".template .note")
-    assert one.page.locator("#title-template").inner_text() == "What these 24 share (a sample of 30)"
+    assert (
+        one.page.locator("#title-template").inner_text() == "What these 24 share (a sample of 30)"
+    )
     one.unfold()
     shared = "".join(template.locator(".shared").all_inner_texts())
     for line in TEXTS["family-07"].splitlines():
