@@ -90,13 +90,8 @@ def _style() -> Iterator[None]:
 def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
     """Write a chart to a file, which appears as a whole; one that exists is replaced.
 
-    Args:
-        chart: From `neardup.report.charts`.
-        path: ``.svg``, ``.png`` (200 dots per inch), or ``.html`` for a page with the chart and
-            its description.
-
-    Returns:
-        The path.
+    The ending is ``.svg``, ``.png`` (200 dots per inch), or ``.html`` for a page with the chart and
+    its description.
 
     Raises:
         SpecError: Another ending.
@@ -191,18 +186,14 @@ def s_curves(
 
 
 @_style()
-def observed_curve(
-    curve: Sequence[Mapping[str, Any]], bands: tuple[int, int] | None, threshold: float
-) -> Chart:
+def observed_curve(audit: Mapping[str, Any]) -> Chart:
     """Draw which share of the pairs shares a bucket, by similarity, next to the S-curve.
 
-    Without banding, it is the share of the pairs that was found.
-
-    Args:
-        curve: Of an audit: ``similarity``, ``observed``, and its 95 % interval.
-        bands: ``(num_bands, rows)``; None without banding.
-        threshold: Drawn as a line.
+    Without banding, it is the share of the pairs that was found. The audit is given as a dict, as
+    ``Audit.as_dict`` returns it.
     """
+    curve, threshold = audit["curve"], audit["threshold"]
+    bands = audit["bands"] and (audit["bands"]["num_bands"], audit["bands"]["rows"])
     title, share_of, did = "Pairs that were found", "share of pairs found", "were found"
     if bands is not None:
         title = "Pairs that share a bucket, predicted and observed"
@@ -228,13 +219,9 @@ def observed_curve(
 
 
 @_style()
-def precision_recall(lines: Sequence[Mapping[str, Any]]) -> Chart:
-    """Draw precision, recall and F1 of the pairs, by the similarity from which they are taken.
-
-    Args:
-        lines: Of an evaluation: ``threshold``, ``precision``, ``recall`` and ``f1``, which are None
-            where there are no pairs.
-    """
+def precision_recall(evaluation: Mapping[str, Any]) -> Chart:
+    """Draw precision, recall and F1 of the pairs, by the similarity from which they are taken."""
+    lines = evaluation["by_threshold"]["lines"]
     title = "Precision and recall of the edges"
     chart, axes = _new_axes(title, "threshold (Jaccard)", "share")
     names = ("threshold", "precision", "recall", "f1")

@@ -6,8 +6,6 @@ import functools
 import json
 import math
 import re
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,8 +15,8 @@ import pyarrow as pa
 
 from neardup.engines.identifiers import plain_id
 from neardup.output.results import Results
-from neardup.report.differences import Cut, cut, segments
-from neardup.report.page.page_texts import CHARACTERS
+from neardup.report.differences import cut
+from neardup.report.page.page_texts import CHARACTERS, template, walk
 from neardup.report.page.survey import Survey, from_each_step, rounded, spread
 
 #: Documents of a cluster that are listed at most, the fewer the less room there is; and those of
@@ -29,8 +27,6 @@ _FIRST, _COMPARED_OF_FIRST, _COMPARED = 100, 24, 12
 _ROW = 48
 #: Bytes of an id that is whole in the page.
 LONGEST_ID = 1000
-#: Values of a slot that are listed, and characters of each.
-_VALUES, _VALUE = 6, 160
 #: What could end the element that JSON stands in, or change how the page's own source is read.
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
@@ -43,12 +39,10 @@ def as_json(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Shown:
-    """A cluster and what of it is in the page.
+    """A cluster of the survey and what of it is in the page.
 
-    Attributes:
-        cluster: Its number in the survey.
-        docs: int64[]: documents that are listed, each after the one before it on its path.
-        compared: Places in ``docs`` of those whose texts are shown, the first document first.
+    ``docs`` are listed, each after the one before it on its path; ``compared`` are the places there
+    of those whose texts are shown, the first document first.
     """
 
     cluster: int
@@ -182,7 +176,7 @@ class Clusters:
 
     @functools.cached_property
     def _one_array(self) -> Any:
-        """All ids; to take some of many chunks is slow."""
+        """All ids, from which some are taken many times."""
         return self.results.ids.combine_chunks()
 
     def _ids(self, docs: np.ndarray) -> list[str]:
@@ -274,60 +268,12 @@ def _values(entry: dict[str, Any], texts: dict[int, str]) -> dict[int, Any]:
     found: dict[int, Any] = {}
     for place in places:
         base = members[place][3]
-        found[place] = _walk(words[base], words[place]) if base in words else texts[place]
+        found[place] = walk(words[base], words[place]) if base in words else texts[place]
         if len(found) == 2 and entry["lowest"] != 1:
-            found[-1] = _template(list(words.values()))
+            found[-1] = template(list(words.values()))
     listed = sum((place if row[7] < 0 else row[7]) in found for place, row in enumerate(members))
     entry["compared"] = listed + entry.get("copies", 0)
     return found
-
-
-def _units(text: str) -> int:
-    """Return the length of a text as browsers count, in units of UTF-16."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
-
-
-def _walk(base: Cut, text: Cut) -> list[Any]:
-    """Return a text as a walk along another one.
-
-    It is made of numbers for so many units that both share, and of ``[skipped, text]`` for a
-    difference: units of the other one, and what stands there; ``[skipped, text, 0]`` where only
-    white space, punctuation or case differ.
-    """
-    parts: list[Any] = []
-    for segment in segments([base, text]):
-        (i, j), (k, m) = segment.spans
-        before, after = base.text[i:j], text.text[k:m]
-        if before == after:
-            parts.append(_units(before))
-        else:
-            parts.append([_units(before), after, 0][: 3 if segment.equal else 2])
-    return parts
-
-
-def _template(texts: Sequence[Cut]) -> list[Any]:
-    """Return what some texts share, as a walk along the first of them.
-
-    Places that vary are ``[skipped, distinct, [[value, count], ...]]``, with the units that they
-    take of the first text, and the commonest values.
-    """
-    parts: list[Any] = []
-    for segment in segments(texts):
-        spans = list(zip(texts, segment.spans, strict=True))
-        values = [c.text[low:high] for c, (low, high) in spans]
-        if segment.equal:
-            parts.append(_units(values[0]))
-            continue
-        # By their words: what is between these is no difference.
-        words = [tuple(c.words[slice(*(bisect_left(c.begins, at) for at in s))]) for c, s in spans]
-        seen = dict(zip(reversed(words), reversed(values), strict=True))
-        counts = Counter(words)
-        listed = [
-            [seen[key] if len(seen[key]) <= _VALUE else seen[key][:_VALUE] + "…", count]
-            for key, count in counts.most_common(_VALUES)
-        ]
-        parts.append([_units(values[0]), len(counts), listed])
-    return parts
 
 
 def _plain(similarity: np.ndarray) -> list[float | None]:
