@@ -299,3 +299,19 @@ def test_files_run_nothing_in_a_spreadsheet(
     assert sorted(row["text"][:2] for row in rows) == ["'-", "'=", "'@", "sa"]
     # Ids are what other files know them by.
     assert sorted(row["doc_id"] for row in rows) == [f"={k}" for k in range(4)]
+
+
+def test_many_copies_are_one_line(
+    visit: Callable[..., Visit], tmp_path: Path, kernels: None
+) -> None:
+    text = " ".join(f"w{k}" for k in range(40))
+    ids = [f"copy-{k:03}" for k in range(485)]
+    run = dedup({"id": ids, "text": [text] * 485}, id="id", progress=False)
+    one = visit(run.report(tmp_path / "page.html"))
+    members = one.page.locator(".members")
+    assert members.locator("tbody tr").count() == 1
+    assert "and 484 exact copies" in members.inner_text()
+    assert "and 285 more documents, by id, 285 of them copies" in members.inner_text()
+    one.search("copy-480")
+    assert "with copy-480" in one.rows.first.inner_text()
+    assert len(read(one.saved("Save as CSV"))) == 485

@@ -125,6 +125,7 @@ def test_the_template_shows_what_is_shared_and_the_slots(
     copies = one.page.locator(".copies")
     copies.locator("summary").click()
     assert copies.locator(".id").count() == 19
+    assert copies.inner_text().count(" · Title copy-") == 19
 
 
 def test_each_document_next_to_the_kept_one(visit: Callable[..., Visit], page_file: Path) -> None:

@@ -194,7 +194,7 @@ class Cluster {
       "members",
       "Documents",
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Documents of the cluster" }, table),
-      left > 0 ? this.others(left) : null,
+      left > 0 || cluster.more.length ? this.others(left) : null,
       settings.names_documents
         ? make("button", { type: "button", class: "small save", on: { click: () => this.save() } }, left > 0 && !cluster.more.length ? "Save the listed ones as CSV" : "Save as CSV")
         : null,
@@ -205,7 +205,7 @@ class Cluster {
 
   /** Documents without a row: their ids, if the page has them. */
   others(left) {
-    const { more } = this.cluster;
+    const { more, copies } = this.cluster;
     if (!more.length) {
       return make("p", { class: "quiet" }, `${counted(left, "more document")} ${left === 1 ? "is" : "are"} not listed, to keep the page small.`);
     }
@@ -214,19 +214,22 @@ class Cluster {
       const one = (member) => [shownId(member[ID]), member[SIMILARITY] === null ? "" : ` (${similarityText(member[SIMILARITY])})`];
       details.append(make("p", { tabindex: "0" }, more.flatMap((member, k) => [k ? ", " : "", one(member)])));
     };
-    const details = make("details", { class: "copies others", on: { toggle: fill } }, make("summary", {}, `and ${counted(more.length, "more document")}, by id`));
+    const these = copies ? `, ${count(copies)} of them copies of the first one` : "";
+    const summary = make("summary", {}, `and ${counted(more.length, "more document")}, by id${these}`);
+    const details = make("details", { class: "copies others", on: { toggle: fill } }, summary);
     return details;
   }
 
-  /** "and 19 exact copies", which lists their ids; null without any. */
+  /** "and 19 exact copies", which lists their ids, and columns; null without any. */
   copies(place) {
-    const { members, copies } = this.cluster;
-    const listed = members.filter((member) => member[COPY_OF] === place);
+    const { members, copies, more, shown } = this.cluster;
+    const listed = [...members.keys()].filter((k) => members[k][COPY_OF] === place);
     const unlisted = place === 0 ? copies || 0 : 0;
     if (!listed.length && !unlisted) return null;
     const many = listed.length + unlisted;
-    const names = listed.flatMap((member, k) => [k ? ", " : "", shownId(member[ID])]);
-    if (unlisted) names.push(` and ${count(unlisted)} more that are not listed`);
+    const columns = (k) => (shown?.[k] || []).filter((value) => value !== null).flatMap((value) => [" · ", quoted(value)]);
+    const names = listed.flatMap((k, n) => [n ? ", " : "", shownId(members[k][ID]), columns(k)]);
+    if (unlisted) names.push(` and ${count(unlisted)} more that are ${more.length ? "listed by id below" : "not listed"}`);
     return make(
       "details",
       { class: "copies" },
