@@ -162,6 +162,17 @@ def test_search_says_what_it_covers(
     assert data_of(path)["brief"] and "Texts were left out of this page." in page
 
 
+def test_brief_clusters_name_what_they_are_duplicates_of(tmp_path: Path, kernels: None) -> None:
+    texts = [" ".join(f"w{k}" for k in range(begin, begin + 100)) for begin in range(0, 56, 8)]
+    run = dedup(texts, spec=spec(cluster="components"), progress=False)
+    ((label, documents, kept, _, steps, *members),) = data_of(
+        run.report(tmp_path / "page.html", max_clusters=0)
+    )["brief"]
+    assert (label, documents, kept) == (0, 7, 3) and steps > 1
+    named = [(number, *target) for number, _, _, _, *target in members]
+    assert named == [(0,), (1,), (2,), (3,), (4, "3"), (5, "3"), (6,)]
+
+
 def test_values_that_differ_in_punctuation_are_one(tmp_path: Path, kernels: None) -> None:
     body = [" ".join(f"{side}{k}" for k in range(30)) for side in "ab"]
     slots = ("alpha beta", "alpha,\nBETA", "gamma delta", "Gamma-delta")

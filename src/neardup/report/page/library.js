@@ -46,11 +46,10 @@ class Selection {
 /** Texts, and what they are searched in. */
 class Library {
   constructor(data) {
-    const { star } = data.settings;
-    // A document of which only the id, the similarity and the cell are in the page.
-    const known = ([doc, id, similarity, cell]) => {
-      const hangs = star && similarity !== null;
-      return [doc, id, similarity, hangs ? 0 : -1, hangs ? similarity : null, Number(hangs), 0, -1, null, cell];
+    // A document of which little more than the id and the similarity is in the page.
+    const known = ([doc, id, similarity, cell, target = null]) => {
+      const hangs = similarity !== null && target === null;
+      return [doc, id, similarity, hangs ? 0 : -1, hangs ? similarity : null, Number(hangs), 0, -1, target, cell];
     };
     const brief = data.brief.map(([cluster, documents, kept, lowest, steps, ...rows]) => {
       const members = rows.slice(0, LISTED).map(known);

@@ -150,23 +150,30 @@ class Clusters:
         """Add the ids of all other documents, of clusters in full first, as far as they fit."""
         found, self.room = self.found, room
         for entry, docs in self.left:
-            if rows := self._rows(docs):
+            if rows := self._rows(docs, entry["members"][0][0]):
                 entry["more"] = rows
                 del entry["rest"]
         for cluster in others.tolist():
             docs, label = found.documents(cluster), int(found.label[cluster])
-            if rows := self._rows(docs[np.argsort(docs != label, kind="stable")]):
+            if rows := self._rows(docs[np.argsort(docs != label, kind="stable")], label):
                 kept = sum(row[2] is None for row in rows)
                 lowest = _plain(found.lowest[[cluster]])[0]
                 numbers = [label, len(docs), kept, lowest, int(found.steps[cluster])]
                 self.brief.append([*numbers, *rows])
 
-    def _rows(self, docs: np.ndarray) -> list[list[Any]]:
-        """Return ``[number, id, similarity or null if kept, cell]`` of each, if they fit."""
+    def _rows(self, docs: np.ndarray, first: int) -> list[list[Any]]:
+        """Return ``[number, id, similarity or null if kept, cell]`` of each, if they fit.
+
+        If it is a duplicate of another one than the first of its cluster, the id of that follows.
+        """
         if len(docs) * _ROW // 2 > self.room:
             return []
         columns = [docs.tolist(), self._ids(docs), _plain(self.found.similarity[docs])]
         rows = [list(row) for row in zip(*columns, self.measured.cells[docs].tolist(), strict=True)]
+        of = self.found.duplicate_of[docs]
+        others = np.flatnonzero((of >= 0) & (of != first))
+        for place, name in zip(others.tolist(), self._ids(of[others]), strict=True):
+            rows[place].append(name)
         size = len(as_json(rows)) + _ROW
         if size > self.room:
             return []

@@ -119,7 +119,6 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
         "clusters": len(found.label),
         "columns": show,
         "context": context,
-        "star": results.spec.cluster == "star",
         "run": results.record["asked"][:12],
         "names_documents": whole and not hidden,
     }
