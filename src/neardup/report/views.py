@@ -14,14 +14,7 @@ _RED, _GREEN, _PLAIN = "\x1b[9;31m", "\x1b[4;32m", "\x1b[0m"
 
 @dataclass(frozen=True)
 class View:
-    """What is shown.
-
-    Attributes:
-        head: What came out, in a sentence.
-        notes: A label and a sentence each.
-        names: Of the documents, as they are shown.
-        texts: Of none, one or two documents.
-    """
+    """What came out in a sentence, notes with a label each, and none, one or two named texts."""
 
     head: str
     notes: tuple[tuple[str, str], ...]

@@ -141,8 +141,6 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
         run=about,
         page={
             **settings,
-            "full": len(shown),
-            "hidden": hidden,
             "measured": table is not None or not len(found.members),
             "at_one": bars[-1][2],
         },
