@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from neardup.report.differences import Difference, Fold, differences, folded
@@ -26,6 +27,10 @@ class View:
         """The differences of the two texts; nothing without two."""
         return differences(*self.texts) if len(self.texts) == 2 else []
 
+    def folded(self, context: int | None) -> Iterator[Difference | Fold]:
+        """Yield the differences as `differences.folded` does."""
+        return folded(self.parts, context)
+
 
 def render(view: View, colour: bool = False, context: int | None = None) -> str:
     """Return the headline, the notes, and the texts with their differences marked."""
@@ -34,7 +39,7 @@ def render(view: View, colour: bool = False, context: int | None = None) -> str:
     lines += [f"{label:<{width}}  {visible(note)}" for label, note in view.notes]
     if any(part.op != "equal" for part in view.parts):
         legend = f"{_only('only in the first', 0, colour)} {_only('only in the second', 1, colour)}"
-        shown = (_marked(part, colour) for part in folded(view.parts, context))
+        shown = (_marked(part, colour) for part in view.folded(context))
         lines += ["", legend, "", "".join(shown)]
     elif view.texts:
         lines += ["", visible(view.texts[0])]
@@ -63,7 +68,7 @@ def _only(text: str, side: int, colour: bool) -> str:
 
 def page(view: View, context: int | None = None) -> str:
     """Return a page with a headline, notes, and the texts with what differs marked in each."""
-    parts = list(folded(view.parts, context))
+    parts = list(view.folded(context))
     sides = [
         (view.names[side], [_of_side(part, side) for part in parts] or [("", text)])
         for side, text in enumerate(view.texts)
