@@ -122,15 +122,9 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
         "run": results.record["asked"][:12],
         "names_documents": whole and not hidden,
     }
-    bars, slider = page_charts.histogram(results, found), page_charts.slider(results, found)
-    data = {
-        "settings": settings,
-        "slider": slider,
-        "histogram": bars,
-        "heat": heat.steps if heat else {},
-        "clusters": clusters.entries,
-        "brief": clusters.brief,
-    }
+    bars, steps = page_charts.histogram(results, found), heat.steps if heat else {}
+    data = {"slider": page_charts.slider(results, found), "histogram": bars, "heat": steps}
+    data |= {"settings": settings, "clusters": clusters.entries, "brief": clusters.brief}
     about = _about(results, found, table)
     page = html_page(
         "page/page.html.jinja",
