@@ -256,7 +256,18 @@ class Cluster {
   /** Something else is looked at. */
   update() {
     this.dim();
-    if (this.pairs.length) this.show(this.looked.includes(this.shown) ? this.shown : this.first);
+    if (!this.pairs.length) return;
+    if (this.looked.includes(this.shown)) this.number();
+    else this.show(this.first);
+  }
+
+  /** Say which pair of those that are looked at is shown. */
+  number() {
+    const { looked } = this;
+    const at = looked.indexOf(this.shown);
+    this.place.textContent = at < 0 ? "not selected" : `${count(at + 1)} of ${count(looked.length)}`;
+    this.before.disabled = at <= 0;
+    this.after.disabled = at === looked.length - 1;
   }
 
   /** The pair that tells most: that with the lowest similarity of those that are looked at. */
@@ -296,11 +307,7 @@ class Cluster {
     this.shown = place;
     const { members } = this.cluster;
     const [one, other] = [members[members[place][BASE]], members[place]];
-    const { looked } = this;
-    const at = looked.indexOf(place);
-    this.place.textContent = at < 0 ? "not selected" : `${count(at + 1)} of ${count(looked.length)}`;
-    this.before.disabled = at <= 0;
-    this.after.disabled = at === looked.length - 1;
+    this.number();
     const judged = this.review.of(one, other);
     this.right.setAttribute("aria-pressed", String(judged === true));
     this.wrong.setAttribute("aria-pressed", String(judged === false));
