@@ -32,6 +32,7 @@ from neardup.errors import (
 from neardup.io.opening import PARTITION_BYTES, open_source
 from neardup.io.source import Columns
 from neardup.output.record import digest_of, record
+from neardup.output.results import FolderResults
 from neardup.output.writing import Writing, check_folder, finish_outputs, write_outputs
 from neardup.spec import Spec
 from neardup.state.json_values import differences
@@ -147,8 +148,8 @@ def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
 
 def run_in_folder(
     request: Request, out: Path, *, overwrite: bool = False, resume: bool = False
-) -> dict[str, Any]:
-    """Run, and write the results to a folder; return the record.
+) -> FolderResults:
+    """Run, and write the results to a folder.
 
     What was done so far is stored in the folder ``.run`` in ``out``, so that a run that was killed
     at any moment continues where it was.
@@ -163,11 +164,10 @@ def run_in_folder(
     check_folder(out, overwrite, resume=resume)
     folder = out / RUN_FOLDER
     if resume and not RunState.exists(folder):
-        found = _complete(request, out)
-        if found is not None:
+        if _complete(request, out):
             if folder.exists():  # of a run that was killed while it cleared up
                 RunState.create(folder, overwrite=True).remove()
-            return found
+            return FolderResults(out)
         if (out / "run.json").exists() and not overwrite:
             raise OutputError(
                 f"{out} exists and is complete, with other settings or inputs",
@@ -206,7 +206,10 @@ def run_in_folder(
             if job.resources.shared:
                 drop_store(job)
             state.remove()
-    return found
+    results = FolderResults(out)
+    if job.source.format == "frame":  # which is still there, and which no folder has
+        results.source, results.ends = job.source, outcome.corpus.ends
+    return results
 
 
 def save(
@@ -257,17 +260,16 @@ def _timed(about: dict[str, Any], clock: Clock) -> dict[str, Any]:
     return about
 
 
-def _complete(request: Request, out: Path) -> dict[str, Any] | None:
-    """Return the record of what is in a folder if it is what this request would make; else None."""
+def _complete(request: Request, out: Path) -> bool:
+    """Return whether what is in a folder is what this request would make."""
     try:
         found: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
         job = request.job(request.clock())
         # Of a pipe or a frame nobody knows whether it holds the same.
-        known = job.source.files and job.source.rereadable
-        same = known and found["asked"] == digest_of(job.manifest())
-        return found if same else None
+        known = bool(job.source.files) and job.source.rereadable
+        return known and found["asked"] == digest_of(job.manifest())
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # it is something else
+        return False  # it is something else
 
 
 @contextmanager

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
 import numpy as np
 import pyarrow as pa
@@ -19,16 +20,26 @@ from neardup.api.running import save
 from neardup.engines.clock import Clock
 from neardup.engines.local import Outcome
 from neardup.engines.memory import Scratch
-from neardup.errors import SpecError
+from neardup.engines.reading import Reader
+from neardup.errors import DependencyError, InputError, SpecError
 from neardup.io.formats.json_text import common_schema, conform
-from neardup.io.source import Partition
+from neardup.io.frames import FrameSource
+from neardup.io.source import Partition, Source
 from neardup.output.results import FolderResults, MemoryResults, Results
 from neardup.output.writing import Writing
 from neardup.spec import Spec
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
+
+    Frame: TypeAlias = pa.Table | pd.DataFrame | pd.Series[Any] | pl.DataFrame | pl.Series
+
+#: A table of a run.
+TableName: TypeAlias = Literal["clusters", "duplicates", "edges"]
 
 
 class Run:
@@ -42,6 +53,11 @@ class Run:
 
     def __init__(self, results: Results) -> None:
         self._results = results
+        held = vars(results).get("source")
+        if isinstance(results, MemoryResults):
+            held = results.outcome.job.source
+        #: The frame that the run was given, if it was one of pandas or Polars.
+        self._given: Any = getattr(held, "given", None)
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
@@ -54,11 +70,19 @@ class Run:
     def __reduce__(self) -> Any:
         results = self._results
         if not isinstance(results, MemoryResults):
-            return open_run, (results.folder,)
-        # Listeners and locks stay here.
+            frame = results.record["source"] is None and "source" in vars(results)
+            return _in_folder, (results.folder, *((results.source, results.ends) if frame else ()))
+        # Listeners, locks and texts that were held stay here.
         job = dataclasses.replace(results.outcome.job, clock=Clock())
-        outcome = dataclasses.replace(results.outcome, job=job, scratch=cast(Any, None))
+        outcome = dataclasses.replace(
+            results.outcome, job=job, scratch=cast(Any, None), reader=Reader(job.source)
+        )
         return _in_memory, (outcome, results.record)
+
+    def _repr_html_(self) -> str:
+        from neardup.api.notebook import of_run
+
+        return of_run(self)
 
     def __len__(self) -> int:
         """Number of documents."""
@@ -137,21 +161,95 @@ class Run:
         found[positions] = values
         return found
 
-    def clean(self) -> pa.Table:
-        """Return the kept documents with all their columns, read from the input again.
+    @overload
+    def clean(self, kind: None = None) -> Frame: ...
+    @overload
+    def clean(self, kind: Literal["arrow"]) -> pa.Table: ...
+    @overload
+    def clean(self, kind: Literal["pandas"]) -> pd.DataFrame: ...
+    @overload
+    def clean(self, kind: Literal["polars"]) -> pl.DataFrame: ...
+
+    @checked
+    def clean(self, kind: str | None = None) -> Frame:
+        """Return the kept documents with all their columns.
+
+        Args:
+            kind: ``"arrow"``, ``"pandas"`` or ``"polars"``. By default what went in comes out: a
+                frame or series of pandas, with its index and types, or of Polars; else an Arrow
+                table, read from the input again.
 
         Raises:
+            DependencyError: pandas or Polars is not installed.
             InputError: The input has changed, or can't be read again.
+            SpecError: Another kind.
         """
-        results = self._results
-        positions = np.flatnonzero(self.keep_mask)
+        if kind not in (None, "arrow", "pandas", "polars"):
+            raise SpecError(f"`kind` is {kind!r}; expected arrow, pandas or polars")
+        positions, given = np.flatnonzero(self.keep_mask), self._given
+        if given is not None and kind in (None, type(given).__module__.partition(".")[0]):
+            if len(given) != len(self):
+                raise InputError("the frame has another length than in the run", "give a copy")
+            frame: Frame = (given.iloc if hasattr(given, "iloc") else given)[positions]
+            return frame
+        source = self._results.source
+        if isinstance(source, FrameSource):
+            source.require_whole()
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
             return partition.table(None if len(rows) == count else rows, count)
 
-        parts = list(results.visit(positions, read))  # the first document is always kept
+        parts = list(self._results.visit(positions, read))  # the first document is always kept
         schema = common_schema([part.schema for part in parts])
-        return pa.concat_tables([conform(part, schema, "the input") for part in parts])
+        table = pa.concat_tables([conform(part, schema, "the input") for part in parts])
+        if kind == "pandas":
+            return _pandas(table)
+        return table if kind != "polars" else _polars(table)
+
+    @checked
+    def to_pandas(self, table: TableName = "clusters") -> pd.DataFrame:
+        """Return a table as a pandas DataFrame; ids have the type that they have in the run.
+
+        Args:
+            table: ``"clusters"``, a row for each document in the order of the input, with the index
+                of a frame of pandas; ``"duplicates"`` or ``"edges"``.
+
+        Raises:
+            DependencyError: pandas is not installed.
+            SpecError: There is no such table, or pairs were not listed.
+        """
+        found = self._table(table)
+        frame = _pandas(found)
+        if table == "clusters":
+            frame["duplicate_of"] = _pandas(found.select(["duplicate_of"]), nullable=True)
+        if table == "clusters" and hasattr(self._given, "iloc") and len(self._given) == len(frame):
+            frame.index = self._given.index
+        return frame
+
+    @checked
+    def to_polars(self, table: TableName = "clusters") -> pl.DataFrame:
+        """Return a table as a Polars DataFrame.
+
+        Args:
+            table: As for `to_pandas`.
+
+        Raises:
+            DependencyError: Polars is not installed.
+            SpecError: There is no such table, or pairs were not listed.
+        """
+        return _polars(self._table(table))
+
+    def _table(self, name: str) -> pa.Table:
+        """Return a table by its name; clusters in the order of the input."""
+        if name not in ("clusters", "duplicates", "edges"):
+            raise SpecError(f"`table` is {name!r}; expected clusters, duplicates or edges")
+        found: pa.Table | None = getattr(self, name)
+        if found is None:
+            raise SpecError("pairs were not listed, so that there are no edges", "use pairs='all'")
+        positions = self._results.positions_of
+        if name == "clusters" and positions is not None:
+            found = found.take(np.argsort(positions))
+        return found
 
     @checked
     def save(
@@ -180,7 +278,8 @@ class Run:
             raise SpecError(f"the run is stored in {self.path} already", "copy that folder")
         writing = Writing(clean, format, annotate)
         save(results.outcome, results.record, Path(out), writing, overwrite)
-        return open_run(out)
+        source = results.outcome.job.source
+        return _in_folder(out, *((source, results.ends) if source.format == "frame" else ()))
 
     @checked
     def explain(
@@ -328,8 +427,35 @@ class Run:
         )
 
 
+def _pandas(table: pa.Table, nullable: bool = False) -> pd.DataFrame:
+    pd = _imported("pandas")
+    kinds = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+    return table.to_pandas(types_mapper=cast(Any, kinds.get) if nullable else None)
+
+
+def _polars(table: pa.Table) -> pl.DataFrame:
+    return cast("pl.DataFrame", _imported("polars").from_arrow(table))
+
+
+def _imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise DependencyError(f"{name} is not installed", f"pip install {name}") from error
+
+
 def _in_memory(outcome: Outcome, record: dict[str, Any]) -> Run:
     return Run(MemoryResults(dataclasses.replace(outcome, scratch=Scratch()), record))
+
+
+def _in_folder(
+    folder: str | os.PathLike[str], source: Source | None = None, ends: np.ndarray | None = None
+) -> Run:
+    """Return the run of a folder; with the frame that it read, which no folder has."""
+    results = FolderResults(folder)
+    if source is not None and ends is not None:
+        results.source, results.ends = source, ends
+    return Run(results)
 
 
 def open_run(folder: str | os.PathLike[str]) -> Run:

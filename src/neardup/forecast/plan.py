@@ -90,6 +90,11 @@ class Plan:
     seconds_high: float
     warnings: tuple[Advice, ...]
 
+    def _repr_html_(self) -> str:
+        from neardup.api.notebook import of_plan
+
+        return of_plan(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         values = asdict(self)

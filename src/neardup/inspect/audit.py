@@ -81,6 +81,11 @@ class Audit:
     seconds: dict[str, float]
     peak_private_memory: int
 
+    def _repr_html_(self) -> str:
+        from neardup.api.notebook import of_audit
+
+        return of_audit(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, with ``format``, the version of their layout."""
         return {"format": FORMAT, **asdict(self)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -90,6 +90,7 @@ class Explanation:
             ones come last. None where there is none.
         listed: Whether the run listed pairs; else there are no edges and no path.
         path: Documents on the way from ``document`` to ``other``, by edges within their cluster.
+        exact_copies: How many of the duplicates have similarity 1; they are named last.
         similar: Documents that reach the threshold with ``document``, found by exact search; the
             most similar of ``similar_count``.
         missed: How many of these are kept and share no bucket with ``document``, so that the run
@@ -110,17 +111,21 @@ class Explanation:
     path: tuple[Neighbour, ...]
     duplicates: tuple[Neighbour, ...]
     duplicates_count: int
+    exact_copies: int
     similar: tuple[Neighbour, ...] | None
     similar_count: int | None
     missed: int | None
     notes: tuple[str, ...]
-    texts: tuple[str, ...] | None
+    texts: tuple[str, ...] | None = field(repr=False)
 
     @property
     def why(self) -> str:
         """Why the document was removed or kept, in a few words."""
         document, many, threshold = self.document, self.duplicates_count, f"{self.threshold:g}"
         if not document.kept:
+            pair, other = self.comparison, self.other
+            if pair and pair.equal and other and other.doc_id == document.duplicate_of:
+                return f"removed: an exact copy of a kept document; {pair.note}"
             return f"removed: similarity {document.similarity:.4f} to a kept document"
         if many:
             return f"kept: {many:,} removed document{'s are' if many > 1 else ' is'} similar to it"
@@ -129,6 +134,11 @@ class Explanation:
         if document.form == "short":
             return "kept: shorter than a shingle, and no kept document has equal tokens"
         return f"kept: no kept document that it was compared with reaches {threshold}"
+
+    def _repr_html_(self) -> str:
+        from neardup.api.notebook import of_explanation
+
+        return of_explanation(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values; ids are of the type that they have in the input."""
@@ -206,6 +216,7 @@ def explain(  # noqa: PLR0913
         path=way,
         duplicates=tables.neighbours(duplicates[:limit], near[:limit]),
         duplicates_count=len(duplicates),
+        exact_copies=int((near == 1).sum()),
         similar=similar,
         similar_count=similar_count,
         missed=missed,
@@ -257,10 +268,12 @@ class _Tables:
         return place
 
     def duplicates(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the documents that are duplicates of it, in order, and their similarities."""
+        """Return the documents that are duplicates of it, and their similarities; 1 comes last."""
         same: Any = pc.equal(self._duplicate_of, self.results.ids[self.doc])
         docs = np.flatnonzero(np.asarray(pc.fill_null(same, False).to_numpy()))
-        return docs, np.asarray(self._similarity.take(docs).to_numpy())
+        near = np.asarray(self._similarity.take(docs).to_numpy())
+        order = np.argsort(near == 1, kind="stable")
+        return docs[order], near[order]
 
     def neighbours(self, docs: np.ndarray, similarity: np.ndarray) -> tuple[Neighbour, ...]:
         """Return some documents, in the order given."""

@@ -1,25 +1,23 @@
 """A finished run with other settings and the same bands.
 
 The result is that of a full run with the new settings and the recipe of the old one. The texts are
-read again, and sketched unless the run folder was kept.
+read again, and sketched unless the sketches are in memory, or in a run folder that was kept.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from neardup import __version__
-from neardup.engines.beginning import store_header
 from neardup.engines.clock import Clock, Event, Listener
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run
-from neardup.engines.memory import PrivatePeak, Scratch, parse_size
+from neardup.engines.memory import PrivatePeak, parse_size
 from neardup.errors import ColumnError, ResumeError, SpecError, StoreError
 from neardup.io.opening import open_source
 from neardup.io.source import Columns
@@ -28,6 +26,7 @@ from neardup.output.results import FolderResults, MemoryResults, Results
 from neardup.output.writing import Writing, check_folder, write_outputs
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
+from neardup.state.band_store import BandStore
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 
@@ -77,8 +76,9 @@ def recluster(  # noqa: PLR0913
     changes = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
     spec = _changed(results.spec, changes, tree_threshold)
     resources = Resources(None if memory is None else parse_size(memory), threads)
+    writing = Writing(clean and out is not None, format, annotate)
     clock = Clock(listener) if begin is None else Clock(listener, begin)
-    again = _Again(results, spec, resources, Writing(clean, format, annotate), clock)
+    again = _Again(results, spec, resources, writing, clock)
     return again.in_memory() if out is None else again.write(Path(out), overwrite)
 
 
@@ -146,16 +146,16 @@ class _Again:
                 f"is found with probability {100 * chance:.1f} %"
             )
             self.clock.emit(Event("choose bands", note=note))
-        if state is not None and self._take_sketches(job, state):
-            self.used = "sketches"
-        return run(job)
+        with self._sketches(job) as sketches:
+            self.used = "input" if sketches is None else "sketches"
+            return run(replace(job, sketches=sketches))
 
     def _job(self, state: RunState | None) -> Job:
         results, source = self.results, self.results.source
         reading: dict[str, Any] = {"given": []}
         if isinstance(results, MemoryResults):
             reading = dict(results.outcome.job.reading)
-        elif isinstance(results, FolderResults):
+        elif isinstance(results, FolderResults) and source.files:
             reading = {name: results.record["source"][name] for name in _READING}
             reading["given"] = [str(path) for path in results.given]
         wanted = wanted_columns(self.spec, None)
@@ -171,47 +171,28 @@ class _Again:
         recipe, output = results.recipe.as_dict(), self.writing.as_dict()
         return Job(source, self.spec, self.resources, reading, self.clock, state, output, recipe)
 
-    def _take_sketches(self, job: Job, state: RunState) -> bool:
-        """Copy band keys and metadata from the run folder that was kept, if they fit."""
-        old, new, id_column = self.results.spec, self.spec, job.source.id_column
-        folder = None if self.results.folder is None else self.results.folder / RUN_FOLDER
-        needed = set(wanted_columns(new, id_column)) - set(wanted_columns(old, id_column))
-        measured = new.keep != "longest" or old.keep == "longest"
-        if folder is None or not RunState.exists(folder) or needed or not measured:
-            return False
+    @contextmanager
+    def _sketches(self, job: Job) -> Iterator[BandStore | None]:
+        """Give the sketches of the run, if they have all that the new settings need; else None."""
+        results, old, id_column = self.results, self.results.spec, job.source.id_column
+        needed = set(wanted_columns(self.spec, id_column)) - set(wanted_columns(old, id_column))
+        if needed or (self.spec.keep == "longest" and old.keep != "longest"):
+            yield None
+            return
+        folder = None if results.folder is None else results.folder / RUN_FOLDER
+        if folder is None or not RunState.exists(folder):
+            yield results.outcome.sketches if isinstance(results, MemoryResults) else None
+            return
         try:
             with RunState.open(folder) as before:
-                known = before.manifest
-                if known["neardup"] != __version__ or known["store"] not in ("auto", "sqlite"):
-                    return False
-                self._copy(before, job, state)
+                known, store = before.manifest, None
+                if known["neardup"] == __version__ and known["store"] in ("auto", "sqlite"):
+                    store = before.band_store("row" if known["layout"] == "row" else "blob")
+                    store.open(results.recipe.digest, results.recipe.as_dict())
+                yield store
         except (ResumeError, StoreError) as error:
             raise ResumeError(
                 error.message,
                 f"wait for a run at work there; if it is damaged, remove {folder}: what is missing "
                 "is read from the input then",
             ) from error
-        recipe = self.results.recipe.as_dict()
-        state.manifest = {**job.manifest(), "recipe": recipe, "memory": 0}
-        return True
-
-    def _copy(self, before: RunState, job: Job, state: RunState) -> None:
-        recipe = self.results.recipe
-        source = before.band_store("row" if before.manifest["layout"] == "row" else "blob")
-        with source, state.band_store() as target:
-            source.open(recipe.digest, recipe.as_dict())
-            target.create(store_header(job, recipe))
-            entries = source.partitions()
-            ends = np.cumsum([0, *(entry.documents for entry in entries.values())]).tolist()
-            limits = dict(zip(entries, itertools.pairwise(ends), strict=True))
-            # By band there, by partition here: in a mapped file, as they may be many.
-            keys = Scratch(0, state.folder).empty((recipe.num_bands, ends[-1]), np.uint64)
-            with self.clock.stage("sketches", recipe.num_bands, "bands") as advance:
-                for band in range(recipe.num_bands):
-                    for number, part in source.band(band):
-                        keys[band, slice(*limits[number])] = part
-                    advance(1)
-                for number, some in limits.items():
-                    part = np.ascontiguousarray(keys[:, slice(*some)])
-                    target.put(number, part, source.metadata(number))
-                target.flush()
