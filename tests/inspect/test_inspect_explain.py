@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from inspect_calls import explain
 
 import neardup
 from neardup.errors import InputError, SpecError
 from neardup.inspect.compare import compare
-from neardup.inspect.explain import Explanation, explain
+from neardup.inspect.explain import Explanation
 from neardup.output.results import FolderResults, Results
 from neardup.report.explain_text import view
 from neardup.report.views import render

@@ -18,8 +18,9 @@ from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
 from neardup.api.running import save
 from neardup.engines.clock import Clock
+from neardup.engines.job import Resources
 from neardup.engines.local import Outcome
-from neardup.engines.memory import Scratch
+from neardup.engines.memory import Scratch, parse_size
 from neardup.engines.reading import Reader
 from neardup.errors import DependencyError, InputError, SpecError
 from neardup.io.formats.json_text import common_schema, conform
@@ -56,8 +57,10 @@ class Run:
         held = vars(results).get("source")
         if isinstance(results, MemoryResults):
             held = results.outcome.job.source
-        #: The frame that the run was given, if it was one of pandas or Polars.
-        self._given: Any = getattr(held, "given", None)
+        #: What no folder has: the frame that the run was given, and the ends of its partitions.
+        self._frame = (held, results.ends) if isinstance(held, FrameSource) else ()
+        #: That frame, if it is one of pandas or Polars.
+        self._given: Any = held.given if isinstance(held, FrameSource) else None
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
@@ -70,8 +73,7 @@ class Run:
     def __reduce__(self) -> Any:
         results = self._results
         if not isinstance(results, MemoryResults):
-            frame = results.record["source"] is None and "source" in vars(results)
-            return _in_folder, (results.folder, *((results.source, results.ends) if frame else ()))
+            return _in_folder, (results.folder, *self._frame)
         # Listeners, locks and texts that were held stay here.
         job = dataclasses.replace(results.outcome.job, clock=Clock())
         outcome = dataclasses.replace(
@@ -278,14 +280,13 @@ class Run:
             raise SpecError(f"the run is stored in {self.path} already", "copy that folder")
         writing = Writing(clean, format, annotate)
         save(results.outcome, results.record, Path(out), writing, overwrite)
-        source = results.outcome.job.source
-        return _in_folder(out, *((source, results.ends) if source.format == "frame" else ()))
+        return _in_folder(out, *self._frame)
 
     @checked
     def explain(
         self,
-        id: Any,
-        other: Any = None,
+        id: object,
+        other: object = None,
         *,
         texts: bool = True,
         search: bool = False,
@@ -294,13 +295,24 @@ class Run:
     ) -> Explanation:
         """Return why a document was removed or kept, or how two documents are related.
 
-        See `neardup.inspect.explain.explain` for the arguments and errors.
-        """
-        from neardup.inspect.explain import explain
+        Args:
+            id: Id of the document; its position where the run had no ids.
+            other: Id of another document; by default the kept one that it is a duplicate of, or the
+                most similar of its duplicates.
+            texts: Return the texts too. Without them, an input that can't be read is no error: what
+                only the input could say is None then, and a note says so.
+            search: Search the whole input for documents that reach the threshold with the first
+                one, whether banding finds them or not.
+            limit: Documents of each kind that are named; all are counted.
+            threads: Number of threads; all cores by default.
 
-        return explain(
-            self._results, id, other, texts=texts, search=search, limit=limit, threads=threads
-        )
+        Raises:
+            InputError: There is no document of that id; or the input is gone, or has changed.
+            SpecError: Both ids are those of one document, or a setting is out of range.
+        """
+        from neardup.inspect.explain import Looking, explain
+
+        return explain(self._results, id, other, Looking(texts, search, limit, threads))
 
     @checked
     def audit(
@@ -315,34 +327,54 @@ class Run:
     ) -> Audit:
         """Measure what was missed, by exact search for all near-duplicates of some documents.
 
-        See `neardup.inspect.audit.audit` for the arguments and errors.
-        """
-        from neardup.inspect.audit import audit
+        The corpus is read again, and every document is compared with the sampled ones.
 
+        Args:
+            sample: Documents to draw, of all and of the kept ones; about, where some are empty.
+            seed: Another seed, another sample.
+            memory: As for `neardup.dedup`, as are ``threads`` and ``progress``.
+            write: Leave the result in the output folder as ``audit.json``, for the report.
+
+        Raises:
+            InputError: The input is gone or has changed, or a table is damaged.
+            SpecError: A setting is out of range, or the sample does not fit into the memory.
+        """
+        from neardup.inspect.audit import Sampling, audit
+
+        asked = Sampling(sample, seed, _bytes(memory), threads, write)
         with show_progress(progress) as listener:
-            return audit(
-                self._results,
-                sample=sample,
-                seed=seed,
-                memory=memory,
-                threads=threads,
-                write=write,
-                listener=listener,
-            )
+            return audit(self._results, asked, listener)
 
     @checked
     def evaluate(
         self,
-        truth: Any,
+        truth: object,
         *,
         columns: Sequence[str] | None = None,
         kind: str | None = None,
         missing: str = "error",
         only_named: bool = False,
     ) -> dict[str, Any]:
-        """Compare with known duplicates: precision, recall and F1.
+        """Compare with known duplicates: precision, recall and F1, and the threshold of the best.
 
-        See `neardup.inspect.evaluate.evaluate` for the arguments and errors.
+        Args:
+            truth: A file, a table (Arrow's, a frame, a dict of columns), or a list of pairs of ids.
+                Two columns are pairs of ids, or an id and its group; a null in the second means
+                that the document has no duplicate. Pairs with a third column ``duplicate`` (true or
+                false) are judged one by one, and nothing is said of others.
+            columns: Their names; without it they are looked for, see ``docs/formats.md``.
+            kind: ``"pairs"``, ``"links"`` (pairs of which all that they connect are duplicates),
+                ``"groups"`` or ``"judged"``, where the names don't say.
+            missing: ``"error"``, or ``"skip"`` to leave out rows with ids that the run has not.
+            only_named: Leave out the documents that the truth does not name; else they are taken to
+                have no duplicates.
+
+        Returns:
+            Plain values, see ``docs/formats.md``; a score that has nothing to divide by is None.
+
+        Raises:
+            InputError: The truth can't be read, or names documents that the run has not.
+            SpecError: A setting is out of range.
         """
         from neardup.inspect.evaluate import evaluate
 
@@ -370,28 +402,36 @@ class Run:
     ) -> Run:
         """Decide again what is kept and how it is clustered, with the same bands.
 
-        See `neardup.inspect.recluster.recluster` for the arguments and errors.
-        """
-        from neardup.inspect.recluster import recluster
+        The result is that of a full run with these settings. Sketches that are in memory, or in the
+        run folder, are reused. Without a clean corpus to write, a higher threshold needs nothing
+        but the tables if all pairs were listed, or if no removed document falls below it.
 
+        Args:
+            out: Folder to write to; without it the result is in memory only.
+            threshold: A new threshold. A lower one is possible, but the bands were chosen for that
+                of the run, and miss more pairs below it.
+            cluster: As for `neardup.dedup`, as are all others; None leaves what was.
+            tree_threshold: Minimum similarity within bounded clusters.
+
+        Raises:
+            InputError: The input is needed, and is gone or has changed.
+            OutputError: The output folder exists, or can't be written.
+            ResumeError: The kept run folder is damaged or in use.
+            SpecError: A setting is out of range.
+        """
+        from neardup.inspect.recluster import Reclustering, changed, recluster
+
+        settings = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
+        asked = Reclustering(
+            changed(self.spec, tree_threshold, **settings),
+            Resources(_bytes(memory), threads),
+            Writing(clean, format, annotate),
+            None if out is None else Path(out),
+            overwrite,
+        )
         with show_progress(progress) as listener:
-            found = recluster(
-                self._results,
-                out,
-                threshold=threshold,
-                cluster=cluster,
-                tree_threshold=tree_threshold,
-                keep=keep,
-                pairs=pairs,
-                clean=clean,
-                format=format,
-                annotate=annotate,
-                overwrite=overwrite,
-                memory=memory,
-                threads=threads,
-                listener=listener,
-            )
-        return Run(found)
+            found = recluster(self._results, asked, Clock(listener))
+        return Run(found) if found.folder is None else _in_folder(found.folder, *self._frame)
 
     @checked
     def report(
@@ -425,6 +465,10 @@ class Run:
             overwrite=overwrite,
             threads=threads,
         )
+
+
+def _bytes(memory: int | str | None) -> int | None:
+    return None if memory is None else parse_size(memory)
 
 
 def _pandas(table: pa.Table, nullable: bool = False) -> pd.DataFrame:

@@ -146,39 +146,30 @@ class Explanation:
         return {**values, "comparison": self.comparison and self.comparison.as_dict()}
 
 
-def explain(  # noqa: PLR0913
-    results: Results,
-    id: Any,
-    other: Any = None,
-    *,
-    texts: bool = True,
-    search: bool = False,
-    limit: int = 20,
-    threads: int | None = None,
-) -> Explanation:
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How far an explanation looks, see `neardup.Run.explain`.
+
+    Raises:
+        SpecError: A setting is out of range.
+    """
+
+    texts: bool = True
+    search: bool = False
+    limit: int = 20
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        check_threads(self.threads)
+        if self.limit < 0:
+            raise SpecError(f"`limit` is {self.limit}; expected 0 or more")
+
+
+def explain(results: Results, id: object, other: object, asked: Looking) -> Explanation:
     """Return why a document was removed or kept, or how two documents are related.
 
     Their texts are read from the input again, and shingled and sketched as the run did it.
-
-    Args:
-        results: Of the run.
-        id: Id of the document; its position where the run had no ids.
-        other: Id of another document; by default the kept one that it is a duplicate of, or the
-            most similar of its duplicates.
-        texts: Return the texts too. Without them, an input that can't be read is no error: what
-            only the input could say is None then, and a note says so.
-        search: Search the whole input for documents that reach the threshold with the first one,
-            whether banding finds them or not.
-        limit: Documents of each kind that are named; all are counted.
-        threads: Threads; None for the cores that there are.
-
-    Raises:
-        InputError: There is no document of that id; or the input is gone, or has changed.
-        SpecError: Both ids are those of one document, or a setting is out of range.
     """
-    check_threads(threads)
-    if limit < 0:
-        raise SpecError(f"`limit` is {limit}; expected 0 or more")
     docs = results.numbers([id] if other is None else [id, other]).tolist()
     if len(set(docs)) < len(docs):
         raise SpecError("both ids are those of one document", "name two, or one alone")
@@ -189,18 +180,18 @@ def explain(  # noqa: PLR0913
     elif other is None and len(duplicates):
         # Equal ones show no differences.
         docs.append(int(duplicates[np.argmax(np.where(near < 1, near, -1))]))
-    forms, notes = _read(results, docs, texts, threads)
+    forms, notes = _read(results, docs, asked)
     first, *rest = (tables.document(doc, forms, row) for row, doc in enumerate(docs))
     edge, way = tables.way(docs[1]) if rest else (None, ())
     comparison = buckets = None
     similar, similar_count, missed = None, None, None
-    with Pool(threads) as pool:
+    with Pool(asked.threads) as pool:
         corpus = CorpusSearch(results, pool)
         if forms is not None and rest:
             known = first.similarity if first.duplicate_of == rest[0].doc_id else edge
             comparison, buckets = _pair(results, corpus, forms, known)
-        if search:
-            similar, similar_count, missed = _search(tables, corpus, limit)
+        if asked.search:
+            similar, similar_count, missed = _search(tables, corpus, asked.limit)
     return Explanation(
         run=results.name,
         threshold=results.spec.threshold,
@@ -214,14 +205,14 @@ def explain(  # noqa: PLR0913
         listed=results.spec.enumerates,
         edge=edge is not None,
         path=way,
-        duplicates=tables.neighbours(duplicates[:limit], near[:limit]),
+        duplicates=tables.neighbours(duplicates[: asked.limit], near[: asked.limit]),
         duplicates_count=len(duplicates),
         exact_copies=int((near == 1).sum()),
         similar=similar,
         similar_count=similar_count,
         missed=missed,
         notes=notes,
-        texts=tuple(forms.texts) if texts and forms is not None else None,
+        texts=tuple(forms.texts) if asked.texts and forms is not None else None,
     )
 
 
@@ -300,13 +291,14 @@ class _Tables:
 
 
 def _read(
-    results: Results, docs: list[int], texts: bool, threads: int | None
+    results: Results, docs: list[int], asked: Looking
 ) -> tuple[Forms | None, tuple[str, ...]]:
     """Read documents again; return what they become, or a note why that is impossible."""
     try:
-        return forms_of(results.texts(np.array(docs), threads), results.recipe.shingle), ()
+        texts = results.texts(np.array(docs), asked.threads)
+        return forms_of(texts, results.recipe.shingle), ()
     except InputError as error:
-        if not texts:
+        if not asked.texts:
             return None, (f"the input was not read: {error}; texts are not compared",)
         error.hint += f"{'; ' if error.hint else ''}texts=False shows what the tables say"
         raise

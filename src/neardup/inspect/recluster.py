@@ -1,26 +1,27 @@
 """A finished run with other settings and the same bands.
 
-The result is that of a full run with the new settings and the recipe of the old one. The texts are
-read again, and sketched unless the sketches are in memory, or in a run folder that was kept.
+The result is that of a full run with the new settings and the recipe of the old one. The tables of
+the run decide it where they can, and no clean corpus is wanted. Else the texts are read again, and
+sketched unless the sketches are in memory, or in a run folder that was kept.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from neardup import __version__
-from neardup.engines.clock import Clock, Event, Listener
+from neardup.engines.clock import Clock, Event
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run
-from neardup.engines.memory import PrivatePeak, parse_size
-from neardup.errors import ColumnError, ResumeError, SpecError, StoreError
+from neardup.engines.memory import PrivatePeak
+from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
+from neardup.inspect.from_tables import MissingSource, outcome_of, what_is_needed
 from neardup.io.opening import open_source
-from neardup.io.source import Columns
+from neardup.io.source import Columns, Source
 from neardup.output.record import record
 from neardup.output.results import FolderResults, MemoryResults, Results
 from neardup.output.writing import Writing, check_folder, write_outputs
@@ -34,56 +35,35 @@ from neardup.threads import Pool
 _READING = ("text", "id", "input_format", "encoding_errors", "partition_bytes")
 
 
-def recluster(  # noqa: PLR0913
-    results: Results,
-    out: str | os.PathLike[str] | None = None,
-    *,
-    threshold: float | None = None,
-    cluster: str | None = None,
-    tree_threshold: float | None = None,
-    keep: str | None = None,
-    pairs: str | None = None,
-    clean: bool = True,
-    format: str | None = None,
-    annotate: bool = False,
-    overwrite: bool = False,
-    memory: int | str | None = None,
-    threads: int | None = None,
-    listener: Listener | None = None,
-    begin: float | None = None,
-) -> Results:
-    """Decide again what is kept and how it is clustered, with other settings and the same bands.
+@dataclass(frozen=True)
+class Reclustering:
+    """What is to be made of a finished run.
 
-    The texts are read again, and sketched again unless the run folder was kept. Arguments that are
-    not named here are those of `neardup.dedup`.
-
-    Args:
-        results: Of the finished run.
+    Attributes:
+        spec: Of the new run; its bands are not looked at, since those of the old one stay.
+        resources: What may be used.
+        writing: What is written to ``out``; no clean corpus is written without it.
         out: Folder to write to; None to keep the result in memory.
-        threshold: Similarity from which on two documents are near-duplicates. A lower one is
-            possible, but the bands were chosen for that of the run, and miss more pairs below it.
-        tree_threshold: Minimum similarity within bounded clusters.
-        clean: With ``out``: write the kept documents.
-        listener: Gets the events.
-        begin: Where the time begins, on the clock of `time.monotonic`; now by default.
-
-    Raises:
-        InputError: The input is gone or has changed.
-        OutputError: The output folder exists, or can't be written.
-        ResumeError: The kept run folder is damaged or in use.
-        SpecError: A setting is out of range.
+        overwrite: Replace what an earlier run left there.
     """
-    changes = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
-    spec = _changed(results.spec, changes, tree_threshold)
-    resources = Resources(None if memory is None else parse_size(memory), threads)
-    writing = Writing(clean and out is not None, format, annotate)
-    clock = Clock(listener) if begin is None else Clock(listener, begin)
-    again = _Again(results, spec, resources, writing, clock)
-    return again.in_memory() if out is None else again.write(Path(out), overwrite)
+
+    spec: Spec
+    resources: Resources = field(default_factory=Resources)
+    writing: Writing = field(default_factory=Writing)
+    out: Path | None = None
+    overwrite: bool = False
 
 
-def _changed(spec: Spec, changes: dict[str, Any], tree_threshold: float | None) -> Spec:
-    """Return the spec with what is to be changed."""
+def recluster(results: Results, asked: Reclustering, clock: Clock) -> Results:
+    """Decide again what is kept and how it is clustered; see `neardup.Run.recluster`."""
+    if asked.out is None:
+        asked = replace(asked, writing=Writing(clean=False))
+        return _Again(results, asked, clock).in_memory()
+    return _Again(results, asked, clock).write(asked.out)
+
+
+def changed(spec: Spec, tree_threshold: float | None = None, **changes: Any) -> Spec:
+    """Return a spec with changes, of which None leaves what was."""
     given = {name: value for name, value in changes.items() if value is not None}
     bounded = given.get("cluster", spec.cluster) == "bounded"
     if bounded and tree_threshold is None and spec.tree_threshold is not None:
@@ -96,11 +76,9 @@ class _Again:
     """A run that is done again with other settings."""
 
     results: Results
-    spec: Spec
-    resources: Resources
-    writing: Writing
+    asked: Reclustering
     clock: Clock
-    #: What was used: ``sketches``, or ``input`` alone.
+    #: What was used: ``tables`` alone, ``sketches`` and the input, or ``input`` alone.
     used: str = "input"
 
     def in_memory(self) -> Results:
@@ -110,11 +88,11 @@ class _Again:
         self._finish(found)
         return MemoryResults(outcome, found)
 
-    def write(self, out: Path, overwrite: bool) -> Results:
-        old = self.results.folder
+    def write(self, out: Path) -> Results:
+        old, overwrite = self.results.folder, self.asked.overwrite
         if old is not None and old.resolve() in (out.resolve(), *out.resolve().parents):
             raise SpecError(f"{out} is the run itself, or in its folder", "name another output")
-        check_folder(out, overwrite, [file.path for file in self.results.source.files])
+        check_folder(out, overwrite, map(str, self.results.inputs))
         with RunState.create(out / RUN_FOLDER, overwrite=overwrite) as state, PrivatePeak() as peak:
             try:
                 outcome = self._outcome(state)
@@ -123,8 +101,8 @@ class _Again:
                     found["peak_private_memory"] = peak.peak
                     self._finish(found)
 
-                with Pool(self.resources.threads) as pool:
-                    write_outputs(outcome, out, self.writing, pool, finish)
+                with Pool(self.asked.resources.threads) as pool:
+                    write_outputs(outcome, out, self.asked.writing, pool, finish)
             finally:
                 state.remove()
         return FolderResults(out)
@@ -132,17 +110,29 @@ class _Again:
     def _finish(self, found: dict[str, Any]) -> None:
         """Add to a record how it was made."""
         found["recluster"] = {"run": self.results.name, "used": self.used}
+        if self.used == "tables":  # the input may be gone, and come back
+            found |= {name: self.results.record[name] for name in ("source", "secret_ids")}
         self.clock.lap("other")
         found["seconds"] = {name: round(x, 4) for name, x in self.clock.seconds.items()}
 
     def _outcome(self, state: RunState | None) -> Outcome:
-        job = self._job(state)
-        self.writing.check(job.source)
-        old, recipe = self.results.spec, self.results.recipe
-        if self.spec.threshold < old.threshold and recipe.num_bands:
-            chance = candidate_probability(self.spec.threshold, recipe.num_bands, recipe.rows)
+        spec, old, recipe = self.asked.spec, self.results.spec, self.results.recipe
+        needed = what_is_needed(self.results, spec)
+        # Where sketches and texts are in memory, what they give is as quick, and has all.
+        if not (needed or self.asked.writing.clean or isinstance(self.results, MemoryResults)):
+            self.used = "tables"
+            return outcome_of(self.results, self._job(self._source(), state))
+        try:
+            job = self._job(self.results.source, state)
+        except InputError as error:
+            needed = needed or "only tables can be written without it; leave out the clean corpus"
+            error.hint = f"{error.hint}; {needed}" if error.hint else needed
+            raise
+        self.asked.writing.check(job.source)
+        if spec.threshold < old.threshold and recipe.num_bands:
+            chance = candidate_probability(spec.threshold, recipe.num_bands, recipe.rows)
             note = (
-                f"the bands were chosen for {old.threshold:g}; a pair at {self.spec.threshold:g} "
+                f"the bands were chosen for {old.threshold:g}; a pair at {spec.threshold:g} "
                 f"is found with probability {100 * chance:.1f} %"
             )
             self.clock.emit(Event("choose bands", note=note))
@@ -150,33 +140,41 @@ class _Again:
             self.used = "input" if sketches is None else "sketches"
             return run(replace(job, sketches=sketches))
 
-    def _job(self, state: RunState | None) -> Job:
-        results, source = self.results, self.results.source
+    def _source(self) -> Source:
+        """Return the input, or what raises its error when it is read."""
+        try:
+            return self.results.source
+        except InputError as error:
+            return MissingSource(error)
+
+    def _job(self, source: Source, state: RunState | None) -> Job:
+        results, asked = self.results, self.asked
         reading: dict[str, Any] = {"given": []}
         if isinstance(results, MemoryResults):
             reading = dict(results.outcome.job.reading)
         elif isinstance(results, FolderResults) and source.files:
             reading = {name: results.record["source"][name] for name in _READING}
             reading["given"] = [str(path) for path in results.given]
-        wanted = wanted_columns(self.spec, None)
+        wanted = wanted_columns(asked.spec, None)
         if wanted and source.files and source.rereadable:  # so that a missing column shows
             old = source.columns
             columns = Columns(old.text, old.id, old.encoding_errors, wanted)
             options = {name: reading[name] for name in ("input_format", "partition_bytes")}
             source = open_source([Path(path) for path in reading["given"]], columns, **options)
-        elif wanted:
+        elif wanted and not isinstance(source, MissingSource):
             missing = set(wanted) - set(source.column_names() or wanted)
             if missing:
                 raise ColumnError(f"the input has no column {min(missing)!r}")
-        recipe, output = results.recipe.as_dict(), self.writing.as_dict()
-        return Job(source, self.spec, self.resources, reading, self.clock, state, output, recipe)
+        recipe, output = results.recipe.as_dict(), asked.writing.as_dict()
+        return Job(source, asked.spec, asked.resources, reading, self.clock, state, output, recipe)
 
     @contextmanager
     def _sketches(self, job: Job) -> Iterator[BandStore | None]:
         """Give the sketches of the run, if they have all that the new settings need; else None."""
-        results, old, id_column = self.results, self.results.spec, job.source.id_column
-        needed = set(wanted_columns(self.spec, id_column)) - set(wanted_columns(old, id_column))
-        if needed or (self.spec.keep == "longest" and old.keep != "longest"):
+        results, new, id_column = self.results, self.asked.spec, job.source.id_column
+        old = results.spec
+        needed = set(wanted_columns(new, id_column)) - set(wanted_columns(old, id_column))
+        if needed or (new.keep == "longest" and old.keep != "longest"):
             yield None
             return
         folder = None if results.folder is None else results.folder / RUN_FOLDER
