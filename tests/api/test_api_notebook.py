@@ -67,12 +67,12 @@ def test_what_is_shown(run: neardup.Run, name: str) -> None:
     assert ("svg" in seen.tags) == (name not in ("alone", "nothing"))
     assert (SECRET in page) == (name == "explanation")
     said = {
-        "run": "20 exact duplicates and 2 near-duplicates.",
-        "audit": "100 % of all true pairs were found",
-        "plan": "26 documents with ",
+        "run": "20 exact duplicates and 2 near-duplicates",
+        "audit": "of all true pairs were found",
+        "plan": "26, ",
         "explanation": "<b>1</b> is removed: it is a duplicate of <b>0</b>, which is kept.",
         "alone": "<b>4</b> is kept: shorter than a shingle",
-        "nothing": "0 of 1 document are removed: 0 exact",
+        "nothing": "0 of 1 document are duplicates.",
     }[name]
     assert said in seen.text
 

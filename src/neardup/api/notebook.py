@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from neardup.report import audit_text, plan_text, summary_text
 from neardup.report.differences import Fold
 from neardup.report.explain_text import view
-from neardup.report.numbers import counted, percent, share, size, with_interval
+from neardup.report.numbers import counted, percent
 from neardup.report.visible import visible
 
 if TYPE_CHECKING:
@@ -41,20 +42,10 @@ class Bar(NamedTuple):
 def of_run(run: Run) -> str:
     """Return the verdict of a run, and how similar the removed documents are."""
     counts, spec = run.summary["counts"], run.spec
-    total, removed, exact = (counts[k] for k in ("documents", "removed", "exact_duplicates"))
-    kinds = f"{counted(exact, 'exact duplicate')} and {counted(removed - exact, 'near-duplicate')}"
-    head = f"{removed:,} of {counted(total, 'document')} are removed: {kinds}."
-    bands = run.summary["bands"]
-    recall = 1.0 if bands is None else bands["predicted_recall"]
-    rows = [
-        ("kept", f"{counts['kept']:,} ({share(counts['kept'], total)})"),
-        ("still alike among the kept", "0 of the pairs that were found"),
-        ("clusters of two or more", f"{counts['clusters_of_two_or_more']:,}"),
-        ("threshold", f"{spec.threshold:g}, by {spec.shingle}"),
-        ("recall", f"{percent(recall)} of the pairs at the threshold, predicted"),
-    ]
-    if run.path is not None:
-        rows.append(("folder", str(run.path)))
+    removed = counts["removed"]
+    head = f"{removed:,} of {counted(counts['documents'], 'document')} are duplicates."
+    rows = [(label, f"{value} {what}") for label, value, what in summary_text.found(run.summary)]
+    rows.append(("threshold", f"{spec.threshold:g} by {spec.shingle}"))
     found = run.duplicates.column("similarity").to_numpy()
     limits = np.linspace(spec.threshold, 1, 6)
     numbers = [*np.histogram(found[found < 1], limits)[0].tolist(), int((found == 1).sum())]
@@ -67,19 +58,9 @@ def of_run(run: Run) -> str:
 def of_audit(audit: Audit) -> str:
     """Return what an audit found, and the S-curve."""
     values = audit.as_dict()
-    head = "No document that is not empty is kept."
-    if audit.kept_near_share is not None:
-        left = with_interval(values, "kept_near_share", "kept_near")
-        head = f"{left} of the kept documents still have a near-duplicate among them."
-    recall = "no sampled document has a near-duplicate"
-    if audit.recall is not None:
-        recall = f"{with_interval(values, 'recall')} of all true pairs were found"
-    rows = [
-        ("sampled", f"{audit.sampled:,} of {counted(audit.documents, 'document')}"),
-        ("recall", recall),
-        ("missed", counted(audit.missed_pairs, "pair")),
-        ("wrongly removed", f"{audit.wrong_removed:,} of {audit.removed:,}"),
-    ]
+    left = 0.0 if audit.kept_near_share is None else audit.kept_near_share
+    head = f"{percent(left)} of the kept documents still have a near-duplicate among them."
+    rows = [*audit_text.kept(values), *audit_text.recall(values), *audit_text.removed(values)]
     bars = [
         Bar(
             f"{line['begin']:g} to {line['end']:g}",
@@ -94,23 +75,16 @@ def of_audit(audit: Audit) -> str:
 
 def of_plan(plan: Plan) -> str:
     """Return what a run would find and need."""
-    about = "" if plan.exact else "about "
-    rows = [
-        ("sample", counted(plan.sampled, "document")),
-        ("memory", f"{size(plan.memory)} may be used; {size(plan.memory_wanted)} hold everything"),
-        ("disk", f"about {size(plan.disk)}, of which {size(plan.disk_output)} stay"),
-        ("time", f"{plan.seconds_low:.1f} to {plan.seconds_high:.1f} s"),
-        ("bands", f"{plan.num_bands} of {plan.rows} rows" if plan.num_bands else "none"),
-        *(("warning", one.text) for one in plan.warnings),
-    ]
+    rows = [*plan_text.found(plan), *plan_text.taken(plan)]
+    rows += [("warning", one.text) for one in plan.warnings]
     shares = {
         "exact duplicates": plan.exact_duplicates,
         "near-duplicates": plan.near_duplicates,
         "compared": plan.compared,
     }
     bars = [Bar(label, one.share, percent(one.share)) for label, one in shares.items()]
-    head = f"{about}{plan.documents:,} documents with {size(plan.text)} of text."
-    return _card(head.capitalize(), rows, bars, "Shares of the sample")
+    head = f"{percent(plan.near_duplicates.share)} of the sample are near-duplicates."
+    return _card(head, rows, bars, "Shares of the sample")
 
 
 def of_explanation(found: Explanation) -> str:

@@ -125,9 +125,7 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
                     job, recipe, corpus, rank, keys.band, reader, scratch, pool
                 ).run()
                 _keep_answer(job, answer)
-    return Outcome(
-        job, reader, corpus, answer, recipe, ids, order, about_store, scratch, sketches
-    )
+    return Outcome(job, reader, corpus, answer, recipe, ids, order, about_store, scratch, sketches)
 
 
 class _Sketching:
