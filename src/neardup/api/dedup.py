@@ -164,6 +164,7 @@ def plan(
     threads: int | None = None,
     input_format: str | None = None,
     encoding_errors: str = "strict",
+    progress: Progress = "auto",
 ) -> Plan:
     """Estimate what `neardup.dedup` would find, need and take, from some 20,000 documents.
 
@@ -181,7 +182,8 @@ def plan(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None if memory is None else parse_size(memory), threads)
     request = Request(source, text, id, input_format, encoding_errors, asked, resources)
-    return forecast.plan(request.job(Clock()))
+    with show_progress(progress) as listener:
+        return forecast.plan(request.job(Clock(listener)))
 
 
 @checked

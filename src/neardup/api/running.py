@@ -48,23 +48,9 @@ _SMALLEST_PARTITION = 1 << 20
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller asks for.
+    """What a caller asks for."""
 
-    Attributes:
-        source: What to read, see `neardup.dedup`.
-        text: Column that holds the text, or several.
-        id: Column that holds the ids; None for positions.
-        input_format: Format of all input files; None for that which the ending of each says.
-        encoding_errors: ``strict`` or ``replace``.
-        spec: What is asked for.
-        resources: What may be used, and where things are kept.
-        writing: How the clean corpus is written.
-        recipe: A recipe to use instead of choosing bands; None to choose.
-        begin: Where the time of the run begins, on the clock of `time.monotonic`; None for now.
-        listener: Gets the events.
-    """
-
-    source: Any
+    source: Any  # see `neardup.dedup`
     text: str | Sequence[str] = "text"
     id: str | None = None
     input_format: str | None = None
@@ -72,8 +58,8 @@ class Request:
     spec: Spec = field(default_factory=Spec)
     resources: Resources = field(default_factory=Resources)
     writing: Writing = field(default_factory=Writing)
-    recipe: Mapping[str, Any] | None = None
-    begin: float | None = None
+    recipe: Mapping[str, Any] | None = None  # to use instead of choosing bands
+    begin: float | None = None  # of its time, on the clock of `time.monotonic`; None for now
     listener: Listener | None = None
 
     def __post_init__(self) -> None:
@@ -87,11 +73,7 @@ class Request:
         return Clock(self.listener, time.monotonic() if self.begin is None else self.begin)
 
     def job(self, clock: Clock, state: RunState | None = None) -> Job:
-        """Open the source, and say what the result depends on.
-
-        Raises:
-            InputError: The source can't be opened.
-        """
+        """Open the source, and say what the result depends on."""
         folder = None if state is None else state.scratch_folder("inputs")
         wanted = wanted_columns(self.spec, None)
         columns = Columns(tuple(self.text), self.id, self.encoding_errors, wanted)
@@ -132,11 +114,7 @@ class Request:
 
 
 def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
-    """Run without leaving anything behind; return what was found, and its record.
-
-    Raises:
-        SpecError: Band keys are to be stored elsewhere.
-    """
+    """Run without leaving anything behind; return what was found, and its record."""
     if request.resources.shared:
         raise SpecError("`store` names a place outside this process, and `out` is not given")
     clock = request.clock()
@@ -153,13 +131,6 @@ def run_in_folder(
 
     What was done so far is stored in the folder ``.run`` in ``out``, so that a run that was killed
     at any moment continues where it was.
-
-    Raises:
-        InputError: The input can't be used; its subclasses say why.
-        OutputError: The folder exists, or can't be written.
-        ResumeError: The run to resume is another one, or damaged.
-        SpecError: A setting is out of range.
-        StoreError: The store can't be used.
     """
     check_folder(out, overwrite, resume=resume)
     folder = out / RUN_FOLDER
@@ -215,11 +186,7 @@ def run_in_folder(
 def save(
     outcome: Outcome, about: dict[str, Any], out: Path, writing: Writing, overwrite: bool
 ) -> None:
-    """Write what a run in memory found to a folder.
-
-    Raises:
-        OutputError: The folder exists, or can't be written.
-    """
+    """Write what a run in memory found to a folder."""
     writing.check(outcome.job.source)
     files = [file.path for file in outcome.job.source.files]
     check_folder(out, overwrite, files)
@@ -239,13 +206,7 @@ def save(
 
 
 def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
-    """Put the sketches of a shard into a store that several processes can reach.
-
-    Raises:
-        InputError: The input can't be used; its subclasses say why.
-        SpecError: A setting is out of range, or no run is named.
-        StoreError: The store can't be used, or has a run of that name for something else.
-    """
+    """Put the sketches of a shard into a store that several processes can reach."""
     if request.resources.run is None:
         raise SpecError("`run` is None; a run in a shared store needs a name")
     job = request.job(request.clock())

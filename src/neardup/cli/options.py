@@ -57,12 +57,7 @@ class Grouped(click.Command):
 
 
 def grouped(example: str, show_default: bool = False) -> Callable[[Callable[..., Any]], Grouped]:
-    """Return a decorator that makes a command of a function, with ``--debug``.
-
-    Args:
-        example: Command lines that the help ends with.
-        show_default: Show all defaults; `option` does that by itself.
-    """
+    """Return a decorator that makes a command of a function, with ``--debug`` and an example."""
     settings = {"show_default": show_default}
 
     def make(function: Callable[..., Any]) -> Grouped:
@@ -293,16 +288,9 @@ output_options = _all(
 
 
 def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> Request:
-    """Return what is asked of the library.
+    """Return what is asked of the library, by the INPUTs and options of a command.
 
-    Args:
-        inputs: The INPUTs of the command.
-        options: Those of `input_options`, `spec_options` and, as far as the command has them, of
-            the other groups, by name.
-        more: Other fields of the request.
-
-    Raises:
-        SpecError: A setting is out of range, or two contradict each other.
+    ``more`` are other fields of the request.
     """
     from neardup.api.running import Request
 
@@ -340,15 +328,7 @@ def writing_of(options: dict[str, Any]) -> Writing:
 
 
 def spec_of(options: dict[str, Any]) -> Spec:
-    """Return the preset with what the options override.
-
-    Args:
-        options: Those of `spec_options`, by name. None, or False for a flag, leaves the preset's
-            value.
-
-    Raises:
-        SpecError: A setting is out of range, or two contradict each other.
-    """
+    """Return the preset with what options override; None, or False for a flag, does not."""
     given = {k: value for k, value in options.items() if value is not None and value is not False}
     if "recall" in given and ("num_bands" in given or "rows" in given):
         raise SpecError("recall and bands with rows exclude each other", "leave one out")

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.beginning import Head, choose_recipe
+from neardup.engines.clock import Clock
 from neardup.engines.job import Job, Resources
 from neardup.engines.local import Outcome, run
 from neardup.engines.memory import Workload, plan_memory
@@ -186,7 +187,8 @@ def _measured(job: Job, recipe: Recipe, looked: _Looked, size: int) -> Outcome:
     spec = job.spec.replace(keep="first", order_by=None)
     resources = Resources(threads=job.resources.threads)  # a sample needs little memory
     source = open_source(table, Columns())
-    return run(Job(source, spec, resources, {}, recipe=recipe.as_dict()))
+    clock = Clock(job.clock.listener)
+    return run(Job(source, spec, resources, {}, clock, recipe=recipe.as_dict()))
 
 
 def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan:

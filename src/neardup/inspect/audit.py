@@ -93,11 +93,7 @@ class Audit:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How an audit is done, see `neardup.Run.audit`; ``memory`` is in bytes.
-
-    Raises:
-        SpecError: A setting is out of range.
-    """
+    """How an audit is done, see `neardup.Run.audit`; ``memory`` is in bytes."""
 
     sample: int = 1000
     seed: int = 0

@@ -148,11 +148,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """How far an explanation looks, see `neardup.Run.explain`.
-
-    Raises:
-        SpecError: A setting is out of range.
-    """
+    """How far an explanation looks, see `neardup.Run.explain`."""
 
     texts: bool = True
     search: bool = False

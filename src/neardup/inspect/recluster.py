@@ -37,20 +37,12 @@ _READING = ("text", "id", "input_format", "encoding_errors", "partition_bytes")
 
 @dataclass(frozen=True)
 class Reclustering:
-    """What is to be made of a finished run.
+    """What is to be made of a finished run."""
 
-    Attributes:
-        spec: Of the new run; its bands are not looked at, since those of the old one stay.
-        resources: What may be used.
-        writing: What is written to ``out``; no clean corpus is written without it.
-        out: Folder to write to; None to keep the result in memory.
-        overwrite: Replace what an earlier run left there.
-    """
-
-    spec: Spec
+    spec: Spec  # its bands are not looked at, since those of the run stay
     resources: Resources = field(default_factory=Resources)
     writing: Writing = field(default_factory=Writing)
-    out: Path | None = None
+    out: Path | None = None  # None to keep the result in memory
     overwrite: bool = False
 
 
