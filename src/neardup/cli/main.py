@@ -30,6 +30,8 @@ _COMMANDS = {
     "compare": "command_inspect:compare",
     "tune": "command_forecast:tune",
     "sketch": "command_sketch:sketch",
+    "link": "command_link:link",
+    "blocks": "command_link:blocks",
     "synth": "command_synth:command",
 }
 
