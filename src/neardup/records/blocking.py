@@ -35,8 +35,9 @@ _AFFORDABLE = 2e9
 #: has so many records, and buckets would be large.
 _COMMON, _COMMON_SHARE = 1000, 20
 #: Of pairs below `block_at`, those are candidates whose shared shingles are so rare together that
-#: one pair in N**4 shares them by chance: twice the pairs' own N**2, as shingles overlap.
-_RARE = 4.0
+#: one pair in N**6 would share them by chance, if they were independent. There are N**2 pairs, and
+#: three shingles for each character.
+_RARE = 6.0
 #: Minimum similarity of a candidate, as a share of `block_at`.
 _LOWEST = 1 / 3
 #: Pairs that a thread weighs together.
@@ -126,6 +127,12 @@ def find_candidates(features: Features, spec: LinkSpec, first: int, pool: Pool) 
     )
 
 
+def block_at(spec: LinkSpec) -> float:
+    """Return the similarity at which the recall is stated."""
+    assert spec.block_at is not None, "LinkSpec.for_records"
+    return spec.block_at
+
+
 def choose_rows(sets: Sets, spec: LinkSpec, pool: Pool) -> Bands:
     """Choose bands that reach the recall: with the fewest rows whose cost is small, else cheapest.
 
@@ -138,13 +145,13 @@ def choose_rows(sets: Sets, spec: LinkSpec, pool: Pool) -> Bands:
     sampled = np.maximum(similarities(sets, a, b, 0.0, pool), 0.0)
     best: tuple[float, Bands] | None = None
     for rows in _ROWS:
-        num_bands = bands_for_recall(spec.block_at, spec.recall, rows)
+        num_bands = bands_for_recall(block_at(spec), spec.recall, rows)
         if num_bands * rows > 4 * MAX_HASHES and best is not None:
             break
         share = candidate_probability(sampled, num_bands, rows)
         collide = float(share.mean()) * documents * documents / 2 if len(share) else 0.0
         cost = documents * num_bands * (rows * _HASH + _BAND) + collide * _PAIR
-        recall = candidate_probability(spec.block_at, num_bands, rows)
+        recall = candidate_probability(block_at(spec), num_bands, rows)
         if best is None or cost < best[0]:
             best = cost, Bands(num_bands, rows, recall)
         if cost <= _AFFORDABLE:
@@ -177,7 +184,7 @@ def _worth(
 ) -> np.ndarray:
     """Return bool[pairs]: which are candidates."""
     a, b, similarity = pairs
-    worth = similarity >= spec.block_at
+    worth = similarity >= block_at(spec)
     below = np.flatnonzero(~worth)
     shared, _ = shared_weight(features, a[below], b[below], pool)
     worth[below] = shared >= rare_enough(len(features.hashes))
@@ -203,7 +210,7 @@ def _of_bands(
     keys[empty] = np.arange(len(empty), dtype=np.uint64)[:, None]
     grouped = bucket_bands(lambda band: keys[:, band], bands.num_bands, pool)
     buckets = bucket_documents(grouped, documents, bands.num_bands)
-    found = pairs_of_buckets(sets, buckets, spec.block_at * _LOWEST, pool)
+    found = pairs_of_buckets(sets, buckets, block_at(spec) * _LOWEST, pool)
     columns = zip(*found.parts, strict=True) if found.parts else ((), (), ())
     a, b, similarity = (
         np.concatenate([np.empty(0, dtype), *column])

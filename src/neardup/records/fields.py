@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from neardup.errors import SpecError
@@ -12,6 +12,8 @@ from neardup.errors import SpecError
 COMPARISONS = ("text", "exact", "digits", "numeric")
 SIMILARITIES = ("mixed", "fields", "record", "idf")
 CLUSTERINGS = ("star", "complete")
+#: Defaults of `block_at`: the number of pairs that collide grows with the square of the records.
+_BLOCK_AT, _BLOCK_MANY_AT, _MANY = 0.3, 0.5, 200_000
 _EXAMPLE = 'for example neardup.Field("birth", compare="digits")'
 
 
@@ -77,7 +79,8 @@ class LinkSpec:
 
     Attributes:
         fields: The fields.
-        block_at: Similarity of two records at which the recall of the candidates is stated.
+        block_at: Similarity of two records at which the recall of the candidates is stated; None
+            for 0.3, or 0.5 for more than 200,000 records.
         recall: Probability that a pair at ``block_at`` becomes a candidate, in (0, 1).
         similarity: What decides: ``"fields"``, ``"record"``, ``"idf"``, or ``"mixed"``, the mean of
             ``fields`` and ``idf``.
@@ -93,7 +96,7 @@ class LinkSpec:
     """
 
     fields: tuple[Field, ...]
-    block_at: float = 0.3
+    block_at: float | None = None
     recall: float = 0.99
     similarity: str = "mixed"
     decide_at: float | None = None
@@ -115,7 +118,8 @@ class LinkSpec:
             raise SpecError(f"`fields` names {twice!r} twice", "name each column once")
         if not any(field.weight for field in self.fields):
             raise SpecError("all fields have weight 0", "give one of them a weight")
-        _share("block_at", self.block_at, one=True)
+        if self.block_at is not None:
+            _share("block_at", self.block_at, one=True)
         _share("recall", self.recall, one=False)
         if self.decide_at is not None:
             _share("decide_at", self.decide_at, one=True, word=" or 'valley'")
@@ -123,6 +127,12 @@ class LinkSpec:
         _known("clustering of records", self.cluster, CLUSTERINGS)
         if type(self.seed) is not int or not 0 <= self.seed < 2**62:
             raise SpecError(f"`seed` is {self.seed!r}; expected a whole number from 0 to 2**62 - 1")
+
+    def for_records(self, records: int) -> LinkSpec:
+        """Return the same with the default of `block_at` for so many records."""
+        if self.block_at is not None:
+            return self
+        return replace(self, block_at=_BLOCK_AT if records <= _MANY else _BLOCK_MANY_AT)
 
     @property
     def names(self) -> list[str]:

@@ -18,6 +18,9 @@ from neardup.records.reading import Records, read_records
 from neardup.records.valley import Threshold, find_valley, given
 from neardup.threads import Pool
 
+#: No valley is looked for below, where candidates are incomplete.
+_LOWEST = 0.3
+
 
 @dataclass(frozen=True)
 class Blocked:
@@ -66,6 +69,7 @@ def block(a: Any, b: Any | None, id: str | None, spec: LinkSpec, pool: Pool) -> 
         InputError: The records can't be used; its subclasses say why.
     """
     records = read_records(a, b, id, spec)
+    spec = spec.for_records(len(records))
     features = make_features(records.columns, spec, pool)
     _check(records, features)
     candidates = find_candidates(features, spec, records.first, pool)
@@ -88,7 +92,7 @@ def decide(blocked: Blocked, pool: Pool) -> Linked:
     if spec.decide_at is not None:
         threshold = given(spec.decide_at, compared.similarity)
     else:
-        threshold = find_valley(compared.similarity, spec.block_at)
+        threshold = find_valley(compared.similarity, min(_LOWEST, spec.block_at or _LOWEST))
     return _grouped(Linked(blocked, compared, threshold, *_nothing(), blocked.notes))
 
 

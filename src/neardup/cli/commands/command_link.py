@@ -31,10 +31,10 @@ _id = o.option(
 _block_at = o.option(
     "--block-at",
     type=float,
-    default=0.3,
     metavar="S",
     group=o.COMPARED,
-    help="Jaccard similarity of two records at which the recall is stated.",
+    help="Jaccard similarity of two records at which the recall is stated. [default: 0.3; 0.5 for "
+    "more than 200,000 records]",
 )
 _recall = o.option(
     "--recall",
