@@ -98,8 +98,10 @@ def decide(blocked: Blocked, pool: Pool) -> Linked:
 
 def decide_again(linked: Linked, decide_at: float) -> Linked:
     """Return the same with another threshold."""
+    blocked = linked.blocked
+    spec = replace(blocked.spec, decide_at=decide_at)
     threshold = given(decide_at, linked.compared.similarity)
-    return _grouped(replace(linked, threshold=threshold))
+    return _grouped(replace(linked, blocked=replace(blocked, spec=spec), threshold=threshold))
 
 
 def _grouped(linked: Linked) -> Linked:
