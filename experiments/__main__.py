@@ -9,17 +9,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments import page, plots, results
+from experiments import page, page_records, plots, results
 from experiments.accuracy import accuracy
 from experiments.clustering import clustering, other_draws
 from experiments.notes import REAL, sources
+from experiments.records import records
 from experiments.scale import corpus, limits
 from experiments.sizes import FULL, Sizes
 from experiments.stores import ROOT
 from experiments.timing import timing
 
 OUT = ROOT / "docs/paper"
-EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
+EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus", "records")
 
 
 def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
@@ -41,6 +42,7 @@ def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
     begin = time.perf_counter()
     plots.draw(given.out)
     page.write(given.out)
+    page_records.write(given.out)
     print(f"{'page':12} {time.perf_counter() - begin:6.1f} s: {given.out / 'index.md'}", flush=True)
 
 
@@ -62,6 +64,8 @@ def _run(name: str, out: Path, sizes: Sizes) -> None:
         results.store(out, name, limits())
     elif name == "corpus":
         results.store(out, name, corpus())
+    elif name == "records":
+        results.store(out, name, records(results.load(out, name)))
     else:
         experiment = {"accuracy": accuracy, "clustering": clustering}[name]
         found = {
