@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import InputError
-from neardup.records import tables
-from neardup.records.linking import Blocked, Linked, decide_again
+from neardup.records import link_tables as tables
+from neardup.records.link_steps import Blocked, Linked, decide_again
 from neardup.records.valley import Threshold
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from neardup.api.arguments import checked
 from neardup.api.link_runs import Blocks, LinkRun
 from neardup.errors import SpecError
 from neardup.records.fields import Field, LinkSpec, fields_of
-from neardup.records.linking import block, decide
+from neardup.records.link_steps import block, decide
 from neardup.threads import Pool, check_threads
 
 

@@ -18,7 +18,7 @@ from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts
 from neardup.inspect.evaluate import Judge, Pairs
 from neardup.inspect.ground_truth import read_truth
 from neardup.output.results import Results
-from neardup.records.tables import Decided
+from neardup.records.link_tables import Decided
 
 #: Thresholds at which the decision is scored.
 _STEPS = [k / 100 for k in range(1, 101)]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from neardup.records.blocking import rare_enough, shared_weight
-from neardup.records.comparing import compare, field_weights
-from neardup.records.linking import Linked
+from neardup.records.field_similarity import compare, field_weights
+from neardup.records.link_steps import Linked
 from neardup.sketch.bands import candidate_probability
 from neardup.threads import Pool
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from neardup.records.explaining import explain_pair
-from neardup.records.linking import Linked
+from neardup.records.link_steps import Linked
 from neardup.report.outfile import check_file, write_file
 from neardup.report.visible import html_page
 

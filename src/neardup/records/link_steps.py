@@ -10,11 +10,11 @@ import numpy as np
 from neardup.cluster.edges import Edges
 from neardup.errors import InputError
 from neardup.records.blocking import Candidates, find_candidates
-from neardup.records.comparing import Compared, compare
 from neardup.records.deciding import cluster_records, matches
 from neardup.records.features import Features, make_features
+from neardup.records.field_similarity import Compared, compare
 from neardup.records.fields import LinkSpec
-from neardup.records.reading import Records, read_records
+from neardup.records.record_files import Records, read_records
 from neardup.records.valley import Threshold, find_valley, given
 from neardup.threads import Pool
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of
 from neardup.errors import DependencyError, SpecError
 from neardup.io.columns import string_scalar
-from neardup.records.linking import Blocked, Linked
+from neardup.records.link_steps import Blocked, Linked
 
 if TYPE_CHECKING:
     import pandas
