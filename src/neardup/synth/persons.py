@@ -17,9 +17,8 @@ import pyarrow as pa
 
 from neardup.errors import SpecError
 from neardup.synth.draws import I64, U64, Stream, permute, stream_keys, unit
-from neardup.synth.note_arrays import strings
 from neardup.synth.note_files import Written, check_free, ending_of, partial, truth_path
-from neardup.synth.vocabulary import COMMON, make_words
+from neardup.synth.vocabulary import COMMON, make_words, strings
 
 ENDINGS = (".csv", ".parquet")
 FIELDS = ("given_name", "surname", "birth", "street", "suburb", "postcode", "state", "phone")
