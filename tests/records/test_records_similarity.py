@@ -110,6 +110,30 @@ def test_valley_between_two_modes(seed: int) -> None:
     assert found.counts.sum() == 25_800
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_few_pairs_have_a_valley_too(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    low, high = rng.normal(0.25, 0.05, 25), rng.normal(0.85, 0.05, 12)
+    assert 0.3 < find_valley(np.clip(np.concatenate([low, high]), 0, 1), 0.3).value < 0.75
+
+
+def test_equal_records_may_be_the_upper_mode() -> None:
+    rng = np.random.default_rng(4)
+    noise = np.clip(rng.normal(0.2, 0.04, 5000), 0, 1)
+    found = find_valley(np.concatenate([noise, np.ones(300)]), 0.3)
+    assert found.kind == "valley"
+    assert 0.3 < found.value < 0.95
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_any_similarities_have_a_threshold(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    parts = [rng.beta(*rng.uniform(0.2, 20, 2), rng.integers(0, 400)) for _ in range(3)]
+    parts.append(np.full(rng.integers(0, 50), rng.choice([0.0, 0.99, 0.994, 1.0])))
+    found = find_valley(np.concatenate(parts), float(rng.choice([0.05, 0.3])))
+    assert 0 <= found.value <= 1
+
+
 def test_without_two_modes_it_is_said() -> None:
     few = find_valley(np.array([0.2, 0.9]), 0.3)
     assert (few.kind, few.value) == ("default", 0.5)

@@ -61,30 +61,47 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
     some = similarity[similarity < _EQUAL]
     if len(some) < _PAIRS:
         return Threshold(_DEFAULT, "default", None, None, drawn)
-    density = _smoothed(_histogram(some, _CLASSES)) * _CLASSES / DRAWN
-    height = np.log1p(density)
-    left, right = np.maximum.accumulate(height), np.maximum.accumulate(height[::-1])[::-1]
-    depth = np.minimum(left, right) - height
     begin = int(lowest * _CLASSES)
-    depth[:begin] = 0
-    if depth.max() >= _DEPTH:
-        deepest = np.flatnonzero(depth >= depth.max() - 1e-3)
-        bottom = int(deepest[0] + deepest[-1]) // 2
-        kind = "valley"
-        modes = int(height[:bottom].argmax()), bottom + int(height[bottom:].argmax())
-    else:
-        kind, modes = "shoulder", None
-        top = max(begin, int(height.argmax()))
-        end = max(top + 2, int(np.quantile(some, 0.99) * _CLASSES))
-        bottom = top + 1 + int(np.gradient(height)[top + 1 : end].argmax())
-    foot = bottom
-    while foot > 0 and density[foot - 1] <= _FOOT * density[bottom] + 1:
-        foot -= 1
-    if kind == "shoulder" and foot < begin:
+    # Equal records alone may be the mode above the valley.
+    for part in (some, similarity):
+        density = _density(part)
+        height = np.log1p(density)
+        above = np.maximum.accumulate(height[::-1])[::-1]
+        depth = np.minimum(np.maximum.accumulate(height), above) - height
+        depth[:begin] = 0
+        if depth.max() >= _DEPTH:
+            deepest = np.flatnonzero(depth >= depth.max() - 1e-3)
+            bottom = int(deepest[0] + deepest[-1]) // 2
+            modes = int(height[:bottom].argmax()), bottom + int(height[bottom:].argmax())
+            return Threshold(
+                _foot(density, bottom) / _CLASSES,
+                "valley",
+                (bottom + 0.5) / _CLASSES,
+                ((modes[0] + 0.5) / _CLASSES, (modes[1] + 0.5) / _CLASSES),
+                drawn,
+            )
+    density = _density(some)
+    top = max(begin, int(density.argmax())) + 1
+    slope = np.gradient(np.log1p(density))[top : int(np.quantile(some, 0.99) * _CLASSES)]
+    foot = _foot(density, top + int(slope.argmax())) if len(slope) else 0
+    if foot < begin:
         return Threshold(_DEFAULT, "default", None, None, drawn)
-    centres = None if modes is None else tuple((mode + 0.5) / _CLASSES for mode in modes)
-    place = (bottom + 0.5) / _CLASSES if kind == "valley" else None
-    return Threshold(foot / _CLASSES, kind, place, centres, drawn)  # type: ignore[arg-type]
+    return Threshold(foot / _CLASSES, "shoulder", None, None, drawn)
+
+
+def _foot(density: np.ndarray, bottom: int) -> int:
+    """Return the first class of those that are hardly denser than the bottom, next to it."""
+    # Of few pairs, not further up than half of the slope.
+    half = (density[bottom] + density[: bottom + 1].max()) / 2
+    limit, foot = min(_FOOT * density[bottom] + 1, half), bottom
+    while foot > 0 and density[foot - 1] <= limit:
+        foot -= 1
+    return foot
+
+
+def _density(similarity: np.ndarray) -> np.ndarray:
+    """Return the smoothed number of pairs in each class, as if classes were those drawn."""
+    return _smoothed(_histogram(similarity, _CLASSES)) * (_CLASSES / DRAWN)
 
 
 def _histogram(similarity: np.ndarray, classes: int) -> np.ndarray:
