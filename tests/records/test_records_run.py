@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -167,3 +169,14 @@ def test_synth_persons(tmp_path: Path, command: Command) -> None:
     truth = pq.read_table(tmp_path / "one.truth.parquet")
     assert truth.column_names == ["id", "group"]
     assert 300 - len(set(truth["group"].to_pylist())) == 60
+
+
+def test_neither_pandas_nor_matplotlib_is_imported(files: tuple[Path, Path]) -> None:
+    code = (
+        "import sys, neardup\n"
+        f"run = neardup.link({str(files[0])!r}, id='id', fields={FIELDS!r})\n"
+        "run.pairs, run.clusters, run.to_splink(), run.save(sys.argv[1])\n"
+        "sys.exit('pandas' in sys.modules or 'matplotlib' in sys.modules)"
+    )
+    words = [sys.executable, "-c", code, str(files[0].parent / "out")]
+    assert subprocess.run(words, timeout=300).returncode == 0

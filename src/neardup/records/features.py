@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of
+from neardup.arrays import array_of, numbers
 from neardup.io.columns import string_scalar
 from neardup.kernels.jaccard import Sets
 from neardup.match.rarest import count_shingles
@@ -155,7 +155,7 @@ def _bordered(column: Any) -> Any:
 
 def _numbers(plain: Any) -> np.ndarray:
     known: Any = pc.if_else(pc.equal(plain, string_scalar("")), string_scalar("nan"), plain)
-    return np.asarray(pc.utf8_trim_whitespace(known).cast(pa.float64()).to_numpy())
+    return numbers(pc.utf8_trim_whitespace(known).cast(pa.float64()))
 
 
 def _joined(some: list[Ragged]) -> Ragged:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of
 from neardup.errors import DependencyError, SpecError
-from neardup.io.columns import string_scalar
+from neardup.io.columns import string_scalar, strings_of
 from neardup.records.link_steps import Blocked, Linked
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def cluster_table(linked: Linked) -> pa.Table:
     records = linked.blocked.records
     labels = linked.labels.astype(np.int64)
     sizes = np.bincount(labels, minlength=len(labels))[labels]
-    names = pa.array([["a", "b"][k] for k in range(len(records.ids))], pa.string())
+    names = strings_of([b"a", b"b"])
     of = np.repeat(np.arange(len(records.ids), dtype=np.int32), [len(ids) for ids in records.ids])
     ids = [part.cast(_common([part.type for part in records.ids])) for part in records.ids]
     columns = [pa.concat_arrays([names]).take(array_of(of)), pa.concat_arrays(ids)]
@@ -136,7 +136,7 @@ def splink_table(pairs: pa.Table, sources: int, names: tuple[str, str]) -> pa.Ta
             joined: Any = pc.binary_join_element_wise
             ids = joined(prefix, ids.cast(pa.large_string()), none)
         keys.append(ids)
-    rule = pa.array(["0"], pa.string()).take(array_of(np.zeros(pairs.num_rows, np.int32)))
+    rule = strings_of([b"0"]).take(array_of(np.zeros(pairs.num_rows, np.int32)))
     return pa.Table.from_arrays([*keys, rule], ["join_key_l", "join_key_r", "match_key"])
 
 
@@ -159,9 +159,12 @@ def _present(by_field: np.ndarray, names: list[str]) -> Any:
     there = ~np.isnan(by_field)
     packed = np.packbits(there, axis=1)
     _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    spelled = [",".join(n for n, t in zip(names, row, strict=True) if t) for row in there[first]]
+    spelled = [
+        ",".join(name for name, is_there in zip(names, row, strict=True) if is_there).encode()
+        for row in there[first]
+    ]
     indices = array_of(which.reshape(-1).astype(np.int32))
-    return pa.DictionaryArray.from_arrays(indices, pa.array(spelled, pa.string()))
+    return pa.DictionaryArray.from_arrays(indices, strings_of(spelled))
 
 
 def _common(types: list[pa.DataType]) -> pa.DataType:

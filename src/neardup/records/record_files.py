@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of
+from neardup.arrays import array_of, numbers
 from neardup.errors import ColumnError, DuplicateIdError, InputError
 from neardup.io.columns import missing_column, string_scalar
 from neardup.io.whole import read_whole
@@ -103,7 +103,7 @@ def _ids(table: pa.Table, name: str, id: str | None) -> Column:
         row = int(np.argmax(np.asarray(ids.is_null().to_numpy(zero_copy_only=False)))) + 1
         raise InputError(f"{name}: record {row} has no id in {id!r}", "each record needs an id")
     first: Any = pc.index_in(ids, value_set=ids)
-    earlier = np.asarray(first.to_numpy())
+    earlier = numbers(first)
     doubled = np.flatnonzero(earlier != np.arange(len(ids)))
     if len(doubled):
         raise DuplicateIdError(
@@ -127,7 +127,7 @@ def _strings(column: Column) -> pa.LargeStringArray:
     strings = column.cast(pa.large_string())
     if isinstance(strings, pa.ChunkedArray):
         strings = strings.combine_chunks()
-    found: pa.LargeStringArray = pc.fill_null(strings, "")
+    found: pa.LargeStringArray = pc.fill_null(strings, string_scalar(""))
     return found
 
 
