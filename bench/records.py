@@ -140,6 +140,11 @@ def measure(name: str, tool: str) -> dict[str, Any]:
     }
 
 
+def _write(lines: list[dict[str, Any]]) -> None:
+    load = round(os.getloadavg()[0], 1)
+    RESULTS.write_text(json.dumps({"load": load, "lines": lines}, indent=1) + "\n")
+
+
 def main() -> None:
     """Measure all sets that are asked for, and write what was found."""
     if sys.argv[1:2] == ["--one"]:
@@ -158,17 +163,17 @@ def main() -> None:
             why = (done.stderr.strip().splitlines() or ["no answer"])[-1]
             lines.append({"set": name, "tool": tool, "failed": why[:200]})
             print(f"{name:14} {tool:14} failed: {why[:100]}", flush=True)
+            _write(lines)
             continue
         line = json.loads(answers[0].removeprefix("RESULT "))
         lines.append(line)
+        _write(lines)
         print(
             f"{name:14} {tool:14} {line['candidates']:>9,} candidates, completeness "
             f"{line['completeness']:.4f}, reduction {line['reduction']:.4f}, F1 {line['f1']:.4f}, "
             f"{line['seconds']:.2f} s, {line['peak_bytes'] / 1e6:.0f} MB",
             flush=True,
         )
-    load = round(os.getloadavg()[0], 1)
-    RESULTS.write_text(json.dumps({"load": load, "lines": lines}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
