@@ -30,9 +30,17 @@ from neardup.errors import (
     SpecError,
 )
 from neardup.io.opening import PARTITION_BYTES, open_source
+from neardup.io.remote import is_remote, located, open_remote
 from neardup.io.source import Columns
+from neardup.output.publishing import local_output
 from neardup.output.record import digest_of, record
-from neardup.output.writing import Writing, check_folder, finish_outputs, write_outputs
+from neardup.output.writing import (
+    Writing,
+    check_folder,
+    check_inputs,
+    finish_outputs,
+    write_outputs,
+)
 from neardup.spec import Spec
 from neardup.state.json_values import differences
 from neardup.state.run_state import RUN_FOLDER, RunState
@@ -54,6 +62,7 @@ class Request:
         text: Column that holds the text, or several.
         id: Column that holds the ids; None for positions.
         input_format: Format of all input files; None for that which the ending of each says.
+        delimiter: Of CSV files; None for comma and tab.
         encoding_errors: ``strict`` or ``replace``.
         spec: What is asked for.
         resources: What may be used, and where things are kept.
@@ -71,6 +80,7 @@ class Request:
     spec: Spec = field(default_factory=Spec)
     resources: Resources = field(default_factory=Resources)
     writing: Writing = field(default_factory=Writing)
+    delimiter: str | None = None
     recipe: Mapping[str, Any] | None = None
     begin: float | None = None
     listener: Listener | None = None
@@ -96,7 +106,12 @@ class Request:
         columns = Columns(tuple(self.text), self.id, self.encoding_errors, wanted)
         size, read_as = PARTITION_BYTES, self.input_format
         opened = partial(
-            open_source, self.source, columns, input_format=read_as, copy_folder=folder
+            open_source,
+            self.source,
+            columns,
+            input_format=read_as,
+            delimiter=self.delimiter,
+            copy_folder=folder,
         )
         source = opened()
         if source.files:
@@ -114,6 +129,7 @@ class Request:
                 "text": list(self.text),
                 "id": self.id,
                 "input_format": read_as,
+                "delimiter": self.delimiter,
                 "encoding_errors": self.encoding_errors,
                 "partition_bytes": size,
             },
@@ -126,8 +142,8 @@ class Request:
     def _given(self) -> list[str]:
         source = self.source
         if isinstance(source, str | os.PathLike):
-            return [os.fspath(source)]
-        return [os.fspath(path) for path in source] if isinstance(source, Sequence) else []
+            return [located(source)]
+        return [located(path) for path in source] if isinstance(source, Sequence) else []
 
 
 def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
@@ -146,12 +162,18 @@ def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
 
 
 def run_in_folder(
-    request: Request, out: Path, *, overwrite: bool = False, resume: bool = False
+    request: Request,
+    out: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    work: Path | None = None,
 ) -> dict[str, Any]:
-    """Run, and write the results to a folder; return the record.
+    """Run, and write the results to a folder, or to a URL; return the record.
 
     What was done so far is stored in the folder ``.run`` in ``out``, so that a run that was killed
-    at any moment continues where it was.
+    at any moment continues where it was. With a URL, or with ``work``, all is done in that folder,
+    and copied at the end.
 
     Raises:
         InputError: The input can't be used; its subclasses say why.
@@ -160,10 +182,24 @@ def run_in_folder(
         SpecError: A setting is out of range.
         StoreError: The store can't be used.
     """
+    place = located(out)
+    done = None
+    if resume and (is_remote(place) or work is not None):
+        done = _complete(request, f"{place.rstrip('/')}/run.json")
+    if done is not None:
+        return done
+    keep = request.resources.keep_run
+    with local_output(place, overwrite=overwrite, resume=resume, work=work, keep=keep) as folder:
+        return _run_in_folder(request, folder, place, overwrite, resume)
+
+
+def _run_in_folder(
+    request: Request, out: Path, place: str, overwrite: bool, resume: bool
+) -> dict[str, Any]:
     check_folder(out, overwrite, resume=resume)
     folder = out / RUN_FOLDER
     if resume and not RunState.exists(folder):
-        found = _complete(request, out)
+        found = _complete(request, str(out / "run.json"))
         if found is not None:
             if folder.exists():  # of a run that was killed while it cleared up
                 RunState.create(folder, overwrite=True).remove()
@@ -182,7 +218,7 @@ def run_in_folder(
     with state, _resumable(state) as jobs, PrivatePeak() as peak:
         job = request.job(clock, state)
         jobs.append(job)
-        check_folder(out, True, [file.path for file in job.source.files])
+        check_inputs(place, job.source)
         if state.manifest and not job.source.files:
             raise ResumeError(
                 f"{out}: can't resume, since only files can be compared with what was read before",
@@ -210,29 +246,34 @@ def run_in_folder(
 
 
 def save(
-    outcome: Outcome, about: dict[str, Any], out: Path, writing: Writing, overwrite: bool
+    outcome: Outcome,
+    about: dict[str, Any],
+    out: str | os.PathLike[str],
+    writing: Writing,
+    overwrite: bool,
 ) -> None:
-    """Write what a run in memory found to a folder.
+    """Write what a run in memory found to a folder, or to a URL.
 
     Raises:
         OutputError: The folder exists, or can't be written.
     """
     writing.check(outcome.job.source)
-    files = [file.path for file in outcome.job.source.files]
-    check_folder(out, overwrite, files)
+    check_inputs(out, outcome.job.source)
 
     def finish(found: dict[str, Any]) -> None:
         for name in ("seconds", "peak_memory", "peak_private_memory"):
             found[name] = about[name]
 
-    with RunState.create(out / RUN_FOLDER, overwrite=overwrite) as state:
-        try:
-            job = dataclasses.replace(outcome.job, state=state, output=writing.as_dict())
-            saved = dataclasses.replace(outcome, job=job)
-            with Pool(job.resources.threads) as pool:
-                write_outputs(saved, out, writing, pool, finish)
-        finally:
-            state.remove()
+    with local_output(out, overwrite=overwrite) as folder:
+        check_folder(folder, overwrite)
+        with RunState.create(folder / RUN_FOLDER, overwrite=overwrite) as state:
+            try:
+                job = dataclasses.replace(outcome.job, state=state, output=writing.as_dict())
+                saved = dataclasses.replace(outcome, job=job)
+                with Pool(job.resources.threads) as pool:
+                    write_outputs(saved, folder, writing, pool, finish)
+            finally:
+                state.remove()
 
 
 def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
@@ -257,10 +298,11 @@ def _timed(about: dict[str, Any], clock: Clock) -> dict[str, Any]:
     return about
 
 
-def _complete(request: Request, out: Path) -> dict[str, Any] | None:
-    """Return the record of what is in a folder if it is what this request would make; else None."""
+def _complete(request: Request, path: str) -> dict[str, Any] | None:
+    """Return a stored record if it is that of what this request would make; else None."""
     try:
-        found: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
+        with open_remote(path) if is_remote(path) else Path(path).open("rb") as file:
+            found: dict[str, Any] = json.loads(file.read())
         job = request.job(request.clock())
         # Of a pipe or a frame nobody knows whether it holds the same.
         known = job.source.files and job.source.rereadable

@@ -45,7 +45,7 @@ class Run:
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
-        where = f" in {self.path}" if self.path else ""
+        where = "" if isinstance(self._results, MemoryResults) else f" in {self._results.name}"
         return (
             f"<Run{where}: {counts['documents']:,} documents, {counts['kept']:,} kept, "
             f"{counts['removed']:,} removed>"
@@ -54,7 +54,7 @@ class Run:
     def __reduce__(self) -> Any:
         results = self._results
         if not isinstance(results, MemoryResults):
-            return open_run, (results.folder,)
+            return open_run, (results.name,)
         # Listeners and locks stay here.
         job = dataclasses.replace(results.outcome.job, clock=Clock())
         outcome = dataclasses.replace(results.outcome, job=job, scratch=cast(Any, None))
@@ -66,7 +66,7 @@ class Run:
 
     @property
     def path(self) -> Path | None:
-        """The output folder; None for a run that is in memory only."""
+        """The output folder; None for a run that is in memory only, or at a URL."""
         return self._results.folder
 
     @property
@@ -160,6 +160,8 @@ class Run:
         *,
         clean: bool = True,
         format: str | None = None,
+        compression: str | None = None,
+        tables: str = "parquet",
         annotate: bool = False,
         overwrite: bool = False,
     ) -> Run:
@@ -177,9 +179,9 @@ class Run:
         """
         results = self._results
         if not isinstance(results, MemoryResults):
-            raise SpecError(f"the run is stored in {self.path} already", "copy that folder")
-        writing = Writing(clean, format, annotate)
-        save(results.outcome, results.record, Path(out), writing, overwrite)
+            raise SpecError(f"the run is stored in {results.name} already", "copy that folder")
+        writing = Writing(clean, format, annotate, compression, tables)
+        save(results.outcome, results.record, out, writing, overwrite)
         return open_run(out)
 
     @checked
@@ -263,6 +265,8 @@ class Run:
         pairs: str | None = None,
         clean: bool = True,
         format: str | None = None,
+        compression: str | None = None,
+        tables: str = "parquet",
         annotate: bool = False,
         overwrite: bool = False,
         memory: int | str | None = None,
@@ -286,6 +290,8 @@ class Run:
                 pairs=pairs,
                 clean=clean,
                 format=format,
+                compression=compression,
+                tables=tables,
                 annotate=annotate,
                 overwrite=overwrite,
                 memory=memory,
@@ -336,7 +342,8 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
     """Open the output folder of a finished run.
 
     Args:
-        folder: What was given to `neardup.dedup` as ``out``, or to the command with ``-o``.
+        folder: What was given to `neardup.dedup` as ``out``, or to the command with ``-o``; a
+            folder or a URL.
 
     Raises:
         InputNotFoundError: There is no run in it.

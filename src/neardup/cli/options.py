@@ -142,6 +142,11 @@ input_options = _all(
             type=click.Choice(["jsonl", "parquet", "csv", "tsv", "arrow", "text"]),
             help="Format of all inputs. [default: by the ending of each file]",
         ),
+        _input(
+            "--delimiter",
+            metavar="CHARACTER",
+            help="Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]",
+        ),
         encoding_option,
     ]
 )
@@ -272,6 +277,17 @@ output_options = _all(
             help="Format of the clean corpus. [default: that of the input]",
         ),
         _output(
+            "--compression",
+            type=click.Choice(["gzip", "zstd", "none", "snappy", "brotli", "lz4"]),
+            help="Compression of the clean corpus. [default: that of the input]",
+        ),
+        _output(
+            "--tables",
+            type=click.Choice(["parquet", "csv"]),
+            default="parquet",
+            help="Format of clusters, edges and order.",
+        ),
+        _output(
             "--annotate",
             is_flag=True,
             help="Write all documents to the clean corpus, with cluster, kept, duplicate_of, "
@@ -302,12 +318,13 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> R
     from neardup.api.running import Request
     from neardup.engines.job import Resources
     from neardup.engines.memory import parse_size
+    from neardup.io.remote import location
     from neardup.output.writing import Writing
 
     take = options.pop
     text, memory = take("text").split(","), take("memory", None)
     return Request(
-        [Path(name) for name in inputs],
+        [location(name) for name in inputs],
         tuple(text),
         take("id"),
         resources=Resources(
@@ -318,7 +335,14 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> R
             take("run", None),
             take("keep_run", False),
         ),
-        writing=Writing(not take("no_clean", False), take("format", None), take("annotate", False)),
+        writing=Writing(
+            not take("no_clean", False),
+            take("format", None),
+            take("annotate", False),
+            take("compression", None),
+            take("tables", "parquet"),
+        ),
+        delimiter=take("delimiter"),
         input_format=take("input_format"),
         encoding_errors=take("encoding_errors"),
         spec=spec_of(options),

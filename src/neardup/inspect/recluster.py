@@ -22,17 +22,19 @@ from neardup.engines.local import Outcome, run
 from neardup.engines.memory import PrivatePeak, Scratch, parse_size
 from neardup.errors import ColumnError, ResumeError, SpecError, StoreError
 from neardup.io.opening import open_source
+from neardup.io.remote import location
 from neardup.io.source import Columns
+from neardup.output.publishing import local_output
 from neardup.output.record import record
 from neardup.output.results import FolderResults, MemoryResults, Results
-from neardup.output.writing import Writing, check_folder, write_outputs
+from neardup.output.writing import Writing, check_folder, check_inputs, write_outputs
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 
 #: What says how a source is read, see `neardup.output.record`.
-_READING = ("text", "id", "input_format", "encoding_errors", "partition_bytes")
+_READING = ("text", "id", "input_format", "delimiter", "encoding_errors", "partition_bytes")
 
 
 def recluster(  # noqa: PLR0913
@@ -46,6 +48,8 @@ def recluster(  # noqa: PLR0913
     pairs: str | None = None,
     clean: bool = True,
     format: str | None = None,
+    compression: str | None = None,
+    tables: str = "parquet",
     annotate: bool = False,
     overwrite: bool = False,
     memory: int | str | None = None,
@@ -78,8 +82,14 @@ def recluster(  # noqa: PLR0913
     spec = _changed(results.spec, changes, tree_threshold)
     resources = Resources(None if memory is None else parse_size(memory), threads)
     clock = Clock(listener) if begin is None else Clock(listener, begin)
-    again = _Again(results, spec, resources, Writing(clean, format, annotate), clock)
-    return again.in_memory() if out is None else again.write(Path(out), overwrite)
+    writing = Writing(clean, format, annotate, compression, tables)
+    again = _Again(results, spec, resources, writing, clock)
+    if out is None:
+        return again.in_memory()
+    check_inputs(out, results.source)
+    with local_output(out, overwrite=overwrite) as folder:
+        again.write(folder, overwrite)
+    return FolderResults(out)
 
 
 def _changed(spec: Spec, changes: dict[str, Any], tree_threshold: float | None) -> Spec:
@@ -110,11 +120,11 @@ class _Again:
         self._finish(found)
         return MemoryResults(outcome, found)
 
-    def write(self, out: Path, overwrite: bool) -> Results:
+    def write(self, out: Path, overwrite: bool) -> None:
         old = self.results.folder
         if old is not None and old.resolve() in (out.resolve(), *out.resolve().parents):
             raise SpecError(f"{out} is the run itself, or in its folder", "name another output")
-        check_folder(out, overwrite, [file.path for file in self.results.source.files])
+        check_folder(out, overwrite)
         with RunState.create(out / RUN_FOLDER, overwrite=overwrite) as state, PrivatePeak() as peak:
             try:
                 outcome = self._outcome(state)
@@ -127,7 +137,6 @@ class _Again:
                     write_outputs(outcome, out, self.writing, pool, finish)
             finally:
                 state.remove()
-        return FolderResults(out)
 
     def _finish(self, found: dict[str, Any]) -> None:
         """Add to a record how it was made."""
@@ -162,8 +171,8 @@ class _Again:
         if wanted and source.files and source.rereadable:  # so that a missing column shows
             old = source.columns
             columns = Columns(old.text, old.id, old.encoding_errors, wanted)
-            options = {name: reading[name] for name in ("input_format", "partition_bytes")}
-            source = open_source([Path(path) for path in reading["given"]], columns, **options)
+            options = {n: reading[n] for n in ("input_format", "delimiter", "partition_bytes")}
+            source = open_source([location(p) for p in reading["given"]], columns, **options)
         elif wanted:
             missing = set(wanted) - set(source.column_names() or wanted)
             if missing:
