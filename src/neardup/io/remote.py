@@ -162,17 +162,32 @@ def _check_bucket(url: str, place: _Place, kind: type[NeardupError]) -> None:
 def _file_at(url: str, place: _Place) -> RemoteFile | None:
     if place.arrow is None:
         info = place.fsspec.info(place.path)
-        return None if info["type"] == "directory" else _of_fsspec(url, info)
+        if info["type"] == "directory":
+            return None
+        found = _of_fsspec(url, info)
+        return found if _sends_ranges(place, found) else found._replace(size=None)
     info = place.arrow.get_file_info(place.path)
     return RemoteFile(url, info.size, info.mtime_ns or 0) if info.is_file else None
 
 
 def _of_fsspec(url: str, info: dict[str, Any]) -> RemoteFile:
-    # A web server that sends no ranges can only be read from the start.
-    whole = url.startswith(_WEB) and not info.get("partial")
     stamp = str(next((info[name] for name in _STAMPS if info.get(name)), ""))
     number = int.from_bytes(hashlib.sha256(stamp.encode()).digest()[:6], "big")
-    return RemoteFile(url, None if whole else info["size"], number)
+    return RemoteFile(url, info["size"], number)
+
+
+def _sends_ranges(place: _Place, file: RemoteFile) -> bool:
+    """Whether a file can be read from any byte; some web servers send nothing but the whole."""
+    if not file.url.startswith(_WEB):
+        return True
+    if not file.size:
+        return False
+    try:
+        with place.fsspec.open(place.path, "rb", cache_type="none") as opened:
+            opened.seek(file.size - 1)
+            return len(opened.read(1)) == 1 and file.size > 1
+    except ValueError:
+        return False
 
 
 def _files_below(url: str, place: _Place) -> list[RemoteFile]:
@@ -191,6 +206,8 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     """Whether the parts of a path match those of a pattern, where ``**`` is any number of them."""
     if not pattern or not parts:
         return not parts and all(part == "**" for part in pattern)
+    if parts[0].startswith(".") and not pattern[0].startswith("."):
+        return False  # as in the shell
     if pattern[0] == "**":
         return _matches(parts, pattern[1:]) or _matches(parts[1:], pattern)
     return fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
@@ -280,24 +297,25 @@ def _place(url: str) -> _Place:
         ) from error
 
 
+#: What the libraries say, what it means, and what helps; the first that fits.
 _KINDS = (
     (
-        "NO_SUCH_BUCKET|Bucket '.*' not found|NoSuchBucket",
+        "NO_SUCH_BUCKET|NoSuchBucket|Bucket '.*' not found",
         "there is no such bucket",
         "check its name",
     ),
     (
-        "ACCESS_DENIED|[Ff]orbidden|UNAUTHORIZED|[Uu]nauthorized|40[13]|INVALID_ACCESS_KEY|"
-        "[Cc]redential|SIGNATURE|account_name|connection_string|UNRECOGNIZED_CLIENT",
+        r"ACCESS_DENIED|[Ff]orbidden|[Uu]nauthorized|\b40[13]\b|INVALID_ACCESS_KEY|SIGNATURE|"
+        "[Cc]redential|account_name|connection_string|UNRECOGNIZED_CLIENT",
         "access is refused, or there are no credentials",
         "set them as the store's own tools read them, such as AWS_ACCESS_KEY_ID, or log in",
     ),
-    ("404|PATH_NOT_FOUND|not found", "there is no such file", "check the bucket and the path"),
     (
         "NETWORK_CONNECTION|[Cc]onnect|resolve|[Tt]imed? ?out",
         "the server can't be reached",
         "check the network, and the endpoint if one is set",
     ),
+    (r"\b404\b|PATH_NOT_FOUND", "there is no such file", "check the bucket and the path"),
 )
 
 
@@ -305,12 +323,13 @@ def failed(url: str, error: BaseException, kind: type[NeardupError] = InputError
     """The error for a URL that can't be read or written; it quotes no text of the library."""
     if isinstance(error, NeardupError):
         return error
-    said = f"{type(error).__name__} {error}"
-    if isinstance(error, FileNotFoundError):
-        said = "404"
+    # Of web servers, all errors are files that are not there, for fsspec.
+    errors = [one for one in (error, error.__cause__) if one is not None]
+    said = " ".join(f"{type(one).__name__} {one}" for one in errors).replace(url, "")
+    said += " 404" if isinstance(error, FileNotFoundError) else ""
     for pattern, what, hint in _KINDS:
         if re.search(pattern, said):
-            missing = pattern.startswith("404") and kind is InputError
+            missing = "404" in pattern and kind is InputError
             return (InputNotFoundError if missing else kind)(f"{url}: {what}", hint)
     code = re.search(r"AWS Error (\w+)", said)
     what = code[1].lower().replace("_", " ") if code else type(error).__name__

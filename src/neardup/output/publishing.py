@@ -47,7 +47,8 @@ def local_output(
     if is_remote(place):
         _check_target(place, overwrite, resume)
     else:
-        check_folder(Path(place), overwrite, resume=resume)
+        begun = resume and not (Path(place) / RECORD).exists()
+        check_folder(Path(place), overwrite or begun)
     try:
         with _work_folder(work, resume) as folder:
             yield folder / _RESULT
