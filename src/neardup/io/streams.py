@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import EncodingError, FormatError, InputError
-from neardup.io.remote import failed, is_of_transfer, open_remote
+from neardup.io.remote import open_remote
+from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import SourceFile, changed, unreadable, unwritable
 from neardup.kernels.records import PAD
 

@@ -22,7 +22,8 @@ from neardup.engines.reading import Reader
 from neardup.errors import InputError, InputNotFoundError
 from neardup.io.opening import open_source
 from neardup.io.paths import find_files
-from neardup.io.remote import Url, failed, is_of_transfer, is_remote, located, open_remote
+from neardup.io.remote import Url, is_remote, located, open_remote
+from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import Columns, Partition, Source
 from neardup.output import tables
 from neardup.output.record import FORMAT, inputs_digest

@@ -21,7 +21,8 @@ from neardup.io.columns import (
     plain_types,
     strings_schema,
 )
-from neardup.io.remote import failed, is_of_transfer, is_remote
+from neardup.io.remote import is_remote
+from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import (
     Added,
     Columns,
