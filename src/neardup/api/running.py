@@ -34,6 +34,7 @@ from neardup.io.remote import is_remote, located, open_remote
 from neardup.io.source import Columns
 from neardup.output.publishing import local_output
 from neardup.output.record import digest_of, record
+from neardup.output.results import FolderResults
 from neardup.output.writing import (
     Writing,
     check_folder,
@@ -55,24 +56,9 @@ _SMALLEST_PARTITION = 1 << 20
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller asks for.
+    """What a caller asks for."""
 
-    Attributes:
-        source: What to read, see `neardup.dedup`.
-        text: Column that holds the text, or several.
-        id: Column that holds the ids; None for positions.
-        input_format: Format of all input files; None for that which the ending of each says.
-        delimiter: Of CSV files; None for comma and tab.
-        encoding_errors: ``strict`` or ``replace``.
-        spec: What is asked for.
-        resources: What may be used, and where things are kept.
-        writing: How the clean corpus is written.
-        recipe: A recipe to use instead of choosing bands; None to choose.
-        begin: Where the time of the run begins, on the clock of `time.monotonic`; None for now.
-        listener: Gets the events.
-    """
-
-    source: Any
+    source: Any  # see `neardup.dedup`
     text: str | Sequence[str] = "text"
     id: str | None = None
     input_format: str | None = None
@@ -80,9 +66,9 @@ class Request:
     spec: Spec = field(default_factory=Spec)
     resources: Resources = field(default_factory=Resources)
     writing: Writing = field(default_factory=Writing)
-    delimiter: str | None = None
-    recipe: Mapping[str, Any] | None = None
-    begin: float | None = None
+    delimiter: str | None = None  # of CSV files; None for comma and tab
+    recipe: Mapping[str, Any] | None = None  # to use instead of choosing bands
+    begin: float | None = None  # of its time, on the clock of `time.monotonic`; None for now
     listener: Listener | None = None
 
     def __post_init__(self) -> None:
@@ -96,11 +82,7 @@ class Request:
         return Clock(self.listener, time.monotonic() if self.begin is None else self.begin)
 
     def job(self, clock: Clock, state: RunState | None = None) -> Job:
-        """Open the source, and say what the result depends on.
-
-        Raises:
-            InputError: The source can't be opened.
-        """
+        """Open the source, and say what the result depends on."""
         folder = None if state is None else state.scratch_folder("inputs")
         wanted = wanted_columns(self.spec, None)
         columns = Columns(tuple(self.text), self.id, self.encoding_errors, wanted)
@@ -147,11 +129,7 @@ class Request:
 
 
 def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
-    """Run without leaving anything behind; return what was found, and its record.
-
-    Raises:
-        SpecError: Band keys are to be stored elsewhere.
-    """
+    """Run without leaving anything behind; return what was found, and its record."""
     if request.resources.shared:
         raise SpecError("`store` names a place outside this process, and `out` is not given")
     clock = request.clock()
@@ -168,42 +146,38 @@ def run_in_folder(
     overwrite: bool = False,
     resume: bool = False,
     work: Path | None = None,
-) -> dict[str, Any]:
-    """Run, and write the results to a folder, or to a URL; return the record.
+) -> FolderResults:
+    """Run, and write the results to a folder, or to a URL.
 
     What was done so far is stored in the folder ``.run`` in ``out``, so that a run that was killed
     at any moment continues where it was. With a URL, or with ``work``, all is done in that folder,
     and copied at the end.
-
-    Raises:
-        InputError: The input can't be used; its subclasses say why.
-        OutputError: The folder exists, or can't be written.
-        ResumeError: The run to resume is another one, or damaged.
-        SpecError: A setting is out of range.
-        StoreError: The store can't be used.
     """
     place = located(out)
-    done = None
-    if resume and (is_remote(place) or work is not None):
-        done = _complete(request, f"{place.rstrip('/')}/run.json")
-    if done is not None:
-        return done
+    elsewhere = is_remote(place) or work is not None
+    if resume and elsewhere and _complete(request, f"{place.rstrip('/')}/run.json"):
+        return FolderResults(place)
     keep = request.resources.keep_run
     with local_output(place, overwrite=overwrite, resume=resume, work=work, keep=keep) as folder:
-        return _run_in_folder(request, folder, place, overwrite, resume)
+        found = _run_in_folder(request, folder, place, overwrite, resume)
+    if not elsewhere:
+        return found
+    results = FolderResults(place)
+    if "source" in vars(found):  # a frame
+        results.source, results.ends = found.source, found.ends
+    return results
 
 
 def _run_in_folder(
     request: Request, out: Path, place: str, overwrite: bool, resume: bool
-) -> dict[str, Any]:
+) -> FolderResults:
     check_folder(out, overwrite, resume=resume)
     folder = out / RUN_FOLDER
     if resume and not RunState.exists(folder):
-        found = _complete(request, str(out / "run.json"))
-        if found is not None:
+        if _complete(request, str(out / "run.json")):
             if folder.exists():  # of a run that was killed while it cleared up
                 RunState.create(folder, overwrite=True).remove()
-            return found
+            return FolderResults(out)
         if (out / "run.json").exists() and not overwrite:
             raise OutputError(
                 f"{out} exists and is complete, with other settings or inputs",
@@ -218,7 +192,7 @@ def _run_in_folder(
     with state, _resumable(state) as jobs, PrivatePeak() as peak:
         job = request.job(clock, state)
         jobs.append(job)
-        check_inputs(place, job.source)
+        check_inputs(place, [file.path for file in job.source.files])
         if state.manifest and not job.source.files:
             raise ResumeError(
                 f"{out}: can't resume, since only files can be compared with what was read before",
@@ -242,7 +216,10 @@ def _run_in_folder(
             if job.resources.shared:
                 drop_store(job)
             state.remove()
-    return found
+    results = FolderResults(out)
+    if job.source.format == "frame":  # which is still there, and which no folder has
+        results.source, results.ends = job.source, outcome.corpus.ends
+    return results
 
 
 def save(
@@ -252,13 +229,9 @@ def save(
     writing: Writing,
     overwrite: bool,
 ) -> None:
-    """Write what a run in memory found to a folder, or to a URL.
-
-    Raises:
-        OutputError: The folder exists, or can't be written.
-    """
+    """Write what a run in memory found to a folder, or to a URL."""
     writing.check(outcome.job.source)
-    check_inputs(out, outcome.job.source)
+    check_inputs(out, [file.path for file in outcome.job.source.files])
 
     def finish(found: dict[str, Any]) -> None:
         for name in ("seconds", "peak_memory", "peak_private_memory"):
@@ -277,13 +250,7 @@ def save(
 
 
 def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
-    """Put the sketches of a shard into a store that several processes can reach.
-
-    Raises:
-        InputError: The input can't be used; its subclasses say why.
-        SpecError: A setting is out of range, or no run is named.
-        StoreError: The store can't be used, or has a run of that name for something else.
-    """
+    """Put the sketches of a shard into a store that several processes can reach."""
     if request.resources.run is None:
         raise SpecError("`run` is None; a run in a shared store needs a name")
     job = request.job(request.clock())
@@ -298,18 +265,17 @@ def _timed(about: dict[str, Any], clock: Clock) -> dict[str, Any]:
     return about
 
 
-def _complete(request: Request, path: str) -> dict[str, Any] | None:
-    """Return a stored record if it is that of what this request would make; else None."""
+def _complete(request: Request, path: str) -> bool:
+    """Return whether a stored record is that of what this request would make."""
     try:
         with open_remote(path) if is_remote(path) else Path(path).open("rb") as file:
             found: dict[str, Any] = json.loads(file.read())
         job = request.job(request.clock())
         # Of a pipe or a frame nobody knows whether it holds the same.
-        known = job.source.files and job.source.rereadable
-        same = known and found["asked"] == digest_of(job.manifest())
-        return found if same else None
+        known = bool(job.source.files) and job.source.rereadable
+        return known and found["asked"] == digest_of(job.manifest())
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # it is something else
+        return False  # it is something else
 
 
 @contextmanager

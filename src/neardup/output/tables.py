@@ -46,7 +46,7 @@ def clusters_schema(outcome: Outcome) -> pa.Schema:
         pa.field("duplicate_of", ids),
         pa.field("similarity", pa.float64()),
     ]
-    if outcome.job.source.files:
+    if _has_places(outcome):
         fields += [
             pa.field("file", pa.large_string(), nullable=False),
             pa.field("row", pa.int64(), nullable=False),
@@ -63,7 +63,7 @@ def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
     name of its file, as in the clean corpus, and ``row`` its place among the records, from 0.
     """
     answer, ids = outcome.answer, outcome.ids
-    place = _Places(outcome) if outcome.job.source.files else None
+    place = _Places(outcome) if _has_places(outcome) else None
     numbers = outcome.numbers()
     schema = clusters_schema(outcome)
     for first in range(0, outcome.corpus.documents, _ROWS):
@@ -80,6 +80,11 @@ def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
             array_of(answer.similarity[positions], null=kept),
         ]
         yield pa.Table.from_arrays(columns + (place.of(positions) if place else []), schema=schema)
+
+
+def _has_places(outcome: Outcome) -> bool:
+    # What was made of tables alone does not know them.
+    return bool(outcome.job.source.files and outcome.corpus.places)
 
 
 class _Places:

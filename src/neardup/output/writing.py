@@ -127,7 +127,7 @@ def check_folder(out: Path, overwrite: bool, resume: bool = False) -> None:
         raise OutputError(f"{existing} is not a folder that can be written", "name another output")
 
 
-def check_inputs(out: str | os.PathLike[str], source: Source) -> None:
+def check_inputs(out: str | os.PathLike[str], inputs: Iterable[str]) -> None:
     """Refuse an output, a folder or a URL, in which inputs are that it would replace.
 
     Raises:
@@ -136,7 +136,7 @@ def check_inputs(out: str | os.PathLike[str], source: Source) -> None:
     place, separator = located(out), "/" if is_remote(located(out)) else os.sep
     real = str if is_remote(place) else os.path.realpath
     replaced = [real(f"{place.rstrip(separator)}{separator}{name}") for name in OUTPUTS]
-    for path in [file.path for file in source.files]:
+    for path in inputs:
         if any(real(path) == p or real(path).startswith(p + separator) for p in replaced):
             raise OutputError(
                 f"{path} is an input and would be replaced", "name another output folder"
