@@ -72,7 +72,7 @@ class Blocks:
             "reduction_ratio": 1 - candidates / found.possible,
             "compared": found.compared,
             "not_compared": found.not_compared,
-            "common_shingles": found.common,
+            "common_shingles": int(found.common.sum()),
             "bands": found.bands.num_bands,
             "rows": found.bands.rows,
             "block_at": self._blocked.spec.block_at,

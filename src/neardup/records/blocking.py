@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.cluster.edges import Edges
+from neardup.errors import SpecError
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.signing import band_keys
 from neardup.kernels.weighted import weighted_overlap
@@ -25,6 +26,8 @@ from neardup.threads import Pool
 _BANDS = 64
 #: Rows of a band: with two, hardly any pair of records is no candidate.
 _ROWS = range(3, 9)
+#: Hashes of a record at most: at a recall of 0.99, `block_at` from 0.07 on.
+_MAX_HASHES = 1 << 16
 #: Pairs of records that are drawn to estimate how many collide.
 _SAMPLE = 20_000
 # Nanoseconds of one core for a hash of a record, a band of a record, and a pair that collides; and
@@ -32,7 +35,7 @@ _SAMPLE = 20_000
 _HASH, _BAND, _PAIR = 2.0, 60.0, 120.0
 _AFFORDABLE = 2e9
 #: A shingle that more records have, and more than one in twenty, is not hashed: one entity seldom
-#: has so many records, and buckets would be large.
+#: has so many records, and buckets would be large. A record without others keeps them.
 _COMMON, _COMMON_SHARE = 1000, 20
 #: Of pairs below `block_at`, those are candidates whose shared shingles are so rare together that
 #: one pair in N**6 would share them by chance, if they were independent. There are N**2 pairs, and
@@ -55,7 +58,9 @@ class Candidates:
         bands: Bands, rows, and the probability that a pair at ``block_at`` is a candidate.
         compared: Pairs that share a bucket; of one that is found several times, each counts.
         not_compared: Pairs left out in oversized buckets, once for each band.
-        common: Shingles that were not hashed, since too many records have them.
+        common: bool[power of two]: shingles that were not hashed, by their last bits, since too
+            many records have them.
+        only_common: Records without other shingles, of which these were hashed.
         possible: Pairs of records in all, or pairs across the two files.
     """
 
@@ -65,7 +70,8 @@ class Candidates:
     bands: Bands
     compared: int
     not_compared: int
-    common: int
+    common: np.ndarray
+    only_common: int
     possible: int
 
 
@@ -91,8 +97,8 @@ def find_candidates(features: Features, spec: LinkSpec, first: int, pool: Pool) 
     documents = len(features.hashes)
     limit = max(_COMMON, documents // _COMMON_SHARE)
     common = common_shingles(features, limit)
-    hashed = _without(features.records, common) if common.any() else features.records
-    bands = choose_rows(hashed, spec, pool)
+    every = np.arange(documents)
+    hashed = hashed_sets(features.records, every, common) if common.any() else features.records
     # By what they contain, so that the result does not depend on the order of the records.
     order = content_order(hashed).astype(np.int32)
     sets = Sets(
@@ -101,6 +107,7 @@ def find_candidates(features: Features, spec: LinkSpec, first: int, pool: Pool) 
         hashed.size[order],
         np.ascontiguousarray(hashed.bitmaps[order]),
     )
+    bands = choose_rows(sets, spec, pool)
     ragged = _gathered(sets)
     parts, compared, not_compared = [], 0, 0
     for low in range(0, bands.num_bands, _BANDS):
@@ -122,7 +129,8 @@ def find_candidates(features: Features, spec: LinkSpec, first: int, pool: Pool) 
         bands,
         compared,
         not_compared,
-        int(common.sum()),
+        common,
+        _only_common(features.records, common) if common.any() else 0,
         across if first < documents else documents * (documents - 1) // 2,
     )
 
@@ -158,6 +166,22 @@ def choose_rows(sets: Sets, spec: LinkSpec, pool: Pool) -> Bands:
             break
     assert best is not None
     return best[1]
+
+
+def check_hashes(spec: LinkSpec) -> None:
+    """Refuse a recall that needs more hashes than anyone would wait for.
+
+    Raises:
+        SpecError: It does.
+    """
+    rows = _ROWS[0]
+    hashes = rows * bands_for_recall(block_at(spec), spec.recall, rows)
+    if hashes > _MAX_HASHES:
+        raise SpecError(
+            f"a recall of {spec.recall:g} at a `block_at` of {spec.block_at:g} needs {hashes:,} "
+            f"hashes per record; expected at most {_MAX_HASHES:,}",
+            "use a higher `block_at` or a lower `recall`",
+        )
 
 
 def shared_weight(
@@ -219,12 +243,19 @@ def _of_bands(
     return _Found(a, b, similarity, found.compared + found.ruled_out, found.not_compared)
 
 
-def _without(sets: Sets, common: np.ndarray) -> Sets:
-    """Return sets without some shingles, given by their last bits."""
-    kept = ~common[sets.values & np.uint64(len(common) - 1)]
+def hashed_sets(sets: Sets, docs: np.ndarray, common: np.ndarray) -> Sets:
+    """Return the sets of some records without common shingles; all of a set without others."""
+    values, offsets = _gathered(Sets(sets.values, sets.begin[docs], sets.size[docs], sets.bitmaps))
+    kept = ~common[values & np.uint64(len(common) - 1)]
     before = np.append(0, np.cumsum(kept))
-    offsets = np.append(before[sets.begin], before[-1])
-    return make_sets(Ragged(sets.values[kept], offsets))
+    kept |= np.repeat(np.diff(before[offsets]) == 0, np.diff(offsets))
+    return make_sets(Ragged(values[kept], np.append(0, np.cumsum(kept))[offsets]))
+
+
+def _only_common(sets: Sets, common: np.ndarray) -> int:
+    """Return the number of records with common shingles alone."""
+    rare = np.append(0, np.cumsum(~common[sets.values & np.uint64(len(common) - 1)]))
+    return int(((rare[sets.begin + sets.size] == rare[sets.begin]) & (sets.size > 0)).sum())
 
 
 def _gathered(sets: Sets) -> Ragged:

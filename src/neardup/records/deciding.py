@@ -32,17 +32,13 @@ def matches(
     if not one_to_one:
         return reach
     left = reach[np.lexsort((b[reach], a[reach], -similarity[reach]))]
+    used: set[int] = set()
     found = []
-    while len(left):
-        # A pair that is the first of both its records can be taken: no pair before it can.
-        first = np.ones(len(left), np.bool_)
-        for ends in (a[left], b[left]):
-            first &= np.isin(np.arange(len(left)), np.unique(ends, return_index=True)[1])
-        taken = left[first]
-        found.append(taken)
-        used = np.isin(a[left], a[taken]) | np.isin(b[left], b[taken])
-        left = left[~used]
-    return np.sort(np.concatenate([reach[:0], *found]))
+    for k, x, y in zip(left.tolist(), a[left].tolist(), b[left].tolist(), strict=True):
+        if x not in used and y not in used:
+            used.update((x, y))
+            found.append(k)
+    return np.sort(np.array(found, np.int64))
 
 
 def cluster_records(edges: Edges, n: int, method: str) -> np.ndarray:

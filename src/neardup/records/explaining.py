@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from neardup.records.blocking import rare_enough, shared_weight
+from neardup.match.verifying import similarities
+from neardup.records.blocking import hashed_sets, rare_enough, shared_weight
 from neardup.records.field_similarity import compare, field_weights
 from neardup.records.link_steps import Linked
 from neardup.sketch.bands import candidate_probability
@@ -18,12 +19,12 @@ def explain_pair(linked: Linked, x: int, y: int) -> dict[str, Any]:
     blocked = linked.blocked
     spec, features, found = blocked.spec, blocked.features, blocked.candidates
     a, b = (np.array([doc], np.int32) for doc in sorted((x, y)))
-    plain = features._replace(weights=np.ones_like(features.weights))
+    hashed = hashed_sets(features.records, np.append(a, b), found.common)
+    ends = np.zeros(1, np.int32), np.ones(1, np.int32)
     with Pool(1) as pool:
         compared = compare(features, spec, a, b, pool)
         rarity = float(shared_weight(features, a, b, pool)[0][0])
-        both, either = shared_weight(plain, a, b, pool)
-    jaccard = float(both[0] / either[0]) if either[0] else 0.0
+        jaccard = max(0.0, float(similarities(hashed, *ends, 0.0, pool)[0]))
     place = np.flatnonzero((found.a == a[0]) & (found.b == b[0]))
     value = float(compared.similarity[0])
     weights = field_weights(features, spec)

@@ -25,6 +25,7 @@ _STEP = 1024
 _BEGIN, _END = "\x02", "\x03"
 _RECORD = ShingleSpec(unit="char", n=3, nfkc=True, strip_accents=True)
 _VALUE = ShingleSpec(unit="char", n=2, nfkc=True, strip_accents=True)
+_EXACT = ShingleSpec(unit="char", n=2, keep_case=True, raw=True)
 _NO_WORD, _NO_DIGIT = r"[^\p{L}\p{M}\p{N}]+", r"[^\p{Nd}]+"
 _NUMBER = r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 _TAG = np.uint64(0x9E3779B97F4A7C15)
@@ -74,7 +75,7 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
         pool: Threads.
     """
     documents = len(columns[0])
-    tokenisers = Tokeniser(_RECORD), Tokeniser(_VALUE)
+    tokenisers = Tokeniser(_RECORD), Tokeniser(_VALUE), Tokeniser(_EXACT)
 
     def work(first: int, last: int) -> _Some:
         return _some([column.slice(first, last - first) for column in columns], spec, tokenisers)
@@ -104,9 +105,9 @@ def common_shingles(features: Features, limit: int) -> np.ndarray:
 
 
 def _some(
-    columns: list[pa.LargeStringArray], spec: LinkSpec, tokenisers: tuple[Tokeniser, Tokeniser]
+    columns: list[pa.LargeStringArray], spec: LinkSpec, tokenisers: tuple[Tokeniser, ...]
 ) -> _Some:
-    of_records, of_values = tokenisers
+    of_records, of_values, exact = tokenisers
     rows, fields = len(columns[0]), len(columns)
     plain = [_plain(column, field) for column, field in zip(columns, spec.fields, strict=True)]
     numeric = [c for c, f in zip(plain, spec.fields, strict=True) if f.compare == "numeric"]
@@ -123,6 +124,9 @@ def _some(
         grams = Ragged(mixed ^ mixed >> np.uint64(32), grams.offsets)
     records = of_records.to_sets(Ragged(grams.values, grams.offsets[::fields].copy()))
     present = np.diff(values.offsets) > 0
+    for k, (column, field) in enumerate(zip(plain, spec.fields, strict=True)):
+        if field.compare == "exact":
+            hashes[k::fields] = _hashes(column, exact)
     return _Some(
         Ragged(records.values.copy(), records.offsets),
         Ragged(values.values.copy(), values.offsets),
@@ -136,8 +140,20 @@ def _plain(column: pa.LargeStringArray, field: Field) -> Any:
     if field.compare == "digits":
         return _replaced(column, _NO_DIGIT, "")
     if field.compare == "numeric":
-        return pc.if_else(pc.match_substring_regex(column, _NUMBER), column, string_scalar(""))
+        column = pc.if_else(pc.match_substring_regex(column, _NUMBER), column, string_scalar(""))
+        # 1e999 is no number that can be compared.
+        finite = array_of(np.isfinite(_numbers(column)))
+        return pc.if_else(finite, column, string_scalar(""))
+    if field.compare == "exact":
+        return pc.utf8_trim_whitespace(column)
     return pc.utf8_trim_whitespace(_replaced(column, _NO_WORD, " "))
+
+
+def _hashes(column: Any, tokeniser: Tokeniser) -> np.ndarray:
+    """Return uint64[values, 2]: hashes of values as they are written."""
+    hashes = np.empty((len(column), 2), np.uint64)
+    tokeniser.shingles(tokeniser.tokens(*tokeniser.normalise(column))[0], hashes)
+    return hashes
 
 
 def _replaced(column: Any, pattern: str, replacement: str) -> Any:

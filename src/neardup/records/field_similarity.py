@@ -46,16 +46,26 @@ def compare(
     by_field = _by_field(features, spec, a, b, pool)
     found = []
     if spec.similarity in ("fields", "mixed"):
-        weights = np.where(np.isnan(by_field), 0, field_weights(features, spec).astype(np.float32))
-        total = weights.sum(axis=1, dtype=np.float64)
-        agreed = np.nansum(weights * by_field, axis=1, dtype=np.float64)
-        found.append(np.divide(agreed, total, out=np.zeros(len(a)), where=total > 0))
+        mean, total = _mean(by_field, field_weights(features, spec))
+        # Fields without two distinct values weigh nothing, unless there are no others.
+        constant = np.flatnonzero(total == 0)
+        factors = np.array([field.weight for field in spec.fields])
+        mean[constant] = _mean(by_field[constant], factors)[0]
+        found.append(mean)
     if spec.similarity in ("idf", "mixed"):
         found.append(_overlap(features, a, b, pool))
     if spec.similarity == "record":
         plain = features._replace(weights=np.ones_like(features.weights))
         found.append(_overlap(plain, a, b, pool))
     return Compared(np.clip(np.mean(found, axis=0), 0.0, 1.0), by_field)
+
+
+def _mean(by_field: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return float64[pairs] twice: weighted means over fields that are not NaN, and weights."""
+    of = np.where(np.isnan(by_field), 0, weights.astype(np.float32))
+    total = of.sum(axis=1, dtype=np.float64)
+    agreed = np.nansum(of * by_field, axis=1, dtype=np.float64)
+    return np.divide(agreed, total, out=np.zeros(len(total)), where=total > 0), total
 
 
 def _by_field(

@@ -25,7 +25,8 @@ class Field:
         name: Name of the column, in both files.
         compare: ``"text"``: Jaccard similarity of 2-grams of characters with borders; case, accents
             and punctuation do not count. ``"digits"``: the same of the digits alone, for dates and
-            numbers of telephones. ``"exact"``: 1 if equal as texts, else 0. ``"numeric"``: 1 less
+            numbers of telephones. ``"exact"``: 1 if equal but for white space at the
+            ends, else 0. ``"numeric"``: 1 less
             the difference over the larger of the two numbers.
         weight: Factor of the field's weight, which is the logarithm of the number of its distinct
             values; 0 for a field that only helps to find candidates.
@@ -154,7 +155,7 @@ def fields_of(given: str | Field | Iterable[str | Field]) -> tuple[Field, ...]:
         given = given.split(",")
     if isinstance(given, Field):
         given = [given]
-    if not isinstance(given, Sequence):
+    if not isinstance(given, Iterable):
         raise SpecError(f"`fields` is of type {type(given).__name__}; expected a list", _EXAMPLE)
     return tuple(Field.parse(field) if isinstance(field, str) else field for field in given)
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from neardup.cluster.edges import Edges
 from neardup.errors import InputError
-from neardup.records.blocking import Candidates, find_candidates
+from neardup.records.blocking import Candidates, check_hashes, find_candidates
 from neardup.records.deciding import cluster_records, matches
 from neardup.records.features import Features, make_features
+from neardup.records.field_notes import field_notes
 from neardup.records.field_similarity import Compared, compare
 from neardup.records.fields import LinkSpec
 from neardup.records.record_files import Records, read_records
@@ -70,13 +71,19 @@ def block(a: Any, b: Any | None, id: str | None, spec: LinkSpec, pool: Pool) -> 
     """
     records = read_records(a, b, id, spec)
     spec = spec.for_records(len(records))
+    check_hashes(spec)
     features = make_features(records.columns, spec, pool)
     _check(records, features)
     candidates = find_candidates(features, spec, records.first, pool)
-    notes = list(records.notes)
+    notes = list(field_notes(records, features, spec))
     without = int((features.records.size == 0).sum())
     if without:
         notes.append(f"{without:,} of {len(records):,} records have no value in any field")
+    if candidates.only_common:
+        notes.append(
+            f"{candidates.only_common:,} of {len(records):,} records have no shingle that is rare "
+            "enough to be hashed by itself; they are candidates of one another only"
+        )
     if candidates.not_compared:
         notes.append(
             f"{candidates.not_compared:,} pairs in oversized buckets were not compared; a higher "

@@ -18,8 +18,6 @@ from neardup.records.fields import LinkSpec
 
 #: A column of a table whose types are not known before it is read.
 Column = Any
-#: Share of the records without a value from which on a field counts as empty in most of them.
-_EMPTY = 0.5
 
 
 @dataclass(frozen=True)
@@ -31,14 +29,12 @@ class Records:
         ids: Ids of the records of each source.
         columns: large_string[records] for each field, in the order of the fields.
         first: Records of the first source.
-        notes: What a person should know, a sentence each.
     """
 
     names: tuple[str, ...]
     ids: tuple[Column, ...]
     columns: tuple[pa.LargeStringArray, ...]
     first: int
-    notes: tuple[str, ...]
 
     def __len__(self) -> int:
         return sum(len(ids) for ids in self.ids)
@@ -77,11 +73,12 @@ def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec) -> Recor
         pa.concat_arrays([_strings(table.column(field)) for table in tables])
         for field in spec.names
     )
-    notes = _notes(names, tables, spec)
-    return Records(tuple(names), ids, columns, sizes[0], notes)
+    return Records(tuple(names), ids, columns, sizes[0])
 
 
 def _checked(table: pa.Table, name: str, id: str | None, spec: LinkSpec) -> pa.Table:
+    if not table.num_rows:
+        raise InputError(f"{name} has 0 records", "give a table with records")
     for column in [*spec.names, *([] if id is None else [id])]:
         if table.column_names.count(column) != 1:
             hint = "name the columns that are compared with `fields`, that of the ids with `id`"
@@ -98,7 +95,10 @@ def _checked(table: pa.Table, name: str, id: str | None, spec: LinkSpec) -> pa.T
 def _ids(table: pa.Table, name: str, id: str | None) -> Column:
     if id is None:
         return array_of(np.arange(table.num_rows))
-    ids = table.column(id).combine_chunks()
+    column: Column = table.column(id)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    ids = column.combine_chunks()
     if ids.null_count:
         row = int(np.argmax(np.asarray(ids.is_null().to_numpy(zero_copy_only=False)))) + 1
         raise InputError(f"{name}: record {row} has no id in {id!r}", "each record needs an id")
@@ -124,20 +124,13 @@ def _strings(column: Column) -> pa.LargeStringArray:
         whole = pc.all(pc.equal(pc.floor(column), column)).as_py()
         if whole is not False and (pc.max(pc.abs(column)).as_py() or 0) < 2**53:
             column = column.cast(pa.int64())
+    if pa.types.is_timestamp(column.type):
+        # As a frame has dates.
+        days = column.cast(pa.date32(), safe=False)
+        if pc.all(pc.equal(days.cast(column.type), column)).as_py() is not False:
+            column = days
     strings = column.cast(pa.large_string())
     if isinstance(strings, pa.ChunkedArray):
         strings = strings.combine_chunks()
     found: pa.LargeStringArray = pc.fill_null(strings, string_scalar(""))
     return found
-
-
-def _notes(names: list[str], tables: list[pa.Table], spec: LinkSpec) -> tuple[str, ...]:
-    """Name the fields that are empty in most records."""
-    notes = []
-    for name, table in zip(names, tables, strict=True):
-        for field in spec.names:
-            values: Any = pc.utf8_trim_whitespace(_strings(table.column(field)))
-            empty = pc.sum(pc.equal(values, string_scalar(""))).as_py() / table.num_rows
-            if empty > _EMPTY:
-                notes.append(f"{name}: the field {field!r} is empty in {empty:.0%} of the records")
-    return tuple(notes)

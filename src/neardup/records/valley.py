@@ -10,12 +10,17 @@ import numpy as np
 _CLASSES, DRAWN = 200, 40
 #: Width of the Gaussian that smooths it, in similarity.
 _WIDTH = 0.02
+#: Pairs under the filter, over the density: for a Gaussian, 2 sqrt(pi) times its width.
+_FILTER = 2 * np.sqrt(np.pi) * _WIDTH * DRAWN
 #: Pairs from here on are equal records: they are no part of a mode.
 _EQUAL = 0.995
 #: Up to so many times the density at the bottom, one half of the pairs are as those at the bottom.
 _FOOT = 1.5
 #: Depth of a valley, as the logarithm of the lower of its two modes over the bottom.
 _DEPTH = 0.25
+#: The lower mode is so many standard deviations higher than the bottom, by the square roots of the
+#: numbers of pairs under the filter; that of different records is at most so similar.
+_SURE, _DIFFERENT = 2.5, 0.7
 #: Pairs that a histogram needs, and the threshold without one.
 _PAIRS, _DEFAULT = 30, 0.5
 
@@ -26,8 +31,9 @@ class Threshold:
 
     Attributes:
         value: The threshold.
-        kind: ``"given"``; ``"valley"``; ``"shoulder"`` where the histogram has one mode and a bend;
-            ``"default"`` where there are too few pairs for a histogram.
+        kind: ``"given"``; ``"valley"``; ``"shoulder"`` where the histogram has one mode and a bend
+            above it; ``"default"`` where there are too few pairs for a histogram, or its one mode
+            is above the default, as if all candidates were matches.
         bottom: Similarity at the bottom of the valley; None without one.
         modes: Similarities of the modes below and above it; None without a valley.
         counts: int64[40]: candidates by similarity, in classes of 0.025.
@@ -49,7 +55,8 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
     """Find the valley between the pairs of different records and those of one.
 
     The histogram is smoothed. Of all its minima from ``lowest`` on, the bottom is the one that is
-    deepest below the lower of the modes on its two sides, by the logarithm of the density. The
+    deepest below the lower of the modes on its two sides, by the logarithm of the density. Minima
+    that chance may have made, and those between two modes of matches, do not count. The
     threshold is at the foot of the slope to the left of it, as there about half of the pairs are
     matches, if those are as dense as at the bottom.
 
@@ -66,9 +73,13 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
     for part in (some, similarity):
         density = _density(part)
         height = np.log1p(density)
-        above = np.maximum.accumulate(height[::-1])[::-1]
-        depth = np.minimum(np.maximum.accumulate(height), above) - height
+        below = np.maximum.accumulate(density)
+        lower = np.minimum(below, np.maximum.accumulate(density[::-1])[::-1])
+        depth = np.log1p(lower) - height
         depth[:begin] = 0
+        # The variance of the square root of a count is 1/4.
+        depth[np.sqrt(2 * _FILTER) * (np.sqrt(lower) - np.sqrt(density)) < _SURE] = 0
+        depth[below > density[: int(_DIFFERENT * _CLASSES)].max()] = 0
         if depth.max() >= _DEPTH:
             deepest = np.flatnonzero(depth >= depth.max() - 1e-3)
             bottom = int(deepest[0] + deepest[-1]) // 2
@@ -81,6 +92,8 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
                 drawn,
             )
     density = _density(some)
+    if density.argmax() >= _DEFAULT * _CLASSES:
+        return Threshold(_DEFAULT, "default", None, None, drawn)
     top = max(begin, int(density.argmax())) + 1
     slope = np.gradient(np.log1p(density))[top : int(np.quantile(some, 0.99) * _CLASSES)]
     foot = _foot(density, top + int(slope.argmax())) if len(slope) else 0

@@ -79,7 +79,7 @@ def persons(spec: PersonSpec, start: int = 0, stop: int | None = None) -> pa.Tab
     rows = np.flatnonzero(derived)
     for error in range(3):
         # One error at least; a second and a third in one half of the records each.
-        some = rows if error == 0 else rows[_draw(spec, docs[rows], 1 + error) < 0.5]
+        some = rows if error == 0 else rows[_draw(spec, docs[rows], 5 + error) < 0.5]
         which = (_draw(spec, docs[some], 3 + error) * len(FIELDS)).astype(np.int64)
         for k, name in enumerate(FIELDS):
             there = some[which == k]
