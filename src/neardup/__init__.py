@@ -15,7 +15,6 @@ __version__ = "0.2.0"
 # Names are resolved when they are asked for, so that `neardup --help` imports nothing heavy.
 _HOMES = {
     "neardup.api.dedup": "dedup plan sketch_corpus",
-    "neardup.api.link_runs": "Blocks LinkRun",
     "neardup.api.linking": "blocks link",
     "neardup.api.runs": "Run open",
     "neardup.engines.job": "Shard",
@@ -26,6 +25,7 @@ _HOMES = {
     "neardup.match.verifying": "similarity",
     "neardup.recipe": "Recipe",
     "neardup.records.fields": "Field",
+    "neardup.records.outcome.link_runs": "Blocks LinkRun",
     "neardup.sketch.bands": "Bands candidate_probability choose_bands",
     "neardup.sketch.sketcher": "band_keys signatures",
     "neardup.sketch.tokenising": "shingle_sets",
@@ -34,7 +34,6 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from neardup.api.dedup import dedup, plan, sketch_corpus
-    from neardup.api.link_runs import Blocks, LinkRun
     from neardup.api.linking import blocks, link
     from neardup.api.runs import Run
     from neardup.api.runs import open_run as open
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from neardup.match.verifying import similarity
     from neardup.recipe import Recipe
     from neardup.records.fields import Field
+    from neardup.records.outcome.link_runs import Blocks, LinkRun
     from neardup.sketch.bands import Bands, candidate_probability, choose_bands
     from neardup.sketch.sketcher import band_keys, signatures
     from neardup.sketch.tokenising import shingle_sets

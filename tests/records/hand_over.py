@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 import neardup
-from neardup.synth.persons import PersonSpec, person_truth, persons
+from neardup.records.persons import PersonSpec, person_truth, persons
 
 NAMES = ["given_name", "surname", "birth:digits", "street", "suburb", "postcode", "phone:digits"]
 COLUMNS = [name.partition(":")[0] for name in NAMES]

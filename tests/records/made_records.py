@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from neardup.synth.persons import FIELDS, PersonSpec, person_truth, persons
+from neardup.records.persons import FIELDS, PersonSpec, person_truth, persons
 
 __all__ = ["NAMES", "fields_similarity", "grams", "made_persons", "true_pairs"]
 

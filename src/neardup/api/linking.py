@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from neardup.api.arguments import checked
-from neardup.api.link_runs import Blocks, LinkRun
 from neardup.errors import SpecError
 from neardup.records.fields import Field, LinkSpec, fields_of
 from neardup.records.link_steps import block, decide
+from neardup.records.outcome.link_runs import Blocks, LinkRun
 from neardup.threads import Pool, check_threads
 
 

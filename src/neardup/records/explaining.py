@@ -15,7 +15,7 @@ from neardup.threads import Pool
 
 
 def explain_pair(linked: Linked, x: int, y: int) -> dict[str, Any]:
-    """Explain a pair, given by numbers of records; see `neardup.api.link_runs.LinkRun.explain`."""
+    """Explain a pair, given by numbers of records; see `LinkRun.explain`."""
     blocked = linked.blocked
     spec, features, found = blocked.spec, blocked.features, blocked.candidates
     a, b = (np.array([doc], np.int32) for doc in sorted((x, y)))

@@ -71,7 +71,8 @@ def html_page(
     """Render a page that needs nothing else.
 
     Its policy names the one script and the one style sheet that are in it by their digests.
-    Templates, styles and scripts are files of this folder; values are escaped and made visible.
+    Templates, styles and scripts are files of this folder, or ``PACKAGE:NAME``; values are escaped
+    and made visible.
 
     Raises:
         DependencyError: Jinja is not installed.
@@ -100,7 +101,8 @@ def html_page(
 
 
 def _asset(path: str) -> str:
-    return resources.files("neardup.report").joinpath(path).read_text(encoding="utf-8")
+    package, _, name = path.rpartition(":")
+    return resources.files(package or "neardup.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _digest(source: str) -> str:

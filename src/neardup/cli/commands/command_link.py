@@ -116,7 +116,7 @@ def link(
     OUT gets pairs.parquet, candidates.parquet, clusters.parquet and link.json. neardup evaluate
     compares it with known pairs.
     """
-    from neardup.output.link_files import check_links_folder
+    from neardup.records.outcome.link_files import check_links_folder
     from neardup.report.outfile import check_file
 
     check_links_folder(Path(out), overwrite)
@@ -131,7 +131,7 @@ def link(
     if json_:
         click.echo(json.dumps(run.summary, indent=2))
     if not quiet:
-        from neardup.report.links.link_text import render
+        from neardup.records.outcome.link_text import render
 
         click.echo(render(run.summary), err=True)
 
@@ -183,7 +183,7 @@ def blocks(
         raise SpecError(f"no pairs can be written as {out.name!r}", "known are .parquet and .csv")
     check_file(out, files, overwrite)
     from neardup.api.linking import blocks
-    from neardup.output.link_files import write_pairs
+    from neardup.records.outcome.link_files import write_pairs
 
     found = blocks(*_two(files), **options)
     table = found.pairs if target == "pairs" else found.to_splink()
@@ -191,7 +191,7 @@ def blocks(
     if json_:
         click.echo(json.dumps({**found.summary, "notes": found.notes}, indent=2))
     if not quiet:
-        from neardup.report.links.link_text import render_blocks
+        from neardup.records.outcome.link_text import render_blocks
 
         click.echo(render_blocks(found.summary), err=True)
         for note in found.notes:

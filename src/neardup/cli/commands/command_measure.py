@@ -127,9 +127,9 @@ def _evaluate_links(
     """Compare a linkage with known pairs: its candidates and its decision, each by itself."""
     if plot is not None or options.pop("only_named"):
         raise SpecError("`plot` and `only_named` are for runs of neardup dedup", "leave them out")
-    from neardup.inspect.linkage import evaluate_links
-    from neardup.output.link_files import read_links
-    from neardup.report.links.link_text import render_evaluation
+    from neardup.records.outcome.link_files import read_links
+    from neardup.records.outcome.link_scores import evaluate_links
+    from neardup.records.outcome.link_text import render_evaluation
 
     found, _ = read_links(run)
     named = None if columns is None else columns.split(",")

@@ -134,7 +134,7 @@ def command(
     at random places. Equal options give equal notes.
     """
     if kind == "persons":
-        from neardup.synth.persons import PersonSpec, write_persons
+        from neardup.records.persons import PersonSpec, write_persons
 
         given = {name: fields[name] for name in ("documents", "seed", "near")}
         asked = PersonSpec(**{name: value for name, value in given.items() if value is not None})

@@ -18,7 +18,7 @@ from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts
 from neardup.inspect.evaluate import Judge, Pairs
 from neardup.inspect.ground_truth import read_truth
 from neardup.output.results import Results
-from neardup.records.link_tables import Decided
+from neardup.records.outcome.link_tables import Decided
 
 #: Thresholds at which the decision is scored.
 _STEPS = [k / 100 for k in range(1, 101)]
@@ -32,7 +32,7 @@ def evaluate_links(
     kind: str | None = None,
     missing: str = "error",
 ) -> dict[str, Any]:
-    """Compare candidates and decision with the truth, see `neardup.api.link_runs.LinkRun`."""
+    """Compare candidates and decision with the truth, see `LinkRun.evaluate`."""
     records = sum(len(ids) for ids in found.ids)
     first, second = found.ids[0], found.ids[-1]
     of = SimpleNamespace(ids=first, name="the linkage", record={"secret_ids": True})

@@ -27,8 +27,8 @@ def write_link_page(linked: Linked, summary: dict[str, Any], path: Path, overwri
     path = check_file(path, (), overwrite)
     chart = histogram(summary, linked)
     page = html_page(
-        "links/link.html.jinja",
-        ["plain.css", "links/link.css"],
+        f"{__package__}:link.html.jinja",
+        ["plain.css", f"{__package__}:link.css"],
         title=" and ".join(linked.blocked.records.names),
         image=_image(chart),
         caption=chart.alternative,

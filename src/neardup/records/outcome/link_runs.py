@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import InputError
-from neardup.records import link_tables as tables
 from neardup.records.link_steps import Blocked, Linked, decide_again
+from neardup.records.outcome import link_tables as tables
 from neardup.records.valley import Threshold
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Blocks:
         missing: str = "error",
     ) -> dict[str, Any]:
         """Compare the candidates with the ground truth; see `LinkRun.evaluate`."""
-        from neardup.inspect.linkage import evaluate_links
+        from neardup.records.outcome.link_scores import evaluate_links
 
         found = tables.decided(self._blocked)
         return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
@@ -243,7 +243,7 @@ class LinkRun:
         Raises:
             InputError: The truth can't be read, or names ids that no record has.
         """
-        from neardup.inspect.linkage import evaluate_links
+        from neardup.records.outcome.link_scores import evaluate_links
 
         found = tables.decided(self._linked)
         return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
@@ -280,7 +280,7 @@ class LinkRun:
         Raises:
             OutputError: The file exists, or can't be written.
         """
-        from neardup.report.links.link_page import write_link_page
+        from neardup.records.outcome.link_page import write_link_page
 
         return write_link_page(self._linked, self.summary, Path(path), overwrite)
 
@@ -290,7 +290,7 @@ class LinkRun:
         Raises:
             OutputError: The folder exists, or can't be written.
         """
-        from neardup.output.link_files import write_links
+        from neardup.records.outcome.link_files import write_links
 
         return write_links(self._linked, self.summary, Path(out), overwrite)
 

@@ -1,1 +1,0 @@
-"""A linkage as it is shown: in lines of text, and as a page."""
