@@ -146,6 +146,40 @@ def test_the_command_for_candidates(files: tuple[Path, Path], command: Command) 
     assert out.read_text().startswith("join_key_l,join_key_r,match_key\n")
 
 
+@pytest.mark.parametrize(("sources", "kind"), [(1, "groups"), (1, "pairs"), (2, "pairs")])
+def test_candidates_are_evaluated(
+    people: People, tmp_path: Path, command: Command, sources: int, kind: str
+) -> None:
+    table, truth = people
+    true = sorted(true_pairs(truth))
+    parts = [table] if sources == 1 else [table.slice(0, 700), table.slice(700)]
+    if sources == 2:
+        first = set(parts[0]["id"].to_pylist())
+        true = [pair for pair in true if len(first & set(pair)) == 1]
+    names = dict(zip(("id_a", "id_b"), map(list, zip(*true, strict=True)), strict=True))
+    pq.write_table(truth if kind == "groups" else pa.table(names), tmp_path / "truth.parquet")
+    for k, part in enumerate(parts):
+        pq.write_table(part, tmp_path / f"{k}.parquet")
+    files = [tmp_path / f"{k}.parquet" for k in range(sources)]
+    # Two fields, so that true pairs are missed.
+    out, options = tmp_path / "pairs.parquet", ("--id", "id", "--fields", "surname,phone:digits")
+    assert command("blocks", *files, *options, "-o", out).code == 0
+    done = command("evaluate", out, "--truth", tmp_path / "truth.parquet", "--json")
+    found = neardup.blocks(*parts, id="id", fields=["surname", "phone:digits"])
+    expected = found.evaluate(tmp_path / "truth.parquet")
+    assert json.loads(done.out) == expected
+    assert 0.5 < expected["blocking"]["pairs_completeness"] < 1
+    assert "Blocking" in command("evaluate", out, "--truth", tmp_path / "truth.parquet").out
+
+
+def test_other_files_of_pairs_are_refused(tmp_path: Path, command: Command) -> None:
+    pq.write_table(pa.table({"id_a": ["x"], "id_b": ["y"]}), tmp_path / "other.parquet")
+    (tmp_path / "pairs.csv").write_text("id_a,id_b\nx,y\n")
+    for name in ("other.parquet", "pairs.csv"):
+        done = command("evaluate", tmp_path / name, "--truth", tmp_path / "pairs.csv")
+        assert "holds no candidates of neardup blocks as Parquet" in done.error
+
+
 def test_two_files_by_command(people: People, tmp_path: Path, command: Command) -> None:
     import pyarrow.csv as pcsv
 

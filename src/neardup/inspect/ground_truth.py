@@ -70,9 +70,7 @@ def read_truth(
         raise SpecError(f"`kind` is {kind!r}; expected one of {', '.join(KINDS)}")
     if missing not in ("error", "skip"):
         raise SpecError(f"`missing` is {missing!r}; expected error or skip")
-    is_file = isinstance(source, str | os.PathLike)
-    name = str(source) if is_file else "the truth"
-    table = _file(Path(source)) if is_file else _table(source)
+    name, table = _read(source)
     first, second, kind = _columns(name, table.column_names, columns, kind)
     ids, others = _nulls(table.column(first)), _nulls(table.column(second))
     if ids.null_count:
@@ -102,6 +100,22 @@ def read_truth(
     if kind == "groups":
         _check_groups(name, truth, results)
     return truth
+
+
+def truth_ids(
+    source: Any, columns: Sequence[str] | None = None, kind: str | None = None
+) -> tuple[Column, Column]:
+    """Return the ids that the truth names first, and those that it names second, as written."""
+    name, table = _read(source)
+    first, second, kind = _columns(name, table.column_names, columns, kind)
+    of = (first, first if kind == "groups" else second)
+    return tuple(pc.drop_null(_nulls(table.column(c))).cast(pa.large_string()) for c in of)
+
+
+def _read(source: Any) -> tuple[str, pa.Table]:
+    if isinstance(source, str | os.PathLike):
+        return str(source), _file(Path(source))
+    return "the truth", _table(source)
 
 
 def _table(source: Any) -> pa.Table:

@@ -93,12 +93,12 @@ def evaluate(
 ) -> None:
     """Compare a run with known duplicates: precision, recall, F1.
 
-    RUN is the output folder of neardup dedup, or of neardup link. Scored are the removed documents;
-    the edges, if pairs were listed; and the clusters, by the pairs within them and by B-cubed; the
-    pairs by threshold too. Also reports blocking metrics: pairs completeness, pairs quality,
-    reduction ratio.
+    RUN is the output folder of neardup dedup or neardup link, or pairs.parquet of neardup blocks.
+    Scored are the removed documents; the edges, if pairs were listed; and the clusters, by the
+    pairs within them and by B-cubed; the pairs by threshold too. Also reports blocking metrics:
+    pairs completeness, pairs quality, reduction ratio.
     """
-    if (run / "link.json").is_file():
+    if run.is_file() or (run / "link.json").is_file():
         _evaluate_links(run, truth, columns, json_, plot, options)
         return
     check_plot(plot, run, [truth])
@@ -128,10 +128,12 @@ def _evaluate_links(
     if plot is not None or options.pop("only_named"):
         raise SpecError("`plot` and `only_named` are for runs of neardup dedup", "leave them out")
     from neardup.records.outcome.link_files import read_links
-    from neardup.records.outcome.link_scores import evaluate_links
+    from neardup.records.outcome.link_scores import evaluate_links, evaluate_pairs
     from neardup.records.outcome.link_text import render_evaluation
 
-    found, _ = read_links(run)
     named = None if columns is None else columns.split(",")
-    result = evaluate_links(found, truth, columns=named, **options)
+    if run.is_file():
+        result = evaluate_pairs(run, truth, columns=named, **options)
+    else:
+        result = evaluate_links(read_links(run)[0], truth, columns=named, **options)
     click.echo(json.dumps(result, indent=2) if json_ else render_evaluation(result))

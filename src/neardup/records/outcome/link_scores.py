@@ -6,19 +6,26 @@ Springer 2012, chapter 7. They are about candidates; precision and recall are ab
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from neardup.errors import SpecError
+from neardup.arrays import numbers
+from neardup.errors import FormatError, SpecError
 from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts
 from neardup.inspect.evaluate import Judge, Pairs
-from neardup.inspect.ground_truth import read_truth
+from neardup.inspect.ground_truth import read_truth, truth_ids
+from neardup.io.whole import read_whole
 from neardup.output.results import Results
-from neardup.records.outcome.link_tables import Decided
+from neardup.records.outcome.link_tables import COUNTS, Decided
 
 #: Thresholds at which the decision is scored.
 _STEPS = [k / 100 for k in range(1, 101)]
@@ -54,6 +61,52 @@ def evaluate_links(
     if found.similarity is not None:
         about["decision"] = _decision(found, judge, alike)
     return about
+
+
+def evaluate_pairs(
+    path: Path,
+    truth: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    kind: str | None = None,
+    missing: str = "error",
+) -> dict[str, Any]:
+    """Compare candidates that `neardup blocks` wrote with the truth, see `evaluate_links`.
+
+    The file has no ids of records without candidates. Those that the truth names count as such.
+
+    Raises:
+        FormatError: It is no Parquet file of candidates.
+    """
+    is_parquet = path.suffix.lower() == ".parquet"
+    table = read_whole(path, str(path)) if is_parquet else pa.table({})
+    about = (pq.read_schema(path).metadata or {}).get(COUNTS.encode()) if is_parquet else None
+    if about is None:
+        raise FormatError(
+            f"{path} holds no candidates of neardup blocks as Parquet",
+            "write them with neardup blocks -o pairs.parquet",
+        )
+    counts = json.loads(about)
+    named = [table.column(c).cast(pa.large_string()) for c in ("id_a", "id_b")]
+    known = [
+        pa.chunked_array([*one.chunks, *more.chunks], pa.large_string())
+        for one, more in zip(named, truth_ids(truth, columns, kind), strict=True)
+    ]
+    if counts["sources"] == 1:
+        known = [pa.chunked_array([*known[0].chunks, *known[1].chunks], pa.large_string())] * 2
+    first, second = (pc.unique(ids) for ids in known)
+    a, b = (
+        numbers(pc.index_in(ids.combine_chunks(), value_set=of)).astype(np.int64)
+        for ids, of in zip(named, (first, second), strict=True)
+    )
+    sources: tuple[Any, ...] = (first,)
+    if counts["sources"] > 1:
+        sources, b = (first, second), b + len(first)
+    found = Decided(sources, np.minimum(a, b), np.maximum(a, b), counts["possible"])
+    result = evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
+    result["records"] = counts["records"]
+    result["blocking"]["candidates_per_record"] = len(a) / counts["records"]
+    return result
 
 
 def _blocking(found: Decided, alike: np.ndarray, true: int, records: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from neardup.records.link_steps import Blocked, Linked
 if TYPE_CHECKING:
     import pandas
 
+#: Metadata of a table of candidates: how many records and pairs there are.
+COUNTS = "neardup.blocks"
 #: What Splink puts between the name of a table and an id.
 _SEPARATOR = "-__-"
 
@@ -70,7 +73,8 @@ def ids_of(blocked: Blocked, docs: np.ndarray, second: bool) -> Any:
 def candidate_table(blocked: Blocked) -> pa.Table:
     """Return ``id_a``, ``id_b`` and ``similarity`` (Jaccard of what was hashed) of candidates."""
     found = blocked.candidates
-    return pa.Table.from_arrays(
+    counts = {"records": len(blocked.records), "sources": len(blocked.records.ids)}
+    table = pa.Table.from_arrays(
         [
             ids_of(blocked, found.a, second=False),
             ids_of(blocked, found.b, second=True),
@@ -78,6 +82,8 @@ def candidate_table(blocked: Blocked) -> pa.Table:
         ],
         ["id_a", "id_b", "similarity"],
     )
+    about = json.dumps({**counts, "possible": found.possible})
+    return table.replace_schema_metadata({COUNTS: about})
 
 
 def scored_table(linked: Linked, rows: np.ndarray) -> pa.Table:
