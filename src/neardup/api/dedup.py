@@ -19,7 +19,6 @@ from neardup.output.results import MemoryResults
 from neardup.output.writing import Writing
 from neardup.spec import ShingleSpec, Spec
 from neardup.spec import preset as settings_of
-from neardup.state.band_store import Layout
 
 if TYPE_CHECKING:
     from neardup.forecast.plan import Plan
@@ -66,7 +65,6 @@ def dedup(
     memory: int | str | None = None,
     threads: int | None = None,
     store: str = "auto",
-    layout: Layout = "blob",
     run: str | None = None,
     keep_run: bool = False,
     input_format: str | None = None,
@@ -109,7 +107,6 @@ def dedup(
         threads: Number of threads; all cores by default. The result does not depend on it.
         store: Where band keys are stored: ``"auto"``, ``"sqlite:FILE"`` or
             ``"cassandra://HOST/KEYSPACE"``.
-        layout: ``"blob"`` or ``"row"``: how a store lays out keys.
         run: Name of a run whose sketches `neardup.sketch_corpus` has put into the store; then
             ``source`` must be the same.
         keep_run: With ``out``: keep the run folder, so that `Run.recluster` need not start again.
@@ -135,7 +132,7 @@ def dedup(
     """
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     size = None if memory is None else parse_size(memory)
-    resources = Resources(size, threads, store, layout, run, keep_run)
+    resources = Resources(size, threads, store, run, keep_run)
     writing = Writing(clean, format, annotate)
     with show_progress(progress) as listener:
         reading = (text, id, input_format, encoding_errors)
@@ -200,7 +197,6 @@ def sketch_corpus(
     keep: str | None = None,
     spec: Spec | None = None,
     threads: int | None = None,
-    layout: Layout = "blob",
     input_format: str | None = None,
     encoding_errors: str = "strict",
     progress: Progress = "auto",
@@ -226,7 +222,7 @@ def sketch_corpus(
         StoreError: The store can't be used, or has a run of that name for something else.
     """
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
-    resources = Resources(None, threads, store, layout, run)
+    resources = Resources(None, threads, store, run)
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
     with show_progress(progress) as listener:
         reading = (text, id, input_format, encoding_errors)

@@ -253,12 +253,6 @@ store_options = _all(
             default="auto",
             help="Where band keys are stored.",
         ),
-        _advanced(
-            "--layout",
-            type=click.Choice(["blob", "row"]),
-            default="blob",
-            help="A row of the store for each band and partition, or for each key.",
-        ),
         _advanced("--run", metavar="NAME", help="Name of a run in a store of many runs."),
     ]
 )
@@ -314,7 +308,6 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> R
             None if memory is None else parse_size(memory),
             take("threads"),
             take("store", "auto"),
-            take("layout", "blob"),
             take("run", None),
             take("keep_run", False),
         ),

@@ -153,8 +153,7 @@ class Comparing:
         answer.counts["compared_documents"] = len(answer.docs)
         with self.clock.stage("shingle sets", len(answer.docs)) as advance:
             tokeniser = Tokeniser(self.recipe.shingle)
-            state = self.job.state
-            builder = SetBuilder(self.corpus, answer.docs, tokeniser, self.scratch, state)
+            builder = SetBuilder(self.corpus, answer.docs, tokeniser, self.scratch)
             sets = builder.build(self.reader, self.pool, advance)
         self.clock.sizes["shingle sets"] = sets.values.nbytes
         return sets

@@ -197,7 +197,7 @@ class _Again:
 
     def _copy(self, before: RunState, job: Job, state: RunState) -> None:
         recipe = self.results.recipe
-        source = before.band_store("row" if before.manifest["layout"] == "row" else "blob")
+        source = before.band_store()
         with source, state.band_store() as target:
             source.open(recipe.digest, recipe.as_dict())
             target.create(store_header(job, recipe))
@@ -214,4 +214,3 @@ class _Again:
                 for number, some in limits.items():
                     part = np.ascontiguousarray(keys[:, slice(*some)])
                     target.put(number, part, source.metadata(number))
-                target.flush()
