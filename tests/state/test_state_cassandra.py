@@ -354,7 +354,7 @@ def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_url_is_checked_without_the_driver() -> None:
     script = (
         "import sys; from neardup.state import check_store\n"
-        "check_store('cassandra://anna:secret@h/k', 'row')\n"
+        "check_store('cassandra://anna:secret@h/k')\n"
         "assert not [m for m in sys.modules if m.partition('.')[0] == 'cassandra']\n"
         "check_store('sqlite:x'); check_store('sqlite'); check_store('memory')\n"
     )
