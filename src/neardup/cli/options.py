@@ -142,6 +142,11 @@ input_options = _all(
             type=click.Choice(["jsonl", "parquet", "csv", "tsv", "arrow", "text"]),
             help="Format of all inputs. [default: by the ending of each file]",
         ),
+        _input(
+            "--delimiter",
+            metavar="CHARACTER",
+            help="Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]",
+        ),
         encoding_option,
     ]
 )
@@ -266,6 +271,17 @@ output_options = _all(
             help="Format of the clean corpus. [default: that of the input]",
         ),
         _output(
+            "--compression",
+            type=click.Choice(["gzip", "zstd", "none", "snappy", "brotli", "lz4"]),
+            help="Compression of the clean corpus. [default: that of the input]",
+        ),
+        _output(
+            "--tables",
+            type=click.Choice(["parquet", "csv"]),
+            default="parquet",
+            help="Format of clusters, edges and order.",
+        ),
+        _output(
             "--annotate",
             is_flag=True,
             help="Write all documents to the clean corpus, with cluster, kept, duplicate_of, "
@@ -287,14 +303,16 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> R
     ``more`` are other fields of the request.
     """
     from neardup.api.running import Request
+    from neardup.io.remote import location
 
     take = options.pop
     return Request(
-        [Path(name) for name in inputs],
+        [location(name) for name in inputs],
         tuple(take("text").split(",")),
         take("id"),
         resources=resources_of(options),
         writing=writing_of(options),
+        delimiter=take("delimiter"),
         input_format=take("input_format"),
         encoding_errors=take("encoding_errors"),
         spec=spec_of(options),
@@ -317,8 +335,14 @@ def writing_of(options: dict[str, Any]) -> Writing:
     """Take how the clean corpus is written out of some options."""
     from neardup.output.writing import Writing
 
-    clean = not options.pop("no_clean", False)
-    return Writing(clean, options.pop("format", None), options.pop("annotate", False))
+    take = options.pop
+    return Writing(
+        not take("no_clean", False),
+        take("format", None),
+        take("annotate", False),
+        take("compression", None),
+        take("tables", "parquet"),
+    )
 
 
 def spec_of(options: dict[str, Any]) -> Spec:
