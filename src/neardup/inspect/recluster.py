@@ -184,7 +184,7 @@ class _Again:
             with RunState.open(folder) as before:
                 known, store = before.manifest, None
                 if known["neardup"] == __version__ and known["store"] in ("auto", "sqlite"):
-                    store = before.band_store("row" if known["layout"] == "row" else "blob")
+                    store = before.band_store()
                     store.open(results.recipe.digest, results.recipe.as_dict())
                 yield store
         except (ResumeError, StoreError) as error:
