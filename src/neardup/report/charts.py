@@ -3,9 +3,6 @@
 They are made without pyplot: no window, no global state. ``chart.heading`` and
 ``chart.alternative`` describe in words what a chart shows, and `save` writes it to a file. Colours
 can be distinguished by those who see few of them, and lines differ in dashes too.
-
-Raises:
-    DependencyError: Matplotlib is not installed.
 """
 
 from __future__ import annotations
@@ -84,10 +81,6 @@ def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
     """Write a chart to a file, which appears as a whole; one that exists is replaced.
 
     The ending is ``.svg``, or ``.png`` for 200 dots per inch.
-
-    Raises:
-        SpecError: Another ending.
-        OutputError: The file can't be written.
     """
     path = check_path(path)
     write_file(path, _drawn(chart, path.suffix.lower().removeprefix("."), dpi=200))
@@ -125,12 +118,8 @@ def s_curves(
     that is to be found (or of the highest that is not, if none is): missed pairs above the curve,
     and pairs that are compared in vain below it.
 
-    Args:
-        choices: ``(num_bands, rows)``, the first one being the one chosen; up to five are drawn.
-        points: ``(similarity, probability)``; below a half is a maximum, from a half on a minimum.
-
-    Raises:
-        ValueError: No choices, or more than five.
+    Choices are ``(num_bands, rows)``, one to five, the one chosen first. Points are ``(similarity,
+    probability)``; below a half is a maximum, from a half on a minimum.
     """
     if not 1 <= len(choices) <= len(_COLOURS):
         raise ValueError(f"{len(choices)} choices; expected 1 to {len(_COLOURS)}")

@@ -55,10 +55,6 @@ def write(
 
     The format goes by the ending of ``output``, one of `ENDINGS`. The files do not depend on
     threads. ``on_progress`` is called in the caller's thread with the number of documents so far.
-
-    Raises:
-        SpecError: An ending that names no format, the same file twice, or threads below 1.
-        OutputError: A file exists, or cannot be written.
     """
     check_threads(threads)
     notes, known = Path(output), truth_path(output) if truth is None else Path(truth)
