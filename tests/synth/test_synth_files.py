@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import io
 import json
 import os
@@ -12,7 +11,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -30,17 +28,11 @@ from neardup.synth import (
 )
 
 SPEC = SynthSpec(300, seed=3)
-ENDINGS = [".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet"]
+ENDINGS = [".jsonl", ".parquet"]
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    if path.suffix == ".gz":
-        text = gzip.decompress(path.read_bytes()).decode()
-    elif path.suffix == ".zst":
-        text = pa.input_stream(str(path), compression="zstd").read().decode()
-    else:
-        text = path.read_text(encoding="utf-8")
-    return [json.loads(line) for line in io.StringIO(text)]
+    return [json.loads(line) for line in io.StringIO(path.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -127,7 +119,7 @@ def test_progress_counts_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_truth_path() -> None:
-    assert truth_path("a/b.jsonl.zst") == Path("a/b.truth.parquet")
+    assert truth_path("a/b.jsonl") == Path("a/b.truth.parquet")
     assert truth_path("b.c.parquet") == Path("b.c.truth.parquet")
 
 

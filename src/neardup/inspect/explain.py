@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow.compute as pc
 
 from neardup.errors import InputError, SpecError
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
@@ -150,7 +149,7 @@ def explain(results: Results, id: object, other: object, asked: Looking) -> Expl
     tables = _Tables(results, docs[0])
     duplicates, near = tables.duplicates()
     if other is None and not tables.kept[docs[0]]:
-        docs.append(tables.kept_one())
+        docs.append(int(results.duplicate_of[docs[0]]))
     elif other is None and len(duplicates):
         # Equal ones show no differences.
         docs.append(int(duplicates[np.argmax(np.where(near < 1, near, -1))]))
@@ -219,23 +218,10 @@ class _Tables:
             form="empty" if tokens == 0 else form,
         )
 
-    def kept_one(self) -> int:
-        """Return the document that it is a duplicate of."""
-        value = self._duplicate_of[self.doc]
-        place = int(pc.index(self.results.ids, value).as_py()) if value.is_valid else -1
-        if place < 0:
-            raise InputError(
-                f"{self.results.name}: document {self.doc} is removed, and its duplicate_of is no "
-                "document",
-                "run neardup dedup again",
-            )
-        return place
-
     def duplicates(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the documents that are duplicates of it, and their similarities; 1 comes last."""
-        same: Any = pc.equal(self._duplicate_of, self.results.ids[self.doc])
-        docs = np.flatnonzero(np.asarray(pc.fill_null(same, False).to_numpy()))
-        near = np.asarray(self._similarity.take(docs).to_numpy())
+        docs = np.flatnonzero(self.results.duplicate_of == self.doc)
+        near = self.results.array("similarity")[docs]
         order = np.argsort(near == 1, kind="stable")
         return docs[order], near[order]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,25 +31,6 @@ except ImportError as error:
 _ENDINGS = (".svg", ".png")
 #: Colour of text and axes.
 INK = "#1b1f24"
-_STYLE = {
-    "font.size": 12,
-    "legend.fontsize": 11,
-    "legend.frameon": False,
-    "lines.linewidth": 2.2,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.18,
-    "grid.linewidth": 0.8,
-    "hatch.linewidth": 0.7,
-    # Text as outlines: drawn alike wherever it is opened, whichever fonts are there.
-    "svg.fonttype": "path",
-    "svg.hashsalt": "neardup",
-    **dict.fromkeys(
-        ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "grid.color"), INK
-    ),
-    **dict.fromkeys(("xtick.color", "ytick.color", "hatch.color", "patch.edgecolor"), INK),
-}
 # Close to blue, vermilion, green and purple of Okabe and Ito, and a grey; each has a contrast of
 # 3 and more to white.
 _COLOURS = ("#1f80c0", "#d55e00", "#009e73", "#c070a0", "#7f7f7f")
@@ -58,6 +39,8 @@ _SIMILARITY = "similarity of a pair (Jaccard)"
 _CANDIDATE = "P(candidate)"
 #: Where S-curves are computed.
 _FINE = np.linspace(0, 1, 401)
+#: Draws in our style, whatever the user's settings of Matplotlib are; they are put back.
+_style = partial(matplotlib.style.context, ["default", Path(__file__).with_name("chart.mplstyle")])
 
 
 class Chart(Figure):
@@ -68,13 +51,6 @@ class Chart(Figure):
 
     def _repr_png_(self) -> bytes:
         return _drawn(self, "png", dpi=110)
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    """Draw in our style, whatever the user's settings of Matplotlib are; they are put back."""
-    with matplotlib.style.context(["default", _STYLE]):
-        yield
 
 
 def save(chart: Chart, path: str | os.PathLike[str]) -> Path:

@@ -20,7 +20,7 @@ from neardup.cli.options import grouped, quiet_option
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Notes: .jsonl, .jsonl.gz, .jsonl.zst or .parquet, by ending.",
+    help="Notes: .jsonl or .parquet, by ending.",
 )
 @click.option(
     "--truth",
