@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.progress import Progress, show_progress
@@ -68,7 +68,6 @@ def dedup(
     memory: int | str | None = None,
     threads: int | None = None,
     store: str = "auto",
-    layout: Literal["blob", "row"] = "blob",
     run: str | None = None,
     keep_run: bool = False,
     input_format: str | None = None,
@@ -118,7 +117,6 @@ def dedup(
         threads: Number of threads; all cores by default. The result does not depend on it.
         store: Where band keys are stored: ``"auto"``, ``"sqlite:FILE"`` or
             ``"cassandra://HOST/KEYSPACE"``.
-        layout: ``"blob"`` or ``"row"``: how a store lays out keys.
         run: Name of a run whose sketches `neardup.sketch_corpus` has put into the store; then
             ``source`` must be the same.
         keep_run: With ``out``: keep the run folder, so that `Run.recluster` need not start again.
@@ -145,7 +143,7 @@ def dedup(
     """
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     size = None if memory is None else parse_size(memory)
-    resources = Resources(size, threads, store, layout, run, keep_run)
+    resources = Resources(size, threads, store, run, keep_run)
     writing = Writing(clean and out is not None, format, annotate, compression, tables)
     needs_out = (format, compression, work) != (None, None, None) or tables != "parquet"
     if out is None and (resume or keep_run or annotate or needs_out):
@@ -219,7 +217,6 @@ def sketch_corpus(
     keep: str = by_preset("first"),
     spec: Spec | None = None,
     threads: int | None = None,
-    layout: Literal["blob", "row"] = "blob",
     input_format: str | None = None,
     encoding_errors: str = "strict",
     progress: Progress = "auto",
@@ -245,7 +242,7 @@ def sketch_corpus(
         StoreError: The store can't be used, or has a run of that name for something else.
     """
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
-    resources = Resources(None, threads, store, layout, run)
+    resources = Resources(None, threads, store, run)
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
     with show_progress(progress) as listener:
         reading = (text, id, input_format, encoding_errors)

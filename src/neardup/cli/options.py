@@ -258,12 +258,6 @@ store_options = _all(
             default="auto",
             help="Where band keys are stored.",
         ),
-        _advanced(
-            "--layout",
-            type=click.Choice(["blob", "row"]),
-            default="blob",
-            help="A row of the store for each band and partition, or for each key.",
-        ),
         _advanced("--run", metavar="NAME", help="Name of a run in a store of many runs."),
     ]
 )
@@ -331,7 +325,7 @@ def resources_of(options: dict[str, Any]) -> Resources:
     from neardup.engines.job import Resources
     from neardup.engines.memory import parse_size
 
-    names = ("threads", "store", "layout", "run", "keep_run")
+    names = ("threads", "store", "run", "keep_run")
     memory = options.pop("memory", None)
     given = {name: options.pop(name) for name in names if name in options}
     return Resources(None if memory is None else parse_size(memory), **given)

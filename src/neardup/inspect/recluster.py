@@ -55,7 +55,9 @@ def recluster(results: Results, asked: Reclustering, clock: Clock) -> Results:
         asked = replace(asked, writing=Writing(clean=False))
         return _Again(results, asked, clock).in_memory()
     if located(asked.out).rstrip("/") == results.name:
-        raise SpecError(f"{results.name} is the run itself", "name another output")
+        raise SpecError(
+            f"{results.name} is the run itself, or in its folder", "name another output"
+        )
     check_inputs(asked.out, map(str, results.inputs))
     with local_output(asked.out, overwrite=asked.overwrite) as folder:
         _Again(results, asked, clock).write(folder)
@@ -184,7 +186,7 @@ class _Again:
             with RunState.open(folder) as before:
                 known, store = before.manifest, None
                 if known["neardup"] == __version__ and known["store"] in ("auto", "sqlite"):
-                    store = before.band_store("row" if known["layout"] == "row" else "blob")
+                    store = before.band_store()
                     store.open(results.recipe.digest, results.recipe.as_dict())
                 yield store
         except (ResumeError, StoreError) as error:

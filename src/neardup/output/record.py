@@ -94,7 +94,7 @@ def _source(outcome: Outcome) -> dict[str, Any] | None:
     given = job.reading.get("given")
     if not given or any(file.copy is not None for file in job.source.files):
         return None
-    inputs = job.identity()["inputs"]
+    inputs = [found[:3] for found in job.inputs]
     return {
         "directory": str(Path.cwd()),
         **job.reading,

@@ -193,7 +193,6 @@ def write_outputs(
             raise
         raise unwritable(place, error) from error
     state.put(_WRITTEN, 0, about={path.name: _stamp(path) for path in place.iterdir()})
-    state.flush()
     finish_outputs(out, state)
     return found
 
@@ -207,7 +206,7 @@ def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
     Raises:
         OutputError: A file can't be moved.
     """
-    if not state.count(_WRITTEN):
+    if not state.done(_WRITTEN):
         return None
     place, replaced = state.scratch_folder(_PLACE), state.scratch_folder("replaced")
     written = cast("dict[str, Stamp]", state.about(_WRITTEN, 0))
