@@ -51,7 +51,7 @@ def test_as_the_function(run: Path, command: Command, tmp_path: Path) -> None:
     for line in (
         "truth       8 pairs; it names 16 of 30 documents",
         "removed documents         10             8     80.0 %   100 %  88.9 %",
-        "The best F1 of edges, 88.9 %, is at 0.7, the threshold of the run",
+        "The best F1, 88.9 %, is at 0.7, the threshold of the run",
     ):
         assert line in shown
 
