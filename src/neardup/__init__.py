@@ -17,6 +17,7 @@ _HOMES = {
     "neardup.api.dedup": "dedup plan sketch_corpus",
     "neardup.api.link_runs": "Blocks LinkRun",
     "neardup.api.linking": "blocks link",
+    "neardup.api.indexing": "Index",
     "neardup.api.runs": "Run open",
     "neardup.engines.job": "Shard",
     "neardup.errors": "NeardupError",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from neardup.api.dedup import dedup, plan, sketch_corpus
     from neardup.api.link_runs import Blocks, LinkRun
     from neardup.api.linking import blocks, link
+    from neardup.api.indexing import Index
     from neardup.api.runs import Run
     from neardup.api.runs import open_run as open
     from neardup.engines.job import Shard
@@ -56,6 +58,7 @@ __all__ = [
     "Blocks",
     "Field",
     "LinkRun",
+    "Index",
     "NeardupError",
     "Recipe",
     "Run",
