@@ -86,7 +86,7 @@ def test_a_merge_has_the_entries_of_all_but_the_removed(tmp_path: Path) -> None:
     assert sorted(zip(found.keys.tolist(), found.docs.tolist(), strict=True)) == expected
     assert (np.diff(found.keys.astype(float)) >= 0).all()
     several = [part.keys.tolist() for part in whole.slices(7)]
-    assert sum(several, []) == found.keys.tolist()
+    assert [key for part in several for key in part] == found.keys.tolist()
 
 
 def test_an_empty_segment(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_every_damaged_byte_is_found(tmp_path: Path) -> None:
     path = tmp_path / "a"
     _, checksum = write_file(path, iter([entries]), DIGEST)
     good = path.read_bytes()
-    places = random.Random(3).sample(range(len(good)), 150) + [0, len(good) - 1, len(good) - 20]
+    places = [*random.Random(3).sample(range(len(good)), 150), 0, len(good) - 1, len(good) - 20]
     for place in places:
         bad = bytearray(good)
         bad[place] ^= 1 << place % 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ class Streams(RuleBasedStateMachine):
     def sets(self, texts: list[str]) -> list[set[Any]]:
         found = neardup.shingle_sets(texts, self.spec.shingle)
         ends = found.offsets.tolist()
-        return [set(found.values[a:b].tolist()) for a, b in zip(ends, ends[1:], strict=False)]
+        return [set(found.values[a:b].tolist()) for a, b in pairwise(ends)]
 
     def edges(self, texts: list[str]) -> dict[tuple[int, int], float]:
         """Edges by the oracle: pairs in a bucket, by position."""

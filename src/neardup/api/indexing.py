@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.api.arguments import checked
-from neardup.arrays import array_of
 from neardup.errors import (
     InputError,
     InputNotFoundError,
@@ -273,7 +272,6 @@ class Index:
 
     # Asking.
 
-    @checked
     def query(
         self,
         texts: Any,
@@ -322,11 +320,11 @@ class Index:
                 for low in range(0, max(1, len(batch.texts)), BATCH):
                     some = batch.texts.slice(low, BATCH)
                     found = self._core.matches(some, limit)
-                    names: Any = array_of(np.arange(base + low, base + low + len(some)))
+                    names = None
                     if batch.ids:
                         kind = "int" if isinstance(batch.ids[0], int) else "str"
                         names = id_values(batch.ids[low : low + BATCH], kind)
-                    tables.append(matches_table(found, names, state.ids, top))
+                    tables.append(matches_table(found, base + low, names, state.ids, top))
                 base += len(batch.texts)
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
@@ -353,8 +351,7 @@ class Index:
                 for low in range(0, max(1, len(batch.texts)), BATCH):
                     some = batch.texts.slice(low, BATCH)
                     found = self._core.matches(some, self._spec.threshold, first=True)
-                    names = array_of(np.arange(base + low, base + low + len(some)))
-                    tables.append(matches_table(found, names, state.ids))
+                    tables.append(matches_table(found, base + low, None, state.ids))
                 base += len(batch.texts)
         return pa.concat_tables(tables)
 
@@ -462,7 +459,6 @@ class Index:
         self._merger.after_insert()
         return count
 
-    @checked
     def add_if_new(
         self,
         id_or_batch: Any,

@@ -13,6 +13,8 @@ from neardup.index.bodies import Id, text_array
 from neardup.index.core import Answers
 from neardup.index.verified import Matches
 
+_COLUMNS = ["query", "id", "similarity", "query_contained", "match_contained"]
+
 
 def id_values(ids: Sequence[Id | None], kind: str) -> ArrowArray:
     """Return ids as an Arrow array.
@@ -48,13 +50,14 @@ def best_first(matches: Matches, top: int | None) -> np.ndarray:
 
 
 def matches_table(
-    matches: Matches, queries: ArrowArray, kind: str, top: int | None = None
+    matches: Matches, base: int, names: ArrowArray | None, kind: str, top: int | None = None
 ) -> pa.Table:
     """Return matches as a table.
 
     Args:
         matches: What was found.
-        queries: What each row of the question is called.
+        base: Number of the first row of the question.
+        names: What each row of the question is called; None for its number.
         kind: What ids are.
         top: Matches of a row, at most; None for all.
     """
@@ -64,16 +67,15 @@ def matches_table(
     )
     # Both are whole numbers, so that rounding gives back the one that was divided.
     shared = np.rint(similarity * (own + other) / (1 + similarity))
-    row: Any = array_of(matches.row[order])
-    return pa.table(
-        {
-            "query": queries.take(row),
-            "id": id_values([matches.id[i] for i in order.tolist()], kind),
-            "similarity": array_of(similarity),
-            "query_contained": array_of(shared / np.maximum(own, 1)),
-            "match_contained": array_of(shared / np.maximum(other, 1)),
-        }
-    )
+    row: Any = matches.row[order]
+    columns = [
+        array_of(row + base) if names is None else names.take(array_of(row)),
+        id_values([matches.id[i] for i in order.tolist()], kind),
+        array_of(similarity),
+        array_of(shared / np.maximum(own, 1)),
+        array_of(shared / np.maximum(other, 1)),
+    ]
+    return pa.Table.from_arrays(columns, names=_COLUMNS)
 
 
 def answers_table(ids: Sequence[Id], answers: Answers, kind: str) -> pa.Table:

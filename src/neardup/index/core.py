@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.errors import DuplicateIdError, InputError
+from neardup.errors import DuplicateIdError, InputError, NeardupError
 from neardup.index.bodies import Id, Row, checksum_of, text_array
 from neardup.index.catalogue import Catalogue, State
 from neardup.index.segments import Entries, SegmentWriter, write_file
@@ -366,7 +366,8 @@ class Core:
         """Load the kernels, or compile them, before the first question."""
         texts = text_array([b"one two three four five six", b"one"])
         sketches = self.sketches(texts)
-        with self.reading():
+        # Damage is reported by what comes upon it, so that `check` can look at everything.
+        with suppress(NeardupError), self.reading():
             self._candidates(sketches)
         sets = make_sets(self.verifier.text_sets(texts, np.arange(2)))
         pair = np.array([0], dtype=np.int32)
