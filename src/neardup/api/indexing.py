@@ -257,6 +257,23 @@ class Index:
             rows = self._core.catalogue.rows("SELECT id FROM documents ORDER BY doc")
             return id_values([row[0] for row in rows], state.ids)
 
+    def spelled(self, ids: Sequence[str]) -> list[Id]:
+        """Return ids as the index has them, of texts that spell them.
+
+        Args:
+            ids: Such as ``"17"`` for the id 17, where ids are whole numbers.
+
+        Raises:
+            InputError: Ids are whole numbers, and one given is not.
+        """
+        with self._core.reading() as state:
+            if state.ids != "int":
+                return list(ids)
+        try:
+            return [int(id_) for id_ in ids]
+        except ValueError as error:
+            raise InputError("the ids of this index are whole numbers, and one is not") from error
+
     def get(self, id_: Id) -> str | None:
         """Return the text of a document; None where only shingles are stored.
 

@@ -32,6 +32,8 @@ _COMMANDS = {
     "sketch": "command_sketch:sketch",
     "link": "command_link:link",
     "blocks": "command_link:blocks",
+    "index": "command_index:index",
+    "stream": "command_stream:stream",
     "synth": "command_synth:command",
 }
 

@@ -247,6 +247,8 @@ _KEEP = [
 ]
 #: What is asked for; see `spec_of`.
 spec_options = _all([*_SHINGLE, *_BANDS, *_KEEP])
+#: What the keys of an index depend on.
+index_options = _all([*_SHINGLE, *_BANDS])
 #: Those that two texts by themselves need.
 pair_options = _all(_SHINGLE)
 #: Where band keys are stored.
