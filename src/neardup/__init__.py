@@ -14,6 +14,7 @@ __version__ = "0.2.0"
 
 # Names are resolved when they are asked for, so that `neardup --help` imports nothing heavy.
 _HOMES = {
+    "neardup.api.comparing_corpora": "decontaminate dedup_against",
     "neardup.api.dedup": "dedup plan sketch_corpus",
     "neardup.api.link_runs": "Blocks LinkRun",
     "neardup.api.linking": "blocks link",
@@ -34,6 +35,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from neardup.api.comparing_corpora import decontaminate, dedup_against
     from neardup.api.dedup import dedup, plan, sketch_corpus
     from neardup.api.link_runs import Blocks, LinkRun
     from neardup.api.linking import blocks, link
@@ -72,8 +74,10 @@ __all__ = [
     "candidate_probability",
     "choose_bands",
     "compare",
+    "decontaminate",
     "dedup",
     "link",
+    "dedup_against",
     "open",
     "plan",
     "preset",

@@ -34,6 +34,7 @@ _COMMANDS = {
     "blocks": "command_link:blocks",
     "index": "command_index:index",
     "stream": "command_stream:stream",
+    "decontaminate": "command_decontaminate:decontaminate",
     "synth": "command_synth:command",
 }
 
