@@ -164,24 +164,35 @@ class Core:
         if not batch.ids:
             return
         sketches = self.sketches(batch.texts) if sketches is None else sketches
+        filled = np.flatnonzero(sketches.tokens)
+        names = bucket_names(sketches.keys[filled])
+        self.store(batch.ids, self.verifier.bodies(batch.texts), filled, names)
+
+    def store(
+        self, ids: Sequence[Id], bodies: Sequence[bytes], filled: np.ndarray, names: np.ndarray
+    ) -> None:
+        """Store documents.
+
+        Args:
+            ids: Their ids, which must be new.
+            bodies: What is stored of each.
+            filled: int64[m]: those that are in buckets, ascending.
+            names: uint64[m, bands]: their buckets.
+        """
         catalogue = self.catalogue
-        state = catalogue.state()
-        first = state.next
-        bodies = self.verifier.bodies(batch.texts)
+        first = catalogue.state().next
         numbers = range(first, first + len(bodies))
         catalogue.insert(
             "INSERT INTO documents VALUES (?, ?, ?, ?)",
             (
                 Row(doc, id_, body, checksum_of(doc, id_, body))
-                for doc, id_, body in zip(numbers, batch.ids, bodies, strict=True)
+                for doc, id_, body in zip(numbers, ids, bodies, strict=True)
             ),
         )
         catalogue.execute(
             "UPDATE state SET next = next + ?, documents = documents + ?",
             (len(bodies), len(bodies)),
         )
-        filled = np.flatnonzero(sketches.tokens)
-        names = bucket_names(sketches.keys[filled])
         if len(filled) >= LOGGED:
             self.write_segment(iter([Entries.sorted(names, filled + first)]))
             self.snapshot.load_segments()

@@ -131,7 +131,27 @@ class Verifier:
         if not len(found.row):  # nearly always
             return _NONE
         asked, back = np.unique(found.row, return_inverse=True)
-        own = self.text_sets(texts, asked)
+        return self.compared(self.text_sets(texts, asked), asked, back, found, threshold, first)
+
+    def compared(
+        self,
+        own: Ragged,
+        asked: np.ndarray,
+        back: np.ndarray,
+        found: Candidates,
+        threshold: float,
+        first: bool = False,
+    ) -> Matches:
+        """Do the same for sets.
+
+        Args:
+            own: Sets of the rows that have candidates.
+            asked: int64[]: these rows.
+            back: int64[pairs]: place in ``asked`` of the row of each candidate.
+            found: As for `matches`.
+            threshold: As for `matches`.
+            first: As for `matches`.
+        """
         order = np.argsort(found.doc, kind="stable")
         numbers, docs = back[order].astype(np.int32), found.doc[order]
         open_ = np.ones(len(asked), dtype=np.bool_)
