@@ -3,7 +3,7 @@
 python bench/compat.py [--lsh FOLDER] [--out FILE]
 
 The tests of datasketch come from its source distribution, which the package registry has. Those of
-mattilyra/lsh are in no registry: give the folder with its ``test_cache.py``. Nothing of either stays.
+mattilyra/lsh are in no registry: give the folder with its ``test_cache.py``. Nothing of them stays.
 """
 
 from __future__ import annotations
@@ -59,16 +59,10 @@ def tests_of(folder: Path, files: list[Path]) -> dict[str, str]:
         path.write_text(code)
     report = folder / "report.xml"
     paths = [str(folder / "shims"), *sys.path, os.environ.get("PYTHONPATH", "")]
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder]
+    more = ["--import-mode=importlib", "--continue-on-collection-errors", f"--junitxml={report}"]
     subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder]
-        + [
-            "-o",
-            "addopts=",
-            "--import-mode=importlib",
-            "--continue-on-collection-errors",
-            f"--junitxml={report}",
-            *map(str, files),
-        ],
+        [*pytest, "-o", "addopts=", *more, *map(str, files)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         cwd=folder,
         check=False,
