@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from neardup.engines.identifiers import id_array, show_id
+from neardup.engines.identifiers import id_array
 from neardup.errors import InputError, SpecError
 from neardup.index.bodies import Id, text_array
 from neardup.index.core import Batch
@@ -52,7 +52,7 @@ def checked_id(value: Any) -> Id:
     if type(value) is int and -_LONGEST <= value < _LONGEST:
         return value
     raise InputError(
-        f"the id {show_id(value)} can't be used; expected a string or a whole number of 64 bits",
+        f"the id {repr(value)[:100]} can't be used; expected a string or a whole number of 64 bits",
         "convert the ids to strings",
     )
 
