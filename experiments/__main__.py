@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments import page, page_records, plots, results
+from experiments import page, plots, results, teaching
 from experiments.accuracy import accuracy
 from experiments.clustering import clustering, other_draws
 from experiments.notes import REAL, sources
@@ -23,6 +24,8 @@ OUT = ROOT / "docs/paper"
 EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
 #: Of another paper, with a page of its own.
 OTHERS = ("records",)
+#: With those of a page of their own.
+EVERY = (*EXPERIMENTS, teaching.NAME)
 
 
 def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
@@ -37,6 +40,9 @@ def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
         parser.error(f"no experiment {', '.join(sorted(unknown))}; known are {known}")
     given.out.mkdir(parents=True, exist_ok=True)
     for name in (*EXPERIMENTS, *OTHERS):
+    known = ", ".join((*EVERY, "page"))
+    unknown = set(given.names) - {*EVERY, "page"}
+    for name in EVERY:
         if not given.names or name in given.names:
             begin = time.perf_counter()
             _run(name, given.out, sizes)
@@ -45,6 +51,7 @@ def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
     plots.draw(given.out)
     page.write(given.out)
     page_records.write(given.out)
+    teaching.page(given.out)
     print(f"{'page':12} {time.perf_counter() - begin:6.1f} s: {given.out / 'index.md'}", flush=True)
 
 
@@ -68,6 +75,8 @@ def _run(name: str, out: Path, sizes: Sizes) -> None:
         results.store(out, name, corpus())
     elif name == "records":
         results.store(out, name, records(results.load(out, name)))
+    elif name == teaching.NAME:
+        results.store(out, name, teaching.teaching(sizes.lines, sizes.adverts))
     else:
         experiment = {"accuracy": accuracy, "clustering": clustering}[name]
         found = {
