@@ -102,6 +102,7 @@ class Catalogue:
         self._connection: sqlite3.Connection | None = None
         self._pid = os.getpid()
         self._depth = 0
+        self._state: State | None = None  # of a transaction that writes
         self._me = f"process {os.getpid()}"
 
     def create(self, about: dict[str, Any]) -> None:
@@ -180,11 +181,13 @@ class Catalogue:
             self._begin(connection)
             self._depth += 1
             try:
-                state = self.state()
+                self._state = state = self.state()
                 self._sign(state)
                 yield state
                 connection.execute(
-                    "UPDATE state SET generation = generation + 1, writer = ?", (self._me,)
+                    "UPDATE state SET generation = ?, manifest = ?, next = ?, documents = ?, "
+                    "ids = ?, writer = ?",
+                    self._state._replace(generation=state.generation + 1, writer=self._me),
                 )
                 connection.execute("COMMIT")
             except BaseException:
@@ -193,7 +196,13 @@ class Catalogue:
                         connection.execute("ROLLBACK")
                 raise
             finally:
+                self._state = None
                 self._depth -= 1
+
+    def change(self, **fields: Any) -> None:
+        """Change the state, within a transaction that writes."""
+        assert self._state is not None
+        self._state = self._state._replace(**fields)
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         try:
@@ -227,6 +236,8 @@ class Catalogue:
 
     def state(self) -> State:
         """Return the state, as this transaction has it."""
+        if self._state is not None:
+            return self._state
         rows = self._connected().execute(
             "SELECT generation, manifest, next, documents, ids, writer FROM state"
         )
@@ -277,7 +288,7 @@ class Catalogue:
         """Lock out other threads; in a process that was forked since, begin anew."""
         if self._pid != os.getpid():
             _inherited.append((self._connection, self.lock))
-            self._pid, self._depth = os.getpid(), 0
+            self._pid, self._depth, self._state = os.getpid(), 0, None
             self._me = f"process {self._pid}"
             self.lock = threading.RLock()
             if self.path is not None:

@@ -180,7 +180,8 @@ class Core:
             names: uint64[m, bands]: their buckets.
         """
         catalogue = self.catalogue
-        first = catalogue.state().next
+        state = catalogue.state()
+        first = state.next
         numbers = range(first, first + len(bodies))
         catalogue.insert(
             "INSERT INTO documents VALUES (?, ?, ?, ?)",
@@ -189,10 +190,7 @@ class Core:
                 for doc, id_, body in zip(numbers, ids, bodies, strict=True)
             ),
         )
-        catalogue.execute(
-            "UPDATE state SET next = next + ?, documents = documents + ?",
-            (len(bodies), len(bodies)),
-        )
+        catalogue.change(next=first + len(bodies), documents=state.documents + len(bodies))
         if len(filled) >= LOGGED:
             self.write_segment(iter([Entries.sorted(names, filled + first)]))
             self.snapshot.load_segments()
@@ -224,7 +222,8 @@ class Core:
     def enter_segment(self, number: int, entries: int, checksum: int) -> None:
         """Put a segment into the manifest."""
         self.catalogue.execute("INSERT INTO segments VALUES (?, ?, ?)", (number, entries, checksum))
-        self.catalogue.execute("UPDATE state SET manifest = manifest + 1, next = next + 1")
+        state = self.catalogue.state()
+        self.catalogue.change(manifest=state.manifest + 1, next=state.next + 1)
 
     def insert_new(self, batch: Batch) -> Answers:
         """Insert those documents that are similar to none before them.
@@ -356,7 +355,7 @@ class Core:
                 f"an id is not of the kind that the others are: {has} are expected",
                 "convert the ids to one kind",
             )
-        self.catalogue.execute("UPDATE state SET ids = ?", (kinds.pop(),))
+        self.catalogue.change(ids=kinds.pop())
 
     def batches(self) -> Iterator[Batch]:
         """Yield all documents in their order; for an index that stores texts."""
@@ -409,7 +408,7 @@ class Core:
             docs,
         )
         catalogue.insert("DELETE FROM log WHERE doc = ?", docs)
-        catalogue.execute("UPDATE state SET documents = documents - ?", (len(docs),))
+        catalogue.change(documents=catalogue.state().documents - len(docs))
 
 
 class _Memory:
