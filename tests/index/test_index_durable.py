@@ -284,6 +284,29 @@ def test_merges_keep_the_number_of_segments_low(
     assert len(files) == 1
 
 
+def test_an_index_that_was_closed_is_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core, "LOGGED", 20)
+    for first in range(0, 300, 25):
+        opened = neardup.Index.create if not first else neardup.Index.open
+        settings: Any = {"spec": SPEC} if not first else {}
+        with opened(tmp_path / "index", durable="process", **settings) as index:
+            index.add([words(i) for i in range(first, first + 25)], ids=range(first, first + 25))
+    with neardup.Index.open(tmp_path / "index") as index:
+        assert index.stats()["segments"] < 4 and len(index) == 300
+        assert index.check() == []
+
+
+def test_numbers_of_documents_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "_MOST", 10)
+    index = neardup.Index.create(spec=SPEC)
+    index.add([words(i) for i in range(8)])
+    with pytest.raises(StoreError, match="limit"):
+        index.add([words(9), words(10)])
+    assert len(index) == 8
+
+
 def test_purged_text_is_gone_from_the_disk(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     index = neardup.Index.create(folder, spec=SPEC)

@@ -231,8 +231,8 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files; the next call opens them again."""
-        self._merger.stop()
+        """Wait for merges, and let go of the files; the next call opens them again."""
+        self._merger.finish()
         if self.path is not None:
             self._core.close()
 

@@ -115,13 +115,16 @@ class Catalogue:
             if self.path is not None:
                 make_private(self.path)
             connection = self._connected()
-            connection.executescript(_TABLES)
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in _TABLES.split(";"):
+                connection.execute(statement)
             text = json.dumps(about, sort_keys=True)
             connection.execute(
                 "INSERT INTO about VALUES (1, ?, ?)", (text, zlib.crc32(text.encode()))
             )
             connection.execute(f"PRAGMA application_id = {KIND.application}")
             connection.execute(f"PRAGMA user_version = {KIND.version}")
+            connection.execute("COMMIT")
 
     def about(self) -> dict[str, Any]:
         """Return what `create` was given; refuse what is no index, or damaged."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.errors import DuplicateIdError, InputError, NeardupError
+from neardup.errors import DuplicateIdError, InputError, NeardupError, StoreError
 from neardup.index.bodies import Id, Row, checksum_of, text_array
 from neardup.index.catalogue import Catalogue, State
 from neardup.index.segments import Entries, SegmentWriter, write_file
@@ -34,6 +34,8 @@ from neardup.sketch.sketcher import Sketcher, Sketches
 LOGGED = 4096
 #: Documents that are sketched and inserted at a time.
 BATCH = 10_000
+#: Numbers of documents; the last one stands for none.
+_MOST = 2**32 - 1
 #: Documents that a thread sketches.
 _STEP = 512
 
@@ -182,6 +184,11 @@ class Core:
         catalogue = self.catalogue
         state = catalogue.state()
         first = state.next
+        if first + len(bodies) >= _MOST:
+            raise StoreError(
+                f"the index has given away {first:,} numbers of documents, which is the limit",
+                "make a new index, and merge this one into it",
+            )
         numbers = range(first, first + len(bodies))
         catalogue.insert(
             "INSERT INTO documents VALUES (?, ?, ?, ?)",

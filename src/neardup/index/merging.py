@@ -90,6 +90,11 @@ class Merger:
             return False
         return merge(core, chosen, removed, self._stop)
 
+    def finish(self) -> None:
+        """Wait until what is due is done."""
+        if self._thread is not None and self._pid == os.getpid():
+            self._thread.join()
+
     def stop(self) -> None:
         """Wait until no merge is under way; one that has begun is given up."""
         self._stop.set()
