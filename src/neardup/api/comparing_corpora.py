@@ -79,6 +79,7 @@ def dedup_against(
     overwrite: bool = False,
     input_format: str | None = None,
     encoding_errors: str = "strict",
+    delimiter: str | None = None,
 ) -> Against:
     """Find what is new in a batch: similar to nothing in an old corpus, and once in the batch.
 
@@ -90,7 +91,8 @@ def dedup_against(
         source: The batch, as for `neardup.dedup`.
         against: An index or its folder; or a run or its output folder, of which the kept documents
             count and whose input is read again.
-        text: As for `neardup.dedup`, as are ``id``, ``input_format`` and ``encoding_errors``.
+        text: As for `neardup.dedup`, as are ``id``, ``input_format``, ``encoding_errors`` and
+            ``delimiter``.
         out: Folder to write to: ``clean`` (the kept documents), ``duplicates.parquet`` and
             ``against.json``. Without it the result is in memory only.
         format: As for `neardup.dedup`.
@@ -111,7 +113,9 @@ def dedup_against(
         >>> dedup_against(batch, old).keep_mask.tolist()
         [False, True, False]
     """
-    corpus = Corpus.open(source, Reading(_names(text), id, input_format, encoding_errors))
+    corpus = Corpus.open(
+        source, Reading(_names(text), id, input_format, encoding_errors, delimiter)
+    )
     check_formats(corpus, format)
     index, mine = _old(against)
     try:
@@ -157,6 +161,7 @@ def decontaminate(
     threads: int | None = None,
     input_format: str | None = None,
     encoding_errors: str = "strict",
+    delimiter: str | None = None,
 ) -> Decontamination:
     """Find the training documents that contain a test item, exactly.
 
@@ -177,7 +182,8 @@ def decontaminate(
         test_id: Column with the ids of the test items; positions without it.
         out: Folder to write to: ``clean`` (training documents without a match),
             ``matches.parquet`` and ``decontamination.json``.
-        format: As for `neardup.dedup`, as are ``input_format`` and ``encoding_errors``.
+        format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors`` and
+            ``delimiter``.
         overwrite: Replace what an earlier call left there.
         threads: Number of threads; all cores by default.
 
@@ -197,10 +203,12 @@ def decontaminate(
     """
     asked = _asked(by, threshold, passage, shingle)
     check_threads(threads)
-    reading = Reading(_names(text), id, input_format, encoding_errors)
+    reading = Reading(_names(text), id, input_format, encoding_errors, delimiter)
     corpus = Corpus.open(train, reading)
     check_formats(corpus, format)
-    own = reading._replace(text=_names(test_text or text), id=test_id, input_format=None)
+    own = reading._replace(
+        text=_names(test_text or text), id=test_id, input_format=None, delimiter=None
+    )
     items = Corpus.open(against, own)
     with Pool(threads) as pool:
         table, searched = matches_of(corpus, items, asked, pool)

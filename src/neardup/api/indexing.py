@@ -430,6 +430,7 @@ class Index:
         id: str | None = None,
         input_format: str | None = None,
         encoding_errors: str = "strict",
+        delimiter: str | None = None,
     ) -> int:
         """Add documents, whatever they are similar to.
 
@@ -446,6 +447,7 @@ class Index:
             id: Column with the ids, instead of ``ids``.
             input_format: As for `neardup.dedup`.
             encoding_errors: As for `neardup.dedup`.
+            delimiter: As for `neardup.dedup`.
 
         Returns:
             How many were added.
@@ -460,7 +462,7 @@ class Index:
             raise SpecError(
                 f"`on_conflict` is {on_conflict!r}; expected 'error', 'replace' or 'skip'"
             )
-        reading = Reading(*_reading(text, id)[:2], input_format, encoding_errors)
+        reading = Reading(*_reading(text, id)[:2], input_format, encoding_errors, delimiter)
         batches = batches_of(source, ids, reading)
         if not _is_file(source):
             return self._insert(batches, on_conflict)

@@ -52,7 +52,9 @@ class Corpus:
             InputError: It can't be used; the subclasses say why.
         """
         columns = Columns(reading.text, reading.id, reading.encoding_errors)
-        opened = open_source(source, columns, input_format=reading.input_format)
+        opened = open_source(
+            source, columns, input_format=reading.input_format, delimiter=reading.delimiter
+        )
         return cls(Reader(opened), opened.id_column)
 
     @property

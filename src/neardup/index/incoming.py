@@ -25,6 +25,7 @@ class Reading(NamedTuple):
     id: str | None = None
     input_format: str | None = None
     encoding_errors: str = "strict"
+    delimiter: str | None = None
 
 
 def one_text(text: str) -> pa.LargeStringArray:
@@ -124,7 +125,9 @@ def _read(source: Any, reading: Reading) -> Iterator[tuple[pa.LargeStringArray, 
         yield texts, []
         return
     columns = Columns(reading.text, reading.id, reading.encoding_errors)
-    opened = open_source(source, columns, input_format=reading.input_format)
+    opened = open_source(
+        source, columns, input_format=reading.input_format, delimiter=reading.delimiter
+    )
     name = opened.id_column
     for partition in opened.partitions():
         documents = partition.read((name,) if name else ())

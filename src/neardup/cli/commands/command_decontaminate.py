@@ -122,16 +122,19 @@ def dedup_against(
     from neardup.api.comparing_corpora import dedup_against
 
     take = options.pop
-    known = {name: take(name) for name in ("id", "format", "input_format", "encoding_errors")}
+    known = {
+        name: take(name)
+        for name in ("id", "format", "input_format", "encoding_errors", "delimiter")
+    }
     text, overwrite, quiet = take("text").split(","), take("overwrite"), take("quiet")
     take("threads")
     take("memory")
-    defaults = {"store": "auto", "layout": "blob"}
+    defaults = {"store": "auto", "layout": "blob", "tables": "parquet"}
     other = {
         name: take(name, None)
         for name in ("resume", "work", "keep_run", "annotate", "no_clean", "run")
     }
-    other |= {name: take(name) != value for name, value in defaults.items()}
+    other |= {name: take(name, value) != value for name, value in defaults.items()}
     if any(other.values()) or o.spec_of(options) != preset("web"):
         raise SpecError(
             "with `against` the settings are those of the old corpus, and the first one is kept",

@@ -77,6 +77,7 @@ def add(
     id: str | None,
     input_format: str | None,
     encoding_errors: str,
+    delimiter: str | None,
     on_conflict: Any,
     timeout: float,
 ) -> None:
@@ -93,6 +94,7 @@ def add(
             id=id,
             input_format=input_format,
             encoding_errors=encoding_errors,
+            delimiter=delimiter,
             on_conflict=on_conflict,
         )
     click.echo(f"added {count:,} documents", err=True)
@@ -112,6 +114,7 @@ def query(
     id: str | None,
     input_format: str | None,
     encoding_errors: str,
+    delimiter: str | None,
     threshold: float | None,
     top: int | None,
 ) -> None:
@@ -124,7 +127,7 @@ def query(
     from neardup.index.incoming import Reading, batches_of
 
     paths = [Path(name) for name in inputs]
-    reading = Reading(tuple(text.split(",")), id, input_format, encoding_errors)
+    reading = Reading(tuple(text.split(",")), id, input_format, encoding_errors, delimiter)
     done = 0
     with Index.open(folder, readonly=True) as found:
         for batch in batches_of(paths, None, reading):
