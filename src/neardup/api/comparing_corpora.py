@@ -15,16 +15,16 @@ from neardup.api.arguments import checked
 from neardup.api.indexing import Index
 from neardup.api.runs import Run
 from neardup.errors import InputError, InputNotFoundError, SpecError
-from neardup.index.against import decide
-from neardup.index.corpora import (
+from neardup.index.incoming import Reading
+from neardup.index.whole.against import decide
+from neardup.index.whole.corpora import (
     Corpus,
     check_formats,
     new_folder,
     write_record,
     write_table,
 )
-from neardup.index.decontaminating import Asked, matches_of
-from neardup.index.incoming import Reading
+from neardup.index.whole.decontaminating import Asked, matches_of
 from neardup.spec import ShingleSpec
 from neardup.threads import Pool, check_threads
 

@@ -191,7 +191,7 @@ class Index:
             InputError: There is no finished run, or its input has changed.
             OutputError: There is something at the path, or it can't be written.
         """
-        from neardup.index.of_run import kept_batches, results_of
+        from neardup.index.whole.of_run import kept_batches, results_of
 
         results = results_of(run)
         index = cls.create(

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.engines.identifiers import take_ids
-from neardup.index.corpora import Corpus
+from neardup.index.whole.corpora import Corpus
 from neardup.inspect.exact_search import ExactSearch, Similar
 from neardup.io.source import Documents, Partition
 from neardup.kernels.jaccard import Sets

@@ -12,7 +12,7 @@ from neardup.engines.identifiers import take_ids
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.core import BATCH, Batch, Core
-from neardup.index.corpora import Corpus
+from neardup.index.whole.corpora import Corpus
 
 
 def decide(corpus: Corpus, old: Core, fresh: Core) -> tuple[pa.Table, np.ndarray]:
