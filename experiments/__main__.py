@@ -9,8 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments import page, page_records, plots, results
-from experiments import page, plots, results, teaching
+from experiments import page, page_records, plots, results, teaching
 from experiments.accuracy import accuracy
 from experiments.clustering import clustering, other_draws
 from experiments.notes import REAL, sources
@@ -23,9 +22,7 @@ from experiments.timing import timing
 OUT = ROOT / "docs/paper"
 EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
 #: Of another paper, with a page of its own.
-OTHERS = ("records",)
-#: With those of a page of their own.
-EVERY = (*EXPERIMENTS, teaching.NAME)
+OTHERS = ("records", teaching.NAME)
 
 
 def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
@@ -40,9 +37,6 @@ def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
         parser.error(f"no experiment {', '.join(sorted(unknown))}; known are {known}")
     given.out.mkdir(parents=True, exist_ok=True)
     for name in (*EXPERIMENTS, *OTHERS):
-    known = ", ".join((*EVERY, "page"))
-    unknown = set(given.names) - {*EVERY, "page"}
-    for name in EVERY:
         if not given.names or name in given.names:
             begin = time.perf_counter()
             _run(name, given.out, sizes)
@@ -73,10 +67,10 @@ def _run(name: str, out: Path, sizes: Sizes) -> None:
         results.store(out, name, limits())
     elif name == "corpus":
         results.store(out, name, corpus())
-    elif name == "records":
-        results.store(out, name, records(results.load(out, name)))
     elif name == teaching.NAME:
         results.store(out, name, teaching.teaching(sizes.lines, sizes.adverts))
+    elif name == "records":
+        results.store(out, name, records(results.load(out, name)))
     else:
         experiment = {"accuracy": accuracy, "clustering": clustering}[name]
         found = {

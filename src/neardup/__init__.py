@@ -37,9 +37,9 @@ _HOMES = {
 if TYPE_CHECKING:
     from neardup.api.comparing_corpora import decontaminate, dedup_against
     from neardup.api.dedup import dedup, plan, sketch_corpus
+    from neardup.api.indexing import Index
     from neardup.api.link_runs import Blocks, LinkRun
     from neardup.api.linking import blocks, link
-    from neardup.api.indexing import Index
     from neardup.api.runs import Run
     from neardup.api.runs import open_run as open
     from neardup.engines.job import Shard
@@ -59,8 +59,8 @@ __all__ = [
     "Bands",
     "Blocks",
     "Field",
-    "LinkRun",
     "Index",
+    "LinkRun",
     "NeardupError",
     "Recipe",
     "Run",
@@ -76,8 +76,8 @@ __all__ = [
     "compare",
     "decontaminate",
     "dedup",
-    "link",
     "dedup_against",
+    "link",
     "open",
     "plan",
     "preset",
