@@ -37,13 +37,13 @@ def test_where_keys_are(numbers: list[int], wanted: list[int], unverified: int) 
     verified[unverified : unverified + 1] = False
     low, high = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.int64)
     asked = np.array(wanted, dtype=np.uint64)
-    done = kernels.locate(blocks.reshape(-1), rows[:, 0].copy(), verified, asked, low, high)
-    expected = reference.locate(keys, verified.tolist(), kernels.ENTRIES, wanted)
-    if isinstance(expected, int):
-        assert done == expected
-    else:
-        assert done == -1
-        assert list(zip(low.tolist(), high.tolist(), strict=True)) == expected
+    needed = np.zeros(len(rows), dtype=np.bool_)
+    fences = rows[:, 0].copy()
+    missing = kernels.locate(blocks.reshape(-1), fences, verified, asked, low, high, needed)
+    expected, unread = reference.locate(keys, verified.tolist(), kernels.ENTRIES, wanted)
+    assert set(np.flatnonzero(needed).tolist()) == unread and missing == expected.count(None)
+    places = zip(low.tolist(), high.tolist(), strict=True)
+    assert all(e in (None, place) for e, place in zip(expected, places, strict=True))
 
 
 def some_entries(seed: int, documents: int, first: int) -> Entries:

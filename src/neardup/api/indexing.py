@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +18,7 @@ from neardup.errors import (
     InputError,
     InputNotFoundError,
     OutputError,
+    RecipeError,
     SpecError,
 )
 from neardup.index.answers import answers_table, id_values, matches_table
@@ -122,6 +124,8 @@ class Index:
             True
         """
         asked = _asked_spec(spec, preset, threshold=threshold, recall=recall, shingle=shingle)
+        if recipe is not None:
+            asked = _for_recipe(asked, recipe, shingle is not None or preset or spec)
         made = recipe or _recipe(asked)
         made.require_usable("the recipe")
         folder = None if path is None else Path(path)
@@ -534,6 +538,8 @@ class Index:
                 some = self._core.with_ids(batch, 0, len(batch.texts))
                 self._core.require_kind(some.ids)
                 more = self._core.insert_new(some)
+                if not batch.ids:  # also those of duplicates, which are in no document
+                    self._core.give_away(some.ids[-1] + 1 if some.ids else 0)  # type: ignore[operator]
                 names += some.ids
                 answers = Answers(
                     answers.duplicate_of + more.duplicate_of,
@@ -555,7 +561,9 @@ class Index:
             InputError: There is no document with one of the ids; none was removed.
             StoreError: Another process writes.
         """
-        wanted = checked_ids([ids] if isinstance(ids, int | str) else ids)
+        several = isinstance(ids, Iterable) and not isinstance(ids, str)
+        given: Any = ids if several else [ids]
+        wanted = checked_ids(given)
         wanted = list(dict.fromkeys(wanted))
         with self._core.writing():
             self._core.remove(wanted)
@@ -599,7 +607,11 @@ class Index:
             raise InputError("the other index stores shingles only", "merge an index with texts")
         if other._core is self._core:
             raise SpecError("an index can't be merged with itself")
-        with other._core.reading():
+        with ExitStack() as locks:
+            # In one order, whoever merges whom.
+            for core in sorted((self._core, other._core), key=builtins.id):
+                locks.enter_context(core.catalogue.own_lock())
+            locks.enter_context(other._core.reading())
             return self._insert(other._core.batches(), on_conflict)
 
     def compact(self, purge: bool = False) -> None:
@@ -659,6 +671,24 @@ def _recipe(spec: Spec) -> Recipe:
         documents = rounded_documents(spec.documents or 0)
         bands, rows, _ = choose_bands(spec.threshold, spec.recall, documents)
     return Recipe(spec.shingle, spec.scheme, spec.seed, bands, rows)
+
+
+def _for_recipe(asked: Spec, recipe: Recipe, shingle_asked: object) -> Spec:
+    """Return settings that agree with a recipe."""
+    if shingle_asked and asked.shingle != recipe.shingle:
+        raise RecipeError(
+            f"the recipe has the shingle {recipe.shingle}, and {asked.shingle} was asked for",
+            "leave `shingle` out, or give another recipe",
+        )
+    if recipe.num_bands and asked.num_bands is None:
+        found = candidate_probability(asked.threshold, recipe.num_bands, recipe.rows)
+        if found < asked.recall - 1e-9:
+            raise RecipeError(
+                f"the recipe's {recipe.num_bands} bands of {recipe.rows} rows find {found:.1%} of "
+                f"the pairs at threshold {asked.threshold:g}; expected {asked.recall:.1%}",
+                "raise `threshold`, lower `recall`, or give a recipe for this threshold",
+            )
+    return asked.replace(shingle=recipe.shingle)
 
 
 def _power(durable: str) -> bool:

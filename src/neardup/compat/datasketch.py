@@ -68,6 +68,7 @@ class MinHashLSH:
         if self.b * self.r > num_perm:
             raise SpecError(f"{self.b} bands of {self.r} rows need more than {num_perm} hashes")
         self._buffered: list[MinHash] = []
+        self._seed: int | None = None  # of all sets; known from the first one on
         self._index = self._opened(dict(storage_config or {"type": "dict"}))
 
     def _opened(self, config: dict[str, Any]) -> Index:
@@ -90,6 +91,7 @@ class MinHashLSH:
             return Index.create(path, spec=spec, store_text=False)
         found = Index.open(path)
         found.recipe.require_same(Index.create(spec=spec).recipe, os.fspath(path))
+        self._seed = found._core.catalogue.about().get("seed")
         return found
 
     @property
@@ -110,6 +112,7 @@ class MinHashLSH:
         self._index = self._opened(config)
         if rows:
             self._store([id_ for id_, _ in rows], [self._values(body) for _, body in rows])
+            self._index._merger.after_insert()
 
     # What is stored: the items of a set if they are needed, else its entries with their places.
 
@@ -130,9 +133,25 @@ class MinHashLSH:
     def _values(self, body: bytes) -> np.ndarray:
         return unpack_sets([body]).values
 
-    def _signatures(self, bodies: Iterable[np.ndarray], seed: int = 1) -> np.ndarray:
+    def _require_seed(self, seed: int) -> None:
+        if self._seed not in (None, seed):
+            raise SpecError(
+                f"the set has seed {seed}; expected {self._seed}, that of the sets before it",
+                "make all sets with one seed",
+            )
+
+    def _keep_seed(self, seed: int) -> None:
+        """Write down the seed of the first sets, in their transaction."""
+        catalogue = self._core.catalogue
+        about = catalogue.about()
+        self._seed = about.get("seed")  # that of another process, perhaps
+        self._require_seed(seed)
+        if self._seed is None:
+            catalogue.describe({**about, "seed": seed})
+
+    def _signatures(self, bodies: Iterable[np.ndarray]) -> np.ndarray:
         if self.verified:
-            rows = [signature(body, self.h, seed) for body in bodies]
+            rows = [signature(body, self.h, self._seed or 0) for body in bodies]
         else:
             rows = [body.astype(np.uint32) for body in bodies]
         return np.array(rows, dtype=np.uint32).reshape(-1, self.h)
@@ -145,7 +164,6 @@ class MinHashLSH:
             core.store(
                 keys, [body.astype("<u8").tobytes() for body in bodies], np.arange(len(keys)), names
             )
-        self._index._merger.after_insert()
 
     def _insert(self, items: list[tuple[Any, MinHash]], check: bool) -> None:
         if not items:
@@ -153,14 +171,23 @@ class MinHashLSH:
         keys = [checked_id(key) for key, _ in items]
         bodies = [self._body(minhash) for _, minhash in items]
         signed = np.array([minhash.hashvalues for _, minhash in items], dtype=np.uint32)
+        seed = items[0][1].seed
+        for _, minhash in items:
+            self._require_seed(minhash.seed)
+            if minhash.seed != seed:
+                raise SpecError("the sets have several seeds", "make all sets with one seed")
         core = self._core
         with core.writing():
+            if self._seed is None:
+                self._keep_seed(seed)
             there = core.catalogue.numbers(keys)
             if len(set(keys)) < len(keys) or (there and check):
                 raise DuplicateIdError("the key is there already", "remove it first")
             if there:
                 core.remove(list(there))
             self._store(keys, bodies, signed)
+        self._seed = seed
+        self._index._merger.after_insert()
 
     def insert(self, key: Hashable, minhash: MinHash, check_duplication: bool = True) -> None:
         """Add a set.
@@ -181,6 +208,7 @@ class MinHashLSH:
         threshold.
         """
         body = self._body(minhash)
+        self._require_seed(minhash.seed)
         row = np.ascontiguousarray(minhash.hashvalues[None])
         core = self._core
         with core.reading():
@@ -231,16 +259,23 @@ class MinHashLSH:
         mine = (self.h, self.b, self.r, self.verified)
         if not isinstance(other, MinHashLSH) or mine != (other.h, other.b, other.r, other.verified):
             raise SpecError("the two have other settings")
+        if other._seed is None:  # it is empty
+            return
+        self._require_seed(other._seed)
         with other._core.reading():
             rows = other._core.catalogue.rows("SELECT id, body FROM documents ORDER BY doc")
         core = self._core
         with core.writing():
+            if self._seed is None:
+                self._keep_seed(other._seed)
+                self._seed = other._seed
             there = core.catalogue.numbers([id_ for id_, _ in rows])
             if there and check_overlap:
                 raise DuplicateIdError("a key is in both", "leave `check_overlap` out to keep ours")
             new = [(id_, self._values(body)) for id_, body in rows if id_ not in there]
             if new:
                 self._store([id_ for id_, _ in new], [body for _, body in new])
+        self._index._merger.after_insert()
 
     def insertion_session(self, buffer_size: int = 50_000) -> _Session:
         """Return a context within which sets are gathered and added together."""

@@ -19,7 +19,14 @@ from typing import Any, NamedTuple
 
 from neardup.errors import NeardupError, OutputError, StoreError
 from neardup.index.bodies import Id, Row
-from neardup.state.private_files import FileKind, make_private, sqlite_error, system_error
+from neardup.index.place import is_writable_disk
+from neardup.state.private_files import (
+    FileKind,
+    make_private,
+    sqlite_error,
+    sync_folder,
+    system_error,
+)
 
 KIND = FileKind(
     0x6E646978, 1, OutputError, StoreError, "restore the index from a copy, or make it anew"
@@ -58,14 +65,6 @@ class State(NamedTuple):
     documents: int
     ids: str
     writer: str
-
-
-class SegmentEntry(NamedTuple):
-    """A segment of the manifest."""
-
-    number: int
-    entries: int
-    checksum: int
 
 
 class Options(NamedTuple):
@@ -148,6 +147,11 @@ class Catalogue:
         found: dict[str, Any] = json.loads(text)
         return found
 
+    def describe(self, about: dict[str, Any]) -> None:
+        """Replace what `about` returns, within a transaction that writes."""
+        text = json.dumps(about, sort_keys=True)
+        self.execute("UPDATE about SET value = ?, checksum = ?", (text, zlib.crc32(text.encode())))
+
     # Transactions.
 
     @contextmanager
@@ -176,7 +180,7 @@ class Catalogue:
         """
         if self.options.readonly:
             raise StoreError(f"{self.path} was opened for reading only", "open it without readonly")
-        with self.own_lock(), self._errors():
+        with self.own_lock(self.options.timeout), self._errors():
             connection = self._connected()
             if self._depth:
                 yield self.state()
@@ -264,6 +268,24 @@ class Catalogue:
         """Do a statement for each row."""
         self._connected().executemany(text, rows)
 
+    @property
+    def inside(self) -> bool:
+        """Whether a transaction is under way; asked by the thread that has the lock."""
+        return self._depth > 0
+
+    def sync(self) -> None:
+        """Make what is committed durable, also where single commits need not be."""
+        if self.path is None:
+            return
+        log = self.path.with_name(self.path.name + "-wal")
+        try:
+            # SQLite has no locks on the log itself, which closing it here would drop.
+            with suppress(FileNotFoundError), log.open("r+b") as file:
+                os.fsync(file.fileno())
+            sync_folder(self.path.parent)
+        except OSError as error:
+            raise system_error(OutputError, log, error) from error
+
     # Documents.
 
     def fetch(self, docs: Sequence[int]) -> list[Row]:
@@ -287,8 +309,12 @@ class Catalogue:
     # The connection.
 
     @contextmanager
-    def own_lock(self) -> Iterator[None]:
-        """Lock out other threads; in a process that was forked since, begin anew."""
+    def own_lock(self, timeout: float = -1) -> Iterator[None]:
+        """Lock out other threads; in a process that was forked since, begin anew.
+
+        Raises:
+            StoreError: Another thread did not end within the timeout; -1 for none.
+        """
         if self._pid != os.getpid():
             _inherited.append((self._connection, self.lock))
             self._pid, self._depth, self._state = os.getpid(), 0, None
@@ -296,8 +322,16 @@ class Catalogue:
             self.lock = threading.RLock()
             if self.path is not None:
                 self._connection = None
-        with self.lock:
+        if not self.lock.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
+            raise StoreError(
+                f"another thread uses {self.path or 'this index'}, and did not end within "
+                f"{timeout:g} s",
+                "try again later, or with a longer timeout",
+            )
+        try:
             yield
+        finally:
+            self.lock.release()
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -312,10 +346,18 @@ class Catalogue:
             mode = "ro" if options.readonly else "rw"
             name = f"{self.path.absolute().as_uri()}?mode={mode}"
             log = self.path.with_name(self.path.name + "-wal")
-            closed = not log.exists() or log.stat().st_size == 0
-            if options.readonly and closed and not os.access(self.path.parent, os.W_OK):
-                # Nobody can write there, and there is no place for what readers share.
-                name += "&immutable=1"
+            shared = self.path.with_name(self.path.name + "-shm")
+            if options.readonly and not os.access(self.path.parent, os.W_OK):
+                # What readers share with writers can be used if it is there, and not be made.
+                closed = not log.exists() or log.stat().st_size == 0
+                if closed and not is_writable_disk(self.path):
+                    name += "&immutable=1"  # nobody can write there
+                elif not (log.exists() and shared.exists()):
+                    raise StoreError(
+                        f"can't read {self.path.parent}: readers need to write files next to the "
+                        "index, unless a writer has it open",
+                        "ask for the permission to write there, or copy the index",
+                    )
         connection = sqlite3.connect(
             name, uri=True, timeout=options.timeout, isolation_level=None, check_same_thread=False
         )
@@ -352,6 +394,10 @@ class Catalogue:
         except NeardupError:
             raise
         except sqlite3.Error as error:
-            raise sqlite_error(KIND, place, error) from error
+            found = sqlite_error(KIND, place, error)
+            if self.options.readonly and isinstance(found, OutputError):
+                why = str(found).rpartition(": ")[2]
+                found = StoreError(f"can't read {place}: {why}", "check its permissions")
+            raise found from error
         except UnicodeDecodeError as error:  # of SQLite's own message, which quotes the damage
             raise self.damaged("its schema") from error

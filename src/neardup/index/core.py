@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -99,6 +100,7 @@ class Core:
         self.snapshot = Snapshot(catalogue, folder, self.digest)
         self.sketcher = Sketcher(recipe)
         self.verifier = Verifier(catalogue, self.sketcher.tokeniser, texts, None)
+        self._pid = os.getpid()
 
     # Transactions.
 
@@ -107,6 +109,7 @@ class Core:
         """A snapshot of the index."""
         for last in (False,) * 8 + (True,):
             with self.catalogue.reading() as state:
+                self._own_snapshot()
                 try:
                     self.snapshot.refresh(state)
                 except SegmentGoneError:
@@ -120,9 +123,10 @@ class Core:
     @contextmanager
     def writing(self) -> Iterator[State]:
         """A transaction that writes."""
-        with self.catalogue.own_lock():
+        with self.catalogue.own_lock(self.catalogue.options.timeout):
             try:
                 with self.catalogue.writing() as state:
+                    self._own_snapshot()
                     self.snapshot.refresh(state)
                     yield state
                 self.snapshot.advanced(state)
@@ -130,10 +134,16 @@ class Core:
                 self.snapshot.forget()
                 raise
 
-    def forget(self) -> None:
-        """Have the segments and the log read again."""
-        with self.catalogue.own_lock():
+    def _own_snapshot(self) -> None:
+        """After a fork: another thread may have been about to change what is here."""
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
             self.snapshot.forget()
+
+    def forget(self, reopen: bool = False) -> None:
+        """Have the segments and the log read again; see `Snapshot.forget`."""
+        with self.catalogue.own_lock():
+            self.snapshot.forget(reopen)
 
     # Looking up.
 
@@ -160,6 +170,10 @@ class Core:
         return Candidates(filled[found.row], found.doc), names
 
     # Writing, within a transaction.
+
+    def give_away(self, below: int) -> None:
+        """Never use numbers below one again."""
+        self.catalogue.change(next=max(self.catalogue.state().next, below))
 
     def insert(self, batch: Batch, sketches: Sketches | None = None) -> None:
         """Insert documents, whatever they are similar to; their ids must be new."""
@@ -393,7 +407,7 @@ class Core:
     def close(self) -> None:
         """Let go of the files."""
         with self.catalogue.own_lock():
-            self.snapshot.forget()
+            self.snapshot.forget(reopen=True)
             self.catalogue.close()
 
     def remove(self, ids: Sequence[Id]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from neardup.engines.identifiers import id_array
@@ -50,10 +51,13 @@ def checked_id(value: Any) -> Id:
     """
     if type(value) is str and (value.isascii() or _encodes(value)):
         return value
+    if isinstance(value, np.integer):
+        value = int(value)
     if type(value) is int and -_LONGEST <= value < _LONGEST:
         return value
     raise InputError(
-        f"the id {repr(value)[:100]} can't be used; expected a string or a whole number of 64 bits",
+        f"an id of type {type(value).__name__} can't be used; expected a string of characters or a "
+        "whole number of 64 bits",
         "convert the ids to strings",
     )
 

@@ -19,7 +19,7 @@ def problems_of(core: Core) -> list[str]:
     All of it is read.
     """
     found: list[str] = []
-    core.forget()  # what was read before may be damaged since
+    core.forget(reopen=True)  # what was read before may be damaged since
     try:
         with core.reading() as state:
             check = core.catalogue.rows("PRAGMA integrity_check(1)")

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from neardup.errors import NeardupError, OutputError, StoreError
+from neardup.errors import NeardupError, StoreError
 from neardup.index.core import LOGGED, Core
 from neardup.index.segments import Entries, Segment, merged, write_file
 from neardup.index.snapshot import segment_path
+from neardup.state.private_files import sync_folder
 
 #: So many segments of one size become one of the next.
 _FANOUT = 4
@@ -55,16 +56,21 @@ class Merger:
 
     def after_insert(self) -> None:
         """Do what is due; what takes long is done in a thread of its own."""
+        # The documents are committed: what fails here is tried again later, and no error of theirs.
+        with suppress(NeardupError, OSError, RuntimeError), self._core.catalogue.own_lock():
+            # Within a transaction it isn't known yet whether they stay.
+            if not self._core.catalogue.inside:
+                self._after_insert()
+
+    def _after_insert(self) -> None:
         core = self._core
-        if core.snapshot.pending >= self._spill_at:
-            try:
-                with core.writing():
-                    spill(core)
-                core.forget()
-                self._spill_at = LOGGED
-            except OutputError:
-                # The documents are safe in the log; there may be more space later.
-                self._spill_at = core.snapshot.pending + LOGGED
+        pending = core.snapshot.pending
+        if pending >= self._spill_at:
+            self._spill_at = pending + LOGGED
+            with core.writing():
+                spill(core)
+            core.forget()
+            self._spill_at = LOGGED
         if self._pid != os.getpid():
             self._pid, self._thread, self._stop = os.getpid(), None, threading.Event()
         if core.folder is None:
@@ -163,6 +169,7 @@ def merge(
             else:
                 assert core.folder is not None
                 partial.replace(segment_path(core.folder, state.next))
+                sync_folder(core.folder)  # before the manifest has it
                 core.enter_segment(state.next, *about)
             docs = np.unique(np.concatenate([np.empty(0, np.uint32), *dropped]))
             core.catalogue.insert(
@@ -175,6 +182,7 @@ def merge(
         if partial is not None:
             partial.unlink(missing_ok=True)
     if core.folder is not None:
+        core.catalogue.sync()  # else a power failure could bring the old manifest back
         for segment in segments:
             with suppress(OSError):  # Windows keeps it while somebody reads; removed later
                 segment_path(core.folder, segment.number).unlink()
@@ -233,6 +241,7 @@ def clean(core: Core) -> None:
     with core.writing():
         rows = core.catalogue.rows("SELECT number FROM segments")
         known = {segment_path(core.folder, number).name for (number,) in rows}
+        core.catalogue.sync()  # what is no longer needed is known to be so after a failure too
         for path in core.folder.iterdir():
             orphan = path.name.startswith("segment-") and path.name not in known
             if orphan or (path.name.startswith(_PARTIAL) and not _is_running(path)):

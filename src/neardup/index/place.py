@@ -11,7 +11,7 @@ from neardup.errors import StoreError
 #: File systems of other machines, on which SQLite's log and locks can't be relied on.
 _REMOTE = re.compile(
     "(fuse.)?(nfs4?|cifs|smb[0-9a-z]*|afs|afpfs|ncpfs|davfs2?|webdav|sshfs|s3fs|rclone|gcsfuse|"
-    "glusterfs|lustre|ceph|beegfs|gpfs)",
+    "glusterfs|lustre|ceph|beegfs|gpfs|9p|virtiofs|vboxsf|prl_fs|vmhgfs(-fuse)?|juicefs|blobfuse2?)",
     re.IGNORECASE,
 )
 
@@ -30,7 +30,15 @@ def file_system_of(path: Path) -> str:
         for mount in mounts
         if place == mount.mountpoint or place.startswith(mount.mountpoint.rstrip(os.sep) + os.sep)
     ]
-    return max(inside, key=lambda mount: len(mount.mountpoint)).fstype if inside else ""
+    # Of several mounts at one place the last one is seen, as over an automounter.
+    return max(reversed(inside), key=lambda mount: len(mount.mountpoint)).fstype if inside else ""
+
+
+def is_writable_disk(path: Path) -> bool:
+    """Return whether the file system that a path is on takes writes from anybody."""
+    if not hasattr(os, "statvfs"):
+        return True
+    return not os.statvfs(path).f_flag & os.ST_RDONLY
 
 
 def require_local(path: Path) -> None:

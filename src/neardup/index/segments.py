@@ -32,6 +32,14 @@ _MERGED = 1 << 20
 _AGAIN = "make the index anew, or restore it from a copy"
 
 
+class SegmentEntry(NamedTuple):
+    """A segment of the manifest."""
+
+    number: int
+    entries: int
+    checksum: int
+
+
 class Entries(NamedTuple):
     """Keys, ascending, with their documents.
 
@@ -147,6 +155,7 @@ class Segment:
                 raise ValueError
         except (struct.error, ValueError, KeyError, TypeError) as error:
             raise self._damaged() from error
+        self.entry = SegmentEntry(number, self.entries, found)
         if about["recipe"] != digest:
             raise StoreError(f"{name} belongs to an index of another recipe", _AGAIN)
         self._fences = np.frombuffer(rest[: 8 * blocks], dtype="<u8").astype(np.uint64)
@@ -191,11 +200,7 @@ class Segment:
         low, high = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
         if not self.entries:
             return low[:0], low[:0]
-        while True:
-            block = locate(self._blocks, self._fences, self._verified, keys, low, high)
-            if block < 0:
-                break
-            self._verify(int(block))
+        self._locate(keys, low, high)
         # The key of what fills the last block may be asked for.
         counts = np.minimum(high, self.entries) - low
         hit = np.flatnonzero(counts)
@@ -205,6 +210,13 @@ class Segment:
         ends = np.cumsum(counts)
         places = np.arange(ends[-1]) + np.repeat(low[hit] - ends + counts, counts)
         return np.repeat(hit, counts), self._docs(places)
+
+    def _locate(self, keys: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+        needed = np.zeros(len(self._verified), dtype=np.bool_)
+        # The fences alone say which blocks are read: at the second call all are verified.
+        while locate(self._blocks, self._fences, self._verified, keys, low, high, needed):
+            for block in np.flatnonzero(needed & ~self._verified).tolist():
+                self._verify(block)
 
     def _docs(self, places: np.ndarray) -> np.ndarray:
         block, within = np.divmod(places, ENTRIES)
@@ -237,8 +249,7 @@ class Segment:
         """Return the first entry whose key is not below one."""
         wanted = np.array([key], dtype=np.uint64)
         low, high = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        while (block := locate(self._blocks, self._fences, self._verified, wanted, low, high)) >= 0:
-            self._verify(int(block))
+        self._locate(wanted, low, high)
         return min(int(low[0]), self.entries)
 
     def _range(self, low: int, high: int) -> Entries:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.errors import StoreError
-from neardup.index.catalogue import Catalogue, SegmentEntry, State
-from neardup.index.segments import Segment
+from neardup.index.catalogue import Catalogue, State
+from neardup.index.segments import Segment, SegmentEntry
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -67,10 +67,15 @@ class Snapshot:
         #: Documents of the log that was read.
         self.pending = 0
 
-    def forget(self) -> None:
-        """Have everything read again, since a transaction was given up."""
+    def forget(self, reopen: bool = False) -> None:
+        """Have everything read again, since a transaction was given up.
+
+        Args:
+            reopen: Open the files of segments again too.
+        """
         self._generation = self._manifest = -1
-        self.segments = []  # the number of one that was given up is used again
+        if reopen:
+            self.segments = []
 
     def refresh(self, state: State) -> None:
         """Bring it up to date, within a transaction.
@@ -102,8 +107,9 @@ class Snapshot:
                 "SELECT number, entries, checksum FROM segments ORDER BY number"
             )
         ]
-        there = {segment.number: segment for segment in self.segments}
-        self.segments = [there.get(e.number) or self._open(e) for e in entries]
+        # By all of an entry: the number of a segment that was given up is used again.
+        there = {segment.entry: segment for segment in self.segments}
+        self.segments = [there.get(e) or self._open(e) for e in entries]
 
     def _open(self, entry: SegmentEntry) -> Segment:
         if self._folder is None:
@@ -136,7 +142,8 @@ class Snapshot:
 
     def advanced(self, state: State) -> None:
         """Note that this process has committed what is in here already."""
-        self._generation = state.generation + 1
+        if self._generation >= 0:  # else it was to be read again
+            self._generation = state.generation + 1
 
     def candidates(self, names: np.ndarray) -> Candidates:
         """Find the documents that share a bucket with some rows.

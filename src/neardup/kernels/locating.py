@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 #: Entries of a block: its keys, then its documents.
@@ -25,7 +24,7 @@ def _below(values, key, low, high, equal):
 
 
 @njit(cache=True, nogil=True)
-def locate(blocks, fences, verified, wanted, low, high):
+def locate(blocks, fences, verified, wanted, low, high, needed):
     """Find the entries of some keys.
 
     Args:
@@ -36,20 +35,27 @@ def locate(blocks, fences, verified, wanted, low, high):
         wanted: uint64[n]: keys.
         low: int64[n], out: the first entry of each key.
         high: int64[n], out: the entry after its last one.
+        needed: bool[blocks], out: true for those that have to be checked first.
 
     Returns:
-        A block that has to be checked before anything is read of it; -1 if all was found.
+        Keys that were not found since a block of theirs has to be checked.
     """
     count = fences.shape[0]
+    missing = 0
     for i in range(wanted.shape[0]):
         key = wanted[i]
         first = max(_below(fences, key, 0, count, False) - 1, 0)
         last = max(_below(fences, key, first, count, True) - 1, 0)
+        whole = True
         for block in range(first, last + 1):
             if not verified[block]:
-                return block
+                needed[block] = True
+                whole = False
+        if not whole:
+            missing += 1
+            continue
         begin = first * STRIDE
         low[i] = first * ENTRIES + _below(blocks, key, begin, begin + ENTRIES, False) - begin
         begin = last * STRIDE
         high[i] = last * ENTRIES + _below(blocks, key, begin, begin + ENTRIES, True) - begin
-    return np.int64(-1)
+    return missing

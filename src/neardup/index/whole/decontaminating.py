@@ -5,7 +5,6 @@ The test items are in memory, and the training corpus is read once, so that it m
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -138,9 +137,36 @@ def longest_shared(a: np.ndarray, b: np.ndarray) -> tuple[int, int, int]:
     if not common.any():
         return 0, 0, 0
     first, last = int(np.argmax(common)), len(a) - int(np.argmax(common[::-1]))
-    matcher = difflib.SequenceMatcher(None, a[first:last].tolist(), b.tolist(), autojunk=False)
-    found = matcher.find_longest_match()
-    return found.size, found.a + first, found.b
+    length = last - first
+    # Equal runs of a length have equal ranks. The length is doubled, then halves of it are added.
+    ranks = np.unique(np.concatenate([a[first:last], b]), return_inverse=True)[1].reshape(-1)
+    of_power, size = [ranks], 1
+    place = _first_shared(ranks, length, 1) or (0, 0)
+    while found := _first_shared(longer := _followed(ranks, ranks, size), length, 2 * size):
+        ranks, place, size = longer, found, 2 * size
+        of_power.append(ranks)
+    for power in reversed(range(len(of_power) - 1)):
+        longer = _followed(ranks, of_power[power], size)
+        if found := _first_shared(longer, length, size + (1 << power)):
+            ranks, place, size = longer, found, size + (1 << power)
+    return size, place[0] + first, place[1]
+
+
+def _followed(ranks: np.ndarray, after: np.ndarray, size: int) -> np.ndarray:
+    """Return ranks of runs: one of so many tokens, and another one after it."""
+    second = after[size:]
+    pairs = ranks[: len(second)] * np.int64(len(after) + 1) + second
+    return np.unique(pairs, return_inverse=True)[1].reshape(-1)
+
+
+def _first_shared(ranks: np.ndarray, length: int, size: int) -> tuple[int, int] | None:
+    """Return where the first run of a size is in a text of a length and in the one after it."""
+    a, b = ranks[: max(0, length - size + 1)], ranks[length:]
+    common = np.isin(a, b)
+    if not common.any():
+        return None
+    at = int(np.argmax(common))
+    return at, int(np.argmax(b == a[at]))
 
 
 def matches_of(train: Corpus, test: Corpus, asked: Asked, pool: Pool) -> tuple[pa.Table, Items]:
