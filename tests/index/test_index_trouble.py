@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import pickle
 import signal
@@ -14,8 +16,9 @@ import numpy as np
 import pytest
 
 import neardup
+from common import Command
 from neardup.compat.datasketch import MinHash, MinHashLSH
-from neardup.errors import InputError, RecipeError, SpecError, StoreError
+from neardup.errors import DuplicateIdError, InputError, RecipeError, SpecError, StoreError
 from neardup.index import core, merging, place
 from neardup.index.whole.decontaminating import longest_shared
 
@@ -274,3 +277,84 @@ def test_the_last_mount_at_a_place_counts(monkeypatch: pytest.MonkeyPatch) -> No
     assert place.file_system_of(Path("/anything")) == "nfs4"
     for name in ("9p", "virtiofs", "vboxsf", "fuse.juicefs", "fuse.blobfuse2"):
         assert place._REMOTE.fullmatch(name), name
+
+
+def test_an_index_of_a_run_is_whole_or_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = neardup.dedup(texts_of(0, 3), threshold=0.8)
+    folder = tmp_path / "index"
+    with monkeypatch.context() as patch:
+        patch.setattr(neardup.Index, "_insert", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            neardup.Index.from_run(run, folder)
+    assert list(tmp_path.iterdir()) == []
+    with neardup.Index.from_run(run, folder) as index:
+        assert len(index) == 3 and index.path == folder
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+@pytest.mark.parametrize("at", [3, 10_002])  # in a batch, and in the next one
+@pytest.mark.parametrize("conflict", ["error", "replace", "skip"])
+def test_an_id_that_is_given_twice(at: int, conflict: Any) -> None:
+    index = neardup.Index.create(spec=SPEC, store_text=False)
+    texts, ids = ["", *texts_of(0, 2), *[""] * at], list(range(at + 3))
+    ids[at] = 1
+    texts[at] = "p q r s"
+    if conflict == "error":
+        with pytest.raises(DuplicateIdError):
+            index.add(texts, ids=ids, on_conflict=conflict)
+        return
+    assert index.add(texts, ids=ids, on_conflict=conflict) == at + 2 + (conflict == "replace")
+    assert index.is_duplicate("p q r s") == (conflict == "replace")
+    assert len(index) == at + 2
+
+
+def test_good_lines_before_a_bad_one_are_answered(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    command("index", "create", tmp_path / "i")
+    data = b'{"id": 1, "text": "a b"}\n{"id": 2, "text": "c d"}\nbad\n'
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    answer = command("stream", "--index", tmp_path / "i")
+    assert answer.code == 1 and "line 3" in answer.error
+    assert [json.loads(line)["id"] for line in answer.out.splitlines()] == [1, 2]
+    assert len(neardup.Index.open(tmp_path / "i")) == 2
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["index", "create", "OUT", "--from-run", "RUN", "--threshold", "0.3"],
+        ["index", "create", "OUT", "--from-run", "RUN", "--shingle", "char:9"],
+        ["dedup", "NOTES", "-o", "OUT", "--against", "RUN", "--threads", "2"],
+        ["dedup", "NOTES", "-o", "OUT", "--against", "RUN", "--memory", "2GB"],
+        [
+            "decontaminate",
+            "NOTES",
+            "-o",
+            "OUT",
+            "--against",
+            "NOTES",
+            "--passage=5",
+            "--by=similarity",
+        ],
+    ],
+)
+def test_options_without_effect_are_refused(
+    command: Command, notes: Path, tmp_path: Path, args: list[Any]
+) -> None:
+    places = {"OUT": tmp_path / "out", "RUN": tmp_path / "run", "NOTES": notes}
+    answer = command(*(places.get(name, name) for name in args))
+    assert answer.code == 2 and "leave out" in answer.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_input_that_is_missing_is_named(command: Command, notes: Path, tmp_path: Path) -> None:
+    missing, out = tmp_path / "none.jsonl", tmp_path / "out"
+    for args in (
+        ["decontaminate", missing, "--against", notes, "-o", out],
+        ["decontaminate", notes, "--against", missing, "-o", out],
+    ):
+        error = command(*args).error
+        assert "none.jsonl" in error and "can't write" not in error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,6 @@ from neardup.api.arguments import checked
 from neardup.errors import (
     InputError,
     InputNotFoundError,
-    OutputError,
     RecipeError,
     SpecError,
 )
@@ -34,7 +33,7 @@ from neardup.index.incoming import (
 )
 from neardup.index.index_check import problems_of
 from neardup.index.merging import Merger, clean, compact
-from neardup.index.place import require_local
+from neardup.index.place import index_folder, require_local
 from neardup.inspect.compare import Comparison, compare
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability, choose_bands, rounded_documents
@@ -130,12 +129,15 @@ class Index:
         made.require_usable("the recipe")
         folder = None if path is None else Path(path)
         options = Options(False, timeout, _power(durable))
-        if folder is not None:
-            require_local(folder.absolute().parent)
-            _make_folder(folder)
-        catalogue = Catalogue(None if folder is None else folder / _FILE, options)
         about = {"recipe": made.as_dict(), "spec": asked.as_dict(), "texts": bool(store_text)}
-        catalogue.create(about)
+        catalogue = Catalogue(None if folder is None else folder / _FILE, options)
+        if folder is None:
+            catalogue.create(about)
+        else:
+            require_local(folder.absolute().parent)
+            with index_folder(folder) as partial:
+                with closing(Catalogue(partial / _FILE, options)) as fresh:
+                    fresh.create(about)
         return cls(Core(folder, catalogue, made, asked.threshold, bool(store_text)), asked)
 
     @classmethod
@@ -198,16 +200,24 @@ class Index:
         from neardup.index.whole.of_run import kept_batches, results_of
 
         results = results_of(run)
-        index = cls.create(
-            path,
-            spec=results.spec,
-            recipe=results.recipe,
-            store_text=store_text,
-            durable=durable,
-        )
-        for batch in kept_batches(results):
-            index._insert([batch], "error")
-        return index
+
+        def filled(place: Path | None) -> Index:
+            index = cls.create(
+                place,
+                spec=results.spec,
+                recipe=results.recipe,
+                store_text=store_text,
+                durable=durable,
+            )
+            for batch in kept_batches(results):
+                index._insert([batch], "error")
+            return index
+
+        if path is None:
+            return filled(None)
+        with index_folder(Path(path)) as partial, closing(filled(partial)):
+            pass
+        return cls.open(path, durable=durable)
 
     # What it is.
 
@@ -446,7 +456,8 @@ class Index:
             ids: An id for each, of strings or whole numbers, all of one kind; none may be there
                 already.
             on_conflict: What happens where an id is there: ``"error"``, ``"replace"`` the document
-                with it, or ``"skip"`` the new one.
+                with it, or ``"skip"`` the new one. An id that is given twice is there when it comes
+                again.
             text: Column with the text, or several, where a table is given.
             id: Column with the ids, instead of ``ids``.
             input_format: As for `neardup.dedup`.
@@ -704,18 +715,3 @@ def _reading(text: str | Sequence[str], id: str | None) -> Reading:
 def _is_file(source: Any) -> bool:
     paths = source if isinstance(source, list | tuple) else [source]
     return bool(paths) and isinstance(paths[0], os.PathLike)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError as error:
-        if not folder.is_dir() or any(folder.iterdir()):
-            raise OutputError(
-                f"{folder} exists already", "open it, or name another folder"
-            ) from error
-    except OSError as error:
-        raise OutputError(
-            f"can't make {folder}: {os.strerror(error.errno or 0).lower()}",
-            "check that the folder exists, and its permissions",
-        ) from error

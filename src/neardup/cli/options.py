@@ -347,6 +347,14 @@ def writing_of(options: dict[str, Any]) -> Writing:
     )
 
 
+def given_options(*names: str) -> list[str]:
+    """Return those of some parameters that the command line has, or all that it has."""
+    context = click.get_current_context()
+    given = click.core.ParameterSource.COMMANDLINE
+    of_all = names or tuple(context.params)
+    return [name for name in of_all if context.get_parameter_source(name) == given]
+
+
 def spec_of(options: dict[str, Any]) -> Spec:
     """Return the preset with what options override; None, or False for a flag, does not."""
     given = {k: value for k, value in options.items() if value is not None and value is not False}

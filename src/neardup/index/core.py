@@ -331,12 +331,22 @@ class Core:
     def insert_all(self, batch: Batch, on_conflict: str) -> int:
         """Insert documents, whatever they are similar to; return how many.
 
+        One after the other: an id that is given twice is there already when it comes again.
+
         Raises:
-            DuplicateIdError: An id is given twice; or is there, and that is an error.
+            DuplicateIdError: An id is there, and that is an error.
         """
         self.require_kind(batch.ids)
-        if _without_repetition(batch.ids, 0, len(batch.ids)) < len(batch.ids):
-            raise DuplicateIdError("two documents have the same id", "give each one of its own")
+        count = low = 0
+        while low < len(batch.ids):
+            high = low + _without_repetition(batch.ids, low, len(batch.ids))
+            if high < len(batch.ids) and on_conflict == "error":
+                raise DuplicateIdError("two documents have the same id", "give each one of its own")
+            count += self._insert_all(batch.part(low, high), on_conflict)
+            low = high
+        return count
+
+    def _insert_all(self, batch: Batch, on_conflict: str) -> int:
         there = self.catalogue.numbers(batch.ids)
         if there and on_conflict == "error":
             shown = next(id_ for id_ in batch.ids if id_ in there)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from neardup.errors import StoreError
+from neardup.errors import NeardupError, OutputError, StoreError
+from neardup.state.private_files import sync_folder
 
 #: File systems of other machines, on which SQLite's log and locks can't be relied on.
 _REMOTE = re.compile(
@@ -39,6 +44,37 @@ def is_writable_disk(path: Path) -> bool:
     if not hasattr(os, "statvfs"):
         return True
     return not os.statvfs(path).f_flag & os.ST_RDONLY
+
+
+@contextmanager
+def index_folder(folder: Path) -> Iterator[Path]:
+    """A folder that appears under its name when all is written, and not after an error.
+
+    Raises:
+        OutputError: There is something else, or it can't be written.
+    """
+    folder = folder.absolute()
+    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise OutputError(f"{folder} exists already", "open it, or name another folder")
+        partial.mkdir(mode=0o700)
+        try:
+            yield partial
+            sync_folder(partial)
+            if folder.exists():
+                folder.rmdir()  # an empty one
+            partial.rename(folder)
+            sync_folder(folder.parent)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:
+        if isinstance(error, NeardupError):
+            raise
+        raise OutputError(
+            f"can't make {folder}: {os.strerror(error.errno or 0).lower()}",
+            "check that the folder exists, and its permissions",
+        ) from error
 
 
 def require_local(path: Path) -> None:

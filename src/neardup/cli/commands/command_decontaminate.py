@@ -91,6 +91,10 @@ def decontaminate(
     """
     from neardup.api.comparing_corpora import decontaminate
 
+    if options["passage"] is not None and o.given_options("shingle", "by", "threshold"):
+        raise SpecError(
+            "`passage` alone says what a match is", "leave out `shingle`, `by` and `threshold`"
+        )
     found = decontaminate(
         [Path(name) for name in inputs],
         [Path(name) for name in tests],
@@ -127,10 +131,11 @@ def dedup_against(
         for name in ("id", "format", "input_format", "encoding_errors", "delimiter")
     }
     text, overwrite, quiet = take("text").split(","), take("overwrite"), take("quiet")
+    other = {name: name in o.given_options(name) for name in ("threads", "memory")}
     take("threads")
     take("memory")
     defaults = {"store": "auto", "layout": "blob", "tables": "parquet"}
-    other = {
+    other |= {
         name: take(name, None)
         for name in ("resume", "work", "keep_run", "annotate", "no_clean", "run")
     }

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
+from neardup.errors import SpecError
 
 _index = click.argument("folder", metavar="INDEX", type=click.Path(path_type=Path))
 _timeout = o.option(
@@ -57,6 +58,10 @@ def create(folder: Path, run: Path | None, no_store_text: bool, **options: Any) 
     from neardup.api.indexing import Index
 
     if run is not None:
+        if set(o.given_options()) - {"folder", "run", "no_store_text", "debug"}:
+            raise SpecError(
+                "with `from_run` the settings are those of the run", "leave out the other options"
+            )
         with Index.from_run(run, folder, store_text=not no_store_text) as made:
             click.echo(f"added {len(made):,} documents", err=True)
         return

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from neardup.cli import options as o
-from neardup.errors import ColumnError, FormatError, InputError
+from neardup.errors import ColumnError, FormatError, InputError, NeardupError
 
 #: Lines that are answered together.
 _LINES = 1000
@@ -80,13 +80,26 @@ def stream(
     fields = text.split(",")
     with Index.open(folder, durable=durable, timeout=timeout) as index:
         lines = _lines(source, name, fields)
-        while some := list(islice(lines, 1 if line_buffered else _LINES)):
+        wrong: list[NeardupError] = []
+        while some := _some(lines, 1 if line_buffered else _LINES, wrong):
             found = index.add_if_new([line.text for line in some], ids=[line.id for line in some])
             for line, answer in zip(some, found.select(list(_ADDED)).to_pylist(), strict=True):
                 added = json.dumps(answer)[1:]
                 sys.stdout.buffer.write(line.head + b", " + added.encode() + b"\n")
             if line_buffered:
                 sys.stdout.buffer.flush()
+        if wrong:
+            raise wrong[0]
+
+
+def _some(lines: Iterator[_Line], count: int, wrong: list[NeardupError]) -> list[_Line]:
+    """Return lines, up to one that can't be used; those before it are answered."""
+    some: list[_Line] = []
+    try:
+        some.extend(islice(lines, count))
+    except NeardupError as error:
+        wrong.append(error)
+    return some
 
 
 def _lines(source: Any, name: str, fields: Sequence[str]) -> Iterator[_Line]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from neardup.engines.identifiers import Ids, check_ids, id_array
 from neardup.engines.reading import Reader
-from neardup.errors import OutputError
+from neardup.errors import NeardupError, OutputError
 from neardup.index.incoming import Reading
 from neardup.io.formats.json_text import common_schema
 from neardup.io.opening import open_source
@@ -151,7 +151,7 @@ def new_folder(out: Path, overwrite: bool, record: str) -> Iterator[Path]:
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
-        if isinstance(error, OutputError):
+        if isinstance(error, NeardupError):  # as where an input is not found
             raise
         raise unwritable(out, error) from error
 
