@@ -18,8 +18,16 @@ import pytest
 import neardup
 from common import Command
 from neardup.compat.datasketch import MinHash, MinHashLSH
-from neardup.errors import DuplicateIdError, InputError, RecipeError, SpecError, StoreError
+from neardup.errors import (
+    DuplicateIdError,
+    InputError,
+    InputNotFoundError,
+    RecipeError,
+    SpecError,
+    StoreError,
+)
 from neardup.index import core, merging, place
+from neardup.index.whole.corpora import new_folder
 from neardup.index.whole.decontaminating import longest_shared
 
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
@@ -350,11 +358,33 @@ def test_options_without_effect_are_refused(
     assert not (tmp_path / "out").exists()
 
 
-def test_an_input_that_is_missing_is_named(command: Command, notes: Path, tmp_path: Path) -> None:
-    missing, out = tmp_path / "none.jsonl", tmp_path / "out"
-    for args in (
-        ["decontaminate", missing, "--against", notes, "-o", out],
-        ["decontaminate", notes, "--against", missing, "-o", out],
-    ):
-        error = command(*args).error
-        assert "none.jsonl" in error and "can't write" not in error
+def test_an_input_that_is_missing_is_no_output_error(tmp_path: Path) -> None:
+    with pytest.raises(InputNotFoundError), new_folder(tmp_path / "out", False, "record.json"):
+        raise InputNotFoundError("there is no such file")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_family_is_looked_up_by_a_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = " ".join(f"t{i}" for i in range(12))
+    family = [f"{shared} v{i} w{i} x{i}" for i in range(300)]
+    index = neardup.Index.create(spec=SPEC)
+    index.add(family[:150], ids=range(150))
+    expected = index.query(family)
+    first = index.first_matches(family)
+    monkeypatch.setattr(core, "_ROWS", 64)
+    monkeypatch.setattr(core, "_PAIRS", 400)
+    sizes: list[int] = []
+    look_up = index._core.snapshot.candidates
+
+    def counted(names: np.ndarray) -> Any:
+        found = look_up(names)
+        sizes.append(len(found.row))
+        return found
+
+    monkeypatch.setattr(index._core.snapshot, "candidates", counted)
+    assert index.query(family).equals(expected) and expected.num_rows > 20_000
+    assert max(sizes) <= 600 and sum(sizes) >= expected.num_rows
+    assert index.first_matches(family).equals(first)
+    assert index.add_if_new(family, ids=range(300)).column("kept").to_pylist() == (
+        [True] * 150 + [False] * 150
+    )

@@ -135,9 +135,8 @@ class Index:
             catalogue.create(about)
         else:
             require_local(folder.absolute().parent)
-            with index_folder(folder) as partial:
-                with closing(Catalogue(partial / _FILE, options)) as fresh:
-                    fresh.create(about)
+            with index_folder(folder) as new, closing(Catalogue(new / _FILE, options)) as fresh:
+                fresh.create(about)
         return cls(Core(folder, catalogue, made, asked.threshold, bool(store_text)), asked)
 
     @classmethod

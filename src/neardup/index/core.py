@@ -24,7 +24,7 @@ from neardup.index.snapshot import (
     bucket_names,
     segment_path,
 )
-from neardup.index.verified import Matches, Verifier
+from neardup.index.verified import Matches, Verifier, joined_matches
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.resolve import resolve
 from neardup.match.verifying import make_sets, similarities
@@ -39,6 +39,8 @@ BATCH = 10_000
 _MOST = 2**32 - 1
 #: Documents that a thread sketches.
 _STEP = 512
+#: Rows whose candidates are looked up together, and about how many candidates that may be.
+_ROWS, _PAIRS = 2048, 1 << 23
 
 
 class Batch(NamedTuple):
@@ -159,15 +161,23 @@ class Core:
 
     def matches(self, texts: pa.LargeStringArray, threshold: float, first: bool = False) -> Matches:
         """Find the documents that are similar to some texts, within a transaction."""
-        found, _ = self._candidates(self.sketches(texts))
-        return self.verifier.matches(texts, found, threshold, first)
+        return self._matches(texts, self.sketches(texts), threshold, first)
 
-    def _candidates(self, sketches: Sketches) -> tuple[Candidates, np.ndarray]:
-        """Return the candidates of rows with tokens, and the buckets of all rows."""
-        names = bucket_names(sketches.keys)
+    def _matches(
+        self, texts: pa.LargeStringArray, sketches: Sketches, threshold: float, first: bool
+    ) -> Matches:
         filled = np.flatnonzero(sketches.tokens)
-        found = self.snapshot.candidates(names[filled])
-        return Candidates(filled[found.row], found.doc), names
+        names = bucket_names(sketches.keys[filled])
+        parts: list[Matches] = []
+        low, rows = 0, _ROWS // 32
+        while low < len(filled) or not parts:
+            # Where each row has many candidates, those of few rows are in memory at a time.
+            found = self.snapshot.candidates(names[low : low + rows])
+            found = Candidates(filled[low + found.row], found.doc)
+            parts.append(self.verifier.matches(texts, found, threshold, first))
+            low += rows
+            rows = max(1, min(_ROWS, rows * _PAIRS // max(1, len(found.row))))
+        return parts[0] if len(parts) == 1 else joined_matches(parts)
 
     # Writing, within a transaction.
 
@@ -280,8 +290,7 @@ class Core:
         if not len(rows):
             return
         sketches = self.sketches(batch.texts)
-        found, _ = self._candidates(sketches)
-        old = self.verifier.matches(batch.texts, found, self.threshold, first=True)
+        old = self._matches(batch.texts, sketches, self.threshold, first=True)
         for row, id_, similarity in zip(
             rows[old.row].tolist(), old.id, old.similarity.tolist(), strict=True
         ):
@@ -409,7 +418,7 @@ class Core:
         sketches = self.sketches(texts)
         # Damage is reported by what comes upon it, so that `check` can look at everything.
         with suppress(NeardupError), self.reading():
-            self._candidates(sketches)
+            self.snapshot.candidates(bucket_names(sketches.keys))
         sets = make_sets(self.verifier.text_sets(texts, np.arange(2)))
         pair = np.array([0], dtype=np.int32)
         similarities(sets, pair, pair, self.threshold, self.verifier.pool)

@@ -211,16 +211,21 @@ def joined(parts: Sequence[Ragged]) -> Ragged:
     return Ragged(np.concatenate(values), np.cumsum(np.concatenate(sizes)))
 
 
+def joined_matches(parts: Sequence[Matches]) -> Matches:
+    """Return the matches of ranges of rows, one behind the other."""
+    row, doc, similarity, own, other = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("row", "doc", "similarity", "own", "other")
+    )
+    return Matches(row, doc, [id_ for part in parts for id_ in part.id], similarity, own, other)
+
+
 def _sorted(parts: Sequence[Matches], asked: np.ndarray, first: bool) -> Matches:
     if not parts:
         return _NONE
     if len(parts) == 1 and len(asked) == 1 and not first:
         return parts[0]._replace(row=asked[parts[0].row])
-    row, doc, similarity, own, other = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("row", "doc", "similarity", "own", "other")
-    )
-    ids = [id_ for part in parts for id_ in part.id]
+    row, doc, ids, similarity, own, other = joined_matches(parts)
     order = np.lexsort((doc, row))
     if first:
         new = np.ones(len(order), dtype=np.bool_)
