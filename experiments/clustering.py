@@ -15,8 +15,8 @@ import numpy as np
 from experiments.notes import Source, near_duplicates, synthetic_notes
 from experiments.pairs import NEVER, Pairs, first_bands
 from experiments.paper import THRESHOLDS
+from experiments.published import bounded_in_given_order
 from experiments.sizes import FULL, Sizes
-from neardup.cluster.bounded import bounded_in_given_order
 from neardup.cluster.edges import Edges
 from neardup.cluster.louvain import louvain
 from neardup.cluster.quality import modularity

@@ -105,7 +105,7 @@ they are the same for all thresholds. All counts are in [clustering.csv](cluster
 
 * *{PUBLISHED}*: the algorithm of section 6. Candidate pairs are taken in the order of bands, and
 two notes that are in one set already are not compared
-(`neardup.cluster.bounded.bounded_in_given_order`).
+(`experiments.published.bounded_in_given_order`).
 * *bounded*, *star*, *components*, *louvain*: what `--cluster` gives. These are functions of the
 edges, that is of the candidates that reach the threshold, and need all of their similarities.
 `bounded` has the guarantee of disjoint sets, and takes edges from the most similar one down.

@@ -170,7 +170,11 @@ def test_signatures_show_types_and_defaults() -> None:
         ({"threshold": True}, "`threshold` is True; expected a number"),
         ({"threads": 1.5}, "`threads` is 1.5; expected a whole number"),
         ({"progress": 3}, "`progress` is 3; expected 'auto', True, False or a function"),
-        ({"format": "csv"}, "`resume`, `keep_run`, `annotate` and `format` need an output folder"),
+        (
+            {"format": "csv"},
+            "`resume`, `keep_run`, `annotate`, `format`, `compression`, `tables` and `work` need "
+            "an output folder",
+        ),
     ],
 )
 def test_wrong_types(options: dict[str, Any], says: str) -> None:

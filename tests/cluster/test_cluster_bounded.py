@@ -29,8 +29,9 @@ from made_edges import (
     sets_of_few,
 )
 
+from experiments.published import bounded_in_given_order
 from neardup.cluster import bounded as module
-from neardup.cluster.bounded import Bound, Bounded, bounded, bounded_in_given_order
+from neardup.cluster.bounded import Bound, Bounded, bounded
 from neardup.cluster.components import components
 from neardup.cluster.descending import descending
 from neardup.cluster.edges import Edges

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from made_edges import SLOW, chain, edges_of, graphs, weighted
 
 from neardup.cluster.components import components
-from neardup.cluster.spanning import path, spanning
+from neardup.cluster.spanning import spanning
 
 Graph = tuple[int, list[tuple[int, int]]]
 
@@ -53,17 +53,18 @@ def test_a_path_is_one_of_the_shortest_with_the_highest_minimum(
     known = networkx.Graph()
     known.add_nodes_from(range(n))
     known.add_weighted_edges_from(found)
-    got = path(edges_of(found), start, end)
+    tree = spanning(edges_of(found), np.zeros(n, np.int32), np.array([start]))
     if not networkx.has_path(known, start, end):
-        assert len(got.docs) == len(got.similarity) == 0
+        assert tree.steps[end] == -1
         return
-    docs = got.docs.tolist()
-    assert (docs[0], docs[-1]) == (start, end)
-    assert got.similarity.tolist() == [known.edges[pair]["weight"] for pair in pairwise(docs)]
+    docs = [end]
+    while docs[-1] != start:
+        assert tree.similarity[docs[-1]] == known.edges[docs[-1], tree.parent[docs[-1]]]["weight"]
+        docs.append(tree.parent[docs[-1]])
     every = networkx.all_shortest_paths(known, start, end)
     lowest = [min((known.edges[p]["weight"] for p in pairwise(way)), default=1.0) for way in every]
-    assert networkx.shortest_path_length(known, start, end) == len(docs) - 1
-    assert min(got.similarity, default=1.0) == max(lowest)
+    assert networkx.shortest_path_length(known, start, end) == tree.steps[end] == len(docs) - 1
+    assert tree.minimum[end] == max(lowest)
 
 
 def test_a_long_chain_takes_linear_time() -> None:
@@ -72,5 +73,3 @@ def test_a_long_chain_takes_linear_time() -> None:
     tree = spanning(edges, np.zeros(length, np.int32), np.array([length // 2]))
     assert tree.steps[[0, -1]].tolist() == [length // 2, length - 1 - length // 2]
     assert tree.minimum[[0, length // 2]].tolist() == [0.75, 1.0]
-    way = path(edges, length - 1, 0)
-    assert np.array_equal(way.docs, np.arange(length)[::-1])

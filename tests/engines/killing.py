@@ -246,7 +246,15 @@ class Work:
         files, said = self.undisturbed(*more)
         found = outputs(out)
         assert found.keys() == files.keys()
-        assert [name for name in files if files[name] != found[name]] == []
+        names = [name for name in files if files[name] != found[name]]
+        if names == ["clusters.parquet"]:  # of a copy of the input, which has another name
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            tables = [pq.read_table(pa.BufferReader(of[names[0]])) for of in (files, found)]
+            assert tables[0].drop_columns(["file"]).equals(tables[1].drop_columns(["file"]))
+            names = []
+        assert names == []
         assert record(out) == said
         assert not (out / ".run").exists()
 

@@ -182,7 +182,7 @@ def test_the_comparison_needs_no_luck_with_memory(
     monkeypatch.setattr(comparing.Scratch, "fits", lambda self, size: False)
     source = made_corpora.write(rows, tmp_path / "in", "jsonl", 3)
     run = neardup.dedup(source, id="id", spec=spec, out=tmp_path / "out", progress=False)
-    assert run.clusters.equals(expected.clusters)
+    assert run.clusters.drop_columns(["file", "row"]).equals(expected.clusters)
     assert run.edges is not None
     assert run.edges.equals(expected.edges)
     check(run, rows, spec)

@@ -79,8 +79,7 @@ def test_a_removed_document(results: Results) -> None:
     assert (found.comparison.containment_a, found.comparison.containment_b) == (90 / 95, 90 / 100)
     assert found.document.cluster == found.other.cluster == 0
     assert (found.document.members, found.document.members_kept) == (4, 1)
-    assert found.listed and found.edge and [n.doc_id for n in found.path] == ["family"]
-    assert found.path[0].similarity == 90 / 105 and found.path[0].kept
+    assert found.listed and found.edge
     assert found.buckets is not None and found.buckets.how == "bands"
     assert found.texts == (ROWS["near"], ROWS["family"])
     assert found.comparison == compare(ROWS["near"], ROWS["family"], SPEC)
@@ -136,17 +135,15 @@ def test_alone_and_why(results: Results) -> None:
         assert found.texts == (ROWS[id],)
 
 
-def test_paths_stay_in_the_cluster(tmp_path: Path, kernels: None) -> None:
+def test_edges_are_known_where_pairs_were_listed(tmp_path: Path, kernels: None) -> None:
     source = written(tmp_path)
     joined = explain(run(source, cluster="components"), "chain-0", "chain-2")
-    assert [n.doc_id for n in joined.path] == ["chain-1", "chain-2"]
-    assert [n.similarity for n in joined.path] == [85 / 115] * 2
     assert not joined.edge and joined.document.members == 3
     star = explain(run(source, pairs="all"), "chain-1", "chain-2")
-    assert star.edge and star.path == () and star.document.cluster != star.other.cluster
+    assert star.edge and star.document.cluster != star.other.cluster
     assert star.comparison is not None and star.comparison.duplicates
     unlisted = explain(run(source), "chain-1", "chain-2")
-    assert not unlisted.listed and not unlisted.edge and unlisted.path == ()
+    assert not unlisted.listed and not unlisted.edge
     assert unlisted.comparison == star.comparison and unlisted.buckets == star.buckets
 
 
@@ -191,7 +188,7 @@ def test_search_finds_what_banding_missed(kernels: None, changes: dict[str, Any]
 
 def plain(found: Explanation) -> dict[str, Any]:
     values = found.as_dict()
-    return {k: v for k, v in values.items() if k not in ("run", "listed", "edge", "path")}
+    return {k: v for k, v in values.items() if k not in ("run", "listed", "edge")}
 
 
 def test_a_run_in_memory_explains_the_same(results: Results) -> None:
@@ -246,7 +243,7 @@ def test_an_input_that_is_gone_or_changed(tmp_path: Path, kernels: None) -> None
         assert "texts=False" in raised.value.hint
         # The tables alone still say a lot.
         found = explain(FolderResults(tmp_path / "out"), "near", texts=False)
-        assert found.document.similarity == 90 / 105 and found.path[-1].doc_id == "family"
+        assert found.document.similarity == 90 / 105 and found.document.duplicate_of == "family"
         assert found.comparison is None and found.buckets is None and found.texts is None
         assert found.document.tokens is None and "is removed" in render(view(found))
         return found.notes[0]
@@ -281,7 +278,7 @@ def test_damaged_tables(tmp_path: Path, kernels: None) -> None:
     rows = table.to_pylist()
     rows[3]["duplicate_of"] = "nobody"
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), out / "clusters.parquet")
-    with pytest.raises(InputError, match="document 3 is removed, and its duplicate_of is no"):
+    with pytest.raises(InputError, match="a document is a duplicate of one that is not there"):
         explain(FolderResults(out), "near")
 
 

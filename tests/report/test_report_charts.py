@@ -25,13 +25,6 @@ LINES = [
     {"similarity": s, "observed": share, "observed_low": low, "observed_high": 1}
     for s, share, low in ((0.65, 0.96, 0.9), (0.75, 1, 0.98), (0.95, 1, 0.99))
 ]
-SCORES = [
-    {"threshold": t, "precision": p, "recall": r, "f1": f}
-    for t, p, r, f in (
-        *((0.7, 0.8, 0.9, 0.85), (0.8, 0.9, 0.7, 0.8)),
-        *((0.9, 1, 0.2, 0.3), (1, None, 0, None)),
-    )
-]
 AUDIT = {"curve": LINES, "bands": {"num_bands": 17, "rows": 4}, "threshold": 0.7}
 MAKERS: dict[str, Callable[[], Chart]] = {
     "s_curves": lambda: charts.s_curves([(42, 3), (17, 4)], [(0.5, 0.99), (0.05, 0.001)]),
@@ -40,8 +33,6 @@ MAKERS: dict[str, Callable[[], Chart]] = {
     "observed": lambda: charts.observed_curve(AUDIT),
     "observed, join": lambda: charts.observed_curve({**AUDIT, "bands": None}),
     "observed, nothing": lambda: charts.observed_curve({**AUDIT, "curve": [], "bands": None}),
-    "precision_recall": lambda: charts.precision_recall({"by_threshold": {"lines": SCORES}}),
-    "precision_recall, nothing": lambda: charts.precision_recall({"by_threshold": {"lines": []}}),
 }
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -68,7 +59,7 @@ def test_axes_and_text_alternative(name: str) -> None:
     assert all(axes.get_ylabel() for axes in figure.axes)
 
 
-@pytest.mark.parametrize("ending", [".png", ".html", ".SVG"])
+@pytest.mark.parametrize("ending", [".png", ".SVG"])
 def test_files_are_the_same_each_time(tmp_path: Path, ending: str) -> None:
     one, two = tmp_path / f"one{ending}", tmp_path / f"two{ending}"
     assert save(MAKERS["s_curves"](), one) == one
@@ -96,17 +87,11 @@ def test_what_is_written(tmp_path: Path) -> None:
     assert not {"script", "image", "text"} & {e.tag.removeprefix(SVG) for e in root.iter()}
     links = re.findall(r'href="([^"]+)"', svg) + re.findall(r"url\(([^)]+)\)", svg)
     assert links and all(link.startswith("#") for link in links)
-    page = save(figure, tmp_path / "a.html").read_text()
-    assert page.startswith("<!DOCTYPE html>")
-    assert f"<figcaption>{html.escape(figure.alternative)}</figcaption>" in page
-    assert "default-src &#39;none&#39;" in page
-    assert page.count('<img src="data:image/svg+xml;base64,') == 1
 
 
 def test_hostile_words_stay_words(tmp_path: Path) -> None:
     chart = MAKERS["observed, nothing"]()
     chart.heading = chart.alternative = "</script><script>alert(1)</script>"
-    assert "<script" not in save(chart, tmp_path / "a.html").read_text()
     assert "<script" not in save(chart, tmp_path / "a.svg").read_text()
 
 
@@ -125,7 +110,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 def test_other_endings(tmp_path: Path, name: str) -> None:
     with pytest.raises(SpecError, match=re.escape(repr(name))) as caught:
         save(MAKERS["s_curves"](), tmp_path / name)
-    assert ".svg, .png, .html" in caught.value.hint
+    assert ".svg, .png" in caught.value.hint
 
 
 def test_places_that_can_not_be_written(tmp_path: Path) -> None:
@@ -188,8 +173,6 @@ def test_what_the_alternatives_say() -> None:
     )
     assert "100 %) were found;" in said["observed, join"]
     assert "no pairs were observed" in said["observed, nothing"]
-    assert "from 1 on: precision none, recall 0 %, F1 none" in said["precision_recall"]
-    assert "F1 is highest, 85.0 %, at 0.7" in said["precision_recall"]
 
 
 def test_too_many_curves() -> None:

@@ -109,11 +109,11 @@ def plot_option(what: str) -> Callable[[F], F]:
         type=click.Path(path_type=Path),
         metavar="FILE",
         group=OUTPUT,
-        help=f"Draw {what}, to .svg, .png or .html.",
+        help=f"Draw {what}, to .svg or .png.",
     )
 
 
-def check_plot(plot: Path | None, run: Path | None = None, inputs: Iterable[Path] = ()) -> None:
+def check_plot(plot: Path | None, run: Path | None = None) -> None:
     """Refuse, before any work, a chart that can't be written, or would replace an input."""
     if plot is None:
         return
@@ -121,9 +121,9 @@ def check_plot(plot: Path | None, run: Path | None = None, inputs: Iterable[Path
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from neardup.report.charts import check_path
 
-    of_run: list[Path] = []
+    inputs: list[Path] = []
     if run is not None:
         from neardup.output.results import FolderResults
 
-        of_run = FolderResults(run).inputs
-    check_path(plot, [*inputs, *of_run])
+        inputs = FolderResults(run).inputs
+    check_path(plot, inputs)

@@ -15,7 +15,7 @@ import numpy as np
 
 from neardup.cluster.components import lowest
 from neardup.cluster.descending import descending, roots
-from neardup.cluster.edges import Edges, Triple, batches, check_range
+from neardup.cluster.edges import Edges, Triple, batches
 from neardup.kernels import unions as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.unions import Trees
@@ -45,15 +45,6 @@ class Bounded:
     root_comparisons: int  # number of pairs of roots that were compared to decide that
 
 
-@dataclass(frozen=True)
-class Published(Bounded):
-    """Bounded clusters of candidate pairs."""
-
-    edges: Edges  # pairs that were compared and reach the threshold
-    compared: int  # number of candidate pairs that were compared
-    saved: int  # number of those that were in one cluster already, and were not compared
-
-
 def bounded(edges: Edges, n: int, bound: Bound) -> Bounded:
     """Merge clusters along edges from the most similar one down, where the bound permits it.
 
@@ -66,38 +57,13 @@ def bounded(edges: Edges, n: int, bound: Bound) -> Bounded:
     for rows in batches(len(edges)):
         for docs in (edges.a[rows], edges.b[rows]):
             degree += np.bincount(docs, minlength=n).astype(np.int32)
-    trees = _trees(degree, bound.content)
+    trees = new_trees(degree, bound.content)
     batch = descending(edges, trees.content, trees.parent, bound.pool)
-    counts = [(0, 0, 0), *(_unite(columns, 0.0, trees, bound) for columns in batch)]
+    counts = [(0, 0, 0), *(unite(columns, 0.0, trees, bound) for columns in batch)]
     return Bounded(lowest(roots(trees.parent, trees.parent)), *map(sum, zip(*counts, strict=True)))
 
 
-def bounded_in_given_order(
-    sets: Sets, a: np.ndarray, b: np.ndarray, threshold: float, tree_threshold: float
-) -> Published:
-    """Make bounded clusters of candidate pairs in the order given, as published.
-
-    Pairs within one cluster are not compared. The result depends on the order of pairs, and of the
-    documents ``a`` and ``b``, int32[pairs]; that of `bounded` does not.
-    """
-    n = len(sets.size)
-    check_range(a, b, n)
-    a, b = (np.array(column, dtype=np.int32) for column in (a, b))
-    # Without degrees, and with numbers for contents, the lower of two roots stays one.
-    trees = _trees(np.zeros(n, dtype=np.int32), np.arange(n))
-    similarity = np.full(len(a), np.nan)
-    with Pool(1) as pool:
-        bound = Bound(trees.content, sets, tree_threshold, pool)
-        unions, refused, roots_compared = _unite((a, b, similarity), threshold, trees, bound)
-    saved = int(np.isnan(similarity).sum())
-    reach = similarity >= threshold
-    x, y = a[reach], b[reach]
-    edges = Edges.gather([(np.minimum(x, y), np.maximum(x, y), similarity[reach])])
-    labels = lowest(roots(trees.parent, trees.parent))
-    return Published(labels, unions, refused, roots_compared, edges, len(a) - saved, saved)
-
-
-def _trees(degree: np.ndarray, content: np.ndarray) -> Trees:
+def new_trees(degree: np.ndarray, content: np.ndarray) -> Trees:
     """Return each document as a tree of its own."""
     n = len(degree)
     parent, rank = np.arange(n, dtype=np.int32), np.zeros(n, dtype=np.uint8)
@@ -105,8 +71,12 @@ def _trees(degree: np.ndarray, content: np.ndarray) -> Trees:
     return Trees(parent, rank, np.ones(n), degree, content, np.zeros(_REFUSED, dtype=np.uint64))
 
 
-def _unite(columns: Triple, threshold: float, trees: Trees, bound: Bound) -> tuple[int, int, int]:
-    """Run `kernels.unite_bounded` in a thread, as the main one has to listen for Ctrl-C."""
+def unite(columns: Triple, threshold: float, trees: Trees, bound: Bound) -> tuple[int, int, int]:
+    """Merge along pairs in the order given; similarities that are NaN are computed, and set.
+
+    Returns the numbers of clusters merged, of pairs refused, and of roots compared. It runs in a
+    thread, as the main one has to listen for Ctrl-C.
+    """
     thresholds = threshold, bound.tree_threshold
     work = partial(kernels.unite_bounded, *columns, *thresholds, trees, bound.sets)
     unions, refused, compared = bound.pool.submit(work).result()

@@ -12,12 +12,8 @@ from neardup.kernels.resolving import Answers
 def kept_set(edges: Edges, n: int) -> Answers:
     """Go through the documents in order; remove those that have an edge with a kept one.
 
-    Raises:
-        ValueError: The edges are not sorted, or a document is out of range.
-
-    Examples:
-        >>> kept_set(Edges([0, 1, 2], [1, 2, 3], [0.9, 0.9, 0.8]), 5).duplicate_of.tolist()
-        [-1, 0, -1, 2, -1]
+    >>> kept_set(Edges([0, 1, 2], [1, 2, 3], [0.9, 0.9, 0.8]), 5).duplicate_of.tolist()
+    [-1, 0, -1, 2, -1]
     """
     edges.check(n)
     kept = Answers(np.full(n, -1, dtype=np.int32), np.full(n, np.nan))

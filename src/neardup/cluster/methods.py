@@ -21,11 +21,6 @@ def cluster_edges(
 
     The method is one of ``METHODS``; ``"bounded"`` needs ``bound``, ``seed`` is for ``"louvain"``.
 
-    Raises:
-        SpecError: There is no such method, or ``bound`` is missing.
-        DependencyError: The method needs a package that is not installed.
-        ValueError: The edges are not sorted, or a document is out of range.
-
     >>> cluster_edges("star", Edges([0, 1, 2], [1, 2, 3], [0.9, 0.9, 0.8]), 5).tolist()
     [0, 0, 2, 2, 4]
     """

@@ -11,7 +11,7 @@ from typing import Any
 from neardup import __version__
 from neardup.engines.clock import Clock
 from neardup.errors import SpecError
-from neardup.io.source import Source
+from neardup.io.source import Source, unreadable
 from neardup.spec import Spec
 from neardup.state import check_store
 from neardup.state.band_store import BandStore
@@ -130,7 +130,7 @@ class Job:
                 file.path,
                 file.size,
                 file.mtime_ns,
-                sampled_checksum(Path(file.path)) if number % step == 0 else 0,
+                _sampled(file.path) if number % step == 0 else 0,
             ]
             for number, file in enumerate(files)
         ]
@@ -154,3 +154,10 @@ def wanted_columns(spec: Spec, id_column: str | None) -> tuple[str, ...]:
     """Return the columns that a run needs besides the texts: ids, and what orders documents."""
     names = (id_column, spec.keep.partition(":")[2], spec.order_by)
     return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _sampled(path: str) -> int:
+    try:
+        return sampled_checksum(Path(path))
+    except OSError as error:
+        raise unreadable(path, error) from error

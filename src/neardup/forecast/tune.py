@@ -233,7 +233,13 @@ def _distance(choice: Choice) -> tuple[float, ...]:
 def _point(value: Point | str | tuple[float, float]) -> Point:
     if isinstance(value, str):
         return Point.parse(value)
-    return value if isinstance(value, Point) else Point(*value)
+    if isinstance(value, Point):
+        return value
+    try:
+        similarity, probability = value
+    except (TypeError, ValueError):
+        raise SpecError(f"point {value!r}, expected a similarity and a probability") from None
+    return Point(similarity, probability)
 
 
 def _choice(value: tuple[int, int], points: tuple[Point, ...]) -> Choice:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from neardup.match.verifying import make_sets, similarities
 from neardup.output.results import Results
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import Ragged
+from neardup.state.private_files import make_private
 from neardup.threads import Pool, check_threads
 
 #: Version of what `Audit.as_dict` returns.
@@ -156,9 +156,8 @@ def _write(folder: Path, found: Audit, clock: Clock) -> None:
     text = json.dumps({"of": _digest(folder), **found.as_dict()}, indent=1, ensure_ascii=False)
     path = folder / _NAME
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        make_private(path)
+        path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         # The answer is there, and was minutes of work.
         reason = (error.strerror or "the system refused it").lower()

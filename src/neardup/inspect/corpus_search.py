@@ -25,11 +25,7 @@ _SIGNED = 4096
 
 
 class CorpusSearch:
-    """Makes of the texts what the run made of them. Documents go by their numbers.
-
-    Raises:
-        InputError: The input has changed, or can't be read again.
-    """
+    """Makes of the texts what the run made of them. Documents go by their numbers."""
 
     def __init__(self, results: Results, pool: Pool) -> None:
         self._results, self.pool = results, pool

@@ -24,17 +24,11 @@ _PAIRS = 1 << 17
 
 
 class Similar(NamedTuple):
-    """Pairs of a document and a query.
+    """Pairs of a document and a query."""
 
-    Attributes:
-        doc: int32[pairs]: row of the document, ascending.
-        query: int32[pairs]: row of the query.
-        similarity: float64[pairs]: exact; or the share of the query that the document has.
-    """
-
-    doc: np.ndarray
-    query: np.ndarray
-    similarity: np.ndarray
+    doc: np.ndarray  # int32[pairs]: row of the document, ascending
+    query: np.ndarray  # int32[pairs]: row of the query
+    similarity: np.ndarray  # float64[pairs]: exact; or the share of the query that it has
 
 
 class ExactSearch:
@@ -42,9 +36,6 @@ class ExactSearch:
 
     A shingle of a document costs a look at a table and a step for each query that has it; or, where
     many have it, a small part of a step for each query there is.
-
-    Args:
-        sets: Sets of the queries.
 
     Examples:
         >>> from neardup.match.verifying import make_sets
@@ -70,13 +61,8 @@ class ExactSearch:
     def __call__(self, sets: Ragged, minimum: float, contained: bool = False) -> Iterator[Similar]:
         """Find every pair of a document and a query that reaches a minimum; for many threads.
 
-        Args:
-            sets: Shingle sets of the documents, each value once.
-            minimum: Lowest similarity, above 0.
-            contained: Measure the share of the query that the document has, not their similarity.
-
-        Yields:
-            Some pairs; all those of a document at once.
+        Sets have each value once, and the minimum is above 0. With ``contained`` it is the share of
+        the query that the document has, not their similarity. All pairs of a document come at once.
         """
         counters, out = self._memory()
         size = np.diff(sets.offsets)

@@ -6,10 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow.compute as pc
 
-from neardup.cluster.edges import Edges
-from neardup.cluster.spanning import path
 from neardup.errors import InputError, SpecError
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
 from neardup.inspect.corpus_search import CorpusSearch
@@ -44,37 +41,26 @@ class Document:
 class CommonBuckets:
     """Which buckets two documents share.
 
-    Attributes:
-        how: ``"exact"``: they are exact duplicates, which are put together before banding;
-            ``"join"``: there are no bands, and all pairs were searched; ``"bands"``: they share a
-            bucket; ``"none"``: they share none.
-        bands: The bands in which they share one, from 1.
-        num_bands: Number of bands.
-        probability: That two documents of their similarity share a bucket in some band.
+    None are needed for exact duplicates, which are put together before banding, and for a join,
+    which searches all pairs.
     """
 
     how: Literal["exact", "join", "bands", "none"]
-    bands: tuple[int, ...] = ()
+    bands: tuple[int, ...] = ()  # those in which they share one, from 1
     num_bands: int = 0
-    probability: float = 1.0
+    probability: float = 1.0  # that two documents of their similarity share one
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A document that is similar to the one that was asked about.
-
-    Attributes:
-        similarity: Exact; on a path, to the document before it.
-        together: Whether the two are in one cluster.
-        buckets: Which buckets the two share; None where that was not looked at.
-    """
+    """A document that is similar to the one that was asked about."""
 
     doc: int
     doc_id: Any
-    similarity: float
+    similarity: float  # exact
     kept: bool
-    together: bool
-    buckets: CommonBuckets | None = None
+    together: bool  # whether the two are in one cluster
+    buckets: CommonBuckets | None = None  # None where that was not looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +69,6 @@ class Explanation:
 
     The fields are in ``docs/formats.md``, JSON of explain. What needs the input is None where it
     was not read, and what was not asked for is None.
-
-    Attributes:
-        other: The one that it is compared with: the second that was asked about; else the kept
-            one that it is a duplicate of; else the most similar of its duplicates, of which equal
-            ones come last. None where there is none.
-        listed: Whether the run listed pairs; else there are no edges and no path.
-        path: Documents on the way from ``document`` to ``other``, by edges within their cluster.
-        exact_copies: How many of the duplicates have similarity 1; they are named last.
-        similar: Documents that reach the threshold with ``document``, found by exact search; the
-            most similar of ``similar_count``.
-        missed: How many of these are kept and share no bucket with ``document``, so that the run
-            could not find them.
     """
 
     run: str
@@ -102,16 +76,19 @@ class Explanation:
     cluster: str
     shingle: str
     document: Document
+    # The second that was asked about; else the kept one that it is a duplicate of; else the most
+    # similar of its duplicates, of which equal ones come last.
     other: Document | None
     second_asked: bool
     comparison: Comparison | None
     buckets: CommonBuckets | None
-    listed: bool
+    listed: bool  # whether the run listed pairs; else there are no edges
     edge: bool
-    path: tuple[Neighbour, ...]
     duplicates: tuple[Neighbour, ...]
     duplicates_count: int
-    exact_copies: int
+    exact_copies: int  # how many of the duplicates have similarity 1; they are named last
+    # Documents that reach the threshold, by exact search: the most similar of so many, and how many
+    # of these are kept and share no bucket with the document, so that the run could not find them.
     similar: tuple[Neighbour, ...] | None
     similar_count: int | None
     missed: int | None
@@ -172,13 +149,13 @@ def explain(results: Results, id: object, other: object, asked: Looking) -> Expl
     tables = _Tables(results, docs[0])
     duplicates, near = tables.duplicates()
     if other is None and not tables.kept[docs[0]]:
-        docs.append(tables.kept_one())
+        docs.append(int(results.duplicate_of[docs[0]]))
     elif other is None and len(duplicates):
         # Equal ones show no differences.
         docs.append(int(duplicates[np.argmax(np.where(near < 1, near, -1))]))
     forms, notes = _read(results, docs, asked)
     first, *rest = (tables.document(doc, forms, row) for row, doc in enumerate(docs))
-    edge, way = tables.way(docs[1]) if rest else (None, ())
+    edge = tables.edge(docs[1]) if rest else None
     comparison = buckets = None
     similar, similar_count, missed = None, None, None
     with Pool(asked.threads) as pool:
@@ -200,7 +177,6 @@ def explain(results: Results, id: object, other: object, asked: Looking) -> Expl
         buckets=buckets,
         listed=results.spec.enumerates,
         edge=edge is not None,
-        path=way,
         duplicates=tables.neighbours(duplicates[: asked.limit], near[: asked.limit]),
         duplicates_count=len(duplicates),
         exact_copies=int((near == 1).sum()),
@@ -242,23 +218,10 @@ class _Tables:
             form="empty" if tokens == 0 else form,
         )
 
-    def kept_one(self) -> int:
-        """Return the document that it is a duplicate of."""
-        value = self._duplicate_of[self.doc]
-        place = int(pc.index(self.results.ids, value).as_py()) if value.is_valid else -1
-        if place < 0:
-            raise InputError(
-                f"{self.results.name}: document {self.doc} is removed, and its duplicate_of is no "
-                "document",
-                "run neardup dedup again",
-            )
-        return place
-
     def duplicates(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the documents that are duplicates of it, and their similarities; 1 comes last."""
-        same: Any = pc.equal(self._duplicate_of, self.results.ids[self.doc])
-        docs = np.flatnonzero(np.asarray(pc.fill_null(same, False).to_numpy()))
-        near = np.asarray(self._similarity.take(docs).to_numpy())
+        docs = np.flatnonzero(self.results.duplicate_of == self.doc)
+        near = self.results.array("similarity")[docs]
         order = np.argsort(near == 1, kind="stable")
         return docs[order], near[order]
 
@@ -270,20 +233,14 @@ class _Tables:
             for doc, value in zip(docs.tolist(), similarity.tolist(), strict=True)
         )
 
-    def way(self, other: int) -> tuple[float | None, tuple[Neighbour, ...]]:
-        """Return the edge with another document, and the path to it."""
-        edge, inside = None, []
+    def edge(self, other: int) -> float | None:
+        """Return the similarity of the edge with another document, if there is one."""
+        low, high = sorted((self.doc, other))
         for batch in self.results.edge_batches(("doc_a", "doc_b", "similarity")):
             a, b, similarity = (np.asarray(column.to_numpy()) for column in batch.columns)
-            pair = similarity[(a == min(self.doc, other)) & (b == max(self.doc, other))]
-            edge = float(pair[0]) if len(pair) else edge
-            both = self._members[a] & self._members[b]
-            inside.append([a[both], b[both], similarity[both]])
-        if not self._members[other] or not inside:
-            return edge, ()
-        gathered = (np.concatenate(parts) for parts in zip(*inside, strict=True))
-        found = path(Edges(*gathered), self.doc, other)
-        return edge, self.neighbours(found.docs[1:], found.similarity)
+            if len(found := similarity[(a == low) & (b == high)]):
+                return float(found[0])
+        return None
 
 
 def _read(

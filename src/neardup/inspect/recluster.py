@@ -55,7 +55,9 @@ def recluster(results: Results, asked: Reclustering, clock: Clock) -> Results:
         asked = replace(asked, writing=Writing(clean=False))
         return _Again(results, asked, clock).in_memory()
     if located(asked.out).rstrip("/") == results.name:
-        raise SpecError(f"{results.name} is the run itself", "name another output")
+        raise SpecError(
+            f"{results.name} is the run itself, or in its folder", "name another output"
+        )
     check_inputs(asked.out, map(str, results.inputs))
     with local_output(asked.out, overwrite=asked.overwrite) as folder:
         _Again(results, asked, clock).write(folder)

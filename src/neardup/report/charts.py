@@ -3,18 +3,14 @@
 They are made without pyplot: no window, no global state. ``chart.heading`` and
 ``chart.alternative`` describe in words what a chart shows, and `save` writes it to a file. Colours
 can be distinguished by those who see few of them, and lines differ in dashes too.
-
-Raises:
-    DependencyError: Matplotlib is not installed.
 """
 
 from __future__ import annotations
 
-import base64
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +19,6 @@ import numpy as np
 from neardup.errors import DependencyError, SpecError
 from neardup.report.numbers import percent, with_interval
 from neardup.report.outfile import check_file, write_file
-from neardup.report.visible import html_page
 from neardup.sketch.bands import candidate_probability, similarity_at
 
 try:
@@ -33,28 +28,9 @@ try:
 except ImportError as error:
     raise DependencyError("charts need Matplotlib", "pip install 'neardup[report]'") from error
 
-_ENDINGS = (".svg", ".png", ".html")
+_ENDINGS = (".svg", ".png")
 #: Colour of text and axes.
 INK = "#1b1f24"
-_STYLE = {
-    "font.size": 12,
-    "legend.fontsize": 11,
-    "legend.frameon": False,
-    "lines.linewidth": 2.2,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.18,
-    "grid.linewidth": 0.8,
-    "hatch.linewidth": 0.7,
-    # Text as outlines: drawn alike wherever it is opened, whichever fonts are there.
-    "svg.fonttype": "path",
-    "svg.hashsalt": "neardup",
-    **dict.fromkeys(
-        ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "grid.color"), INK
-    ),
-    **dict.fromkeys(("xtick.color", "ytick.color", "hatch.color", "patch.edgecolor"), INK),
-}
 # Close to blue, vermilion, green and purple of Okabe and Ito, and a grey; each has a contrast of
 # 3 and more to white.
 _COLOURS = ("#1f80c0", "#d55e00", "#009e73", "#c070a0", "#7f7f7f")
@@ -63,52 +39,27 @@ _SIMILARITY = "similarity of a pair (Jaccard)"
 _CANDIDATE = "P(candidate)"
 #: Where S-curves are computed.
 _FINE = np.linspace(0, 1, 401)
+#: Draws in our style, whatever the user's settings of Matplotlib are; they are put back.
+_style = partial(matplotlib.style.context, ["default", Path(__file__).with_name("chart.mplstyle")])
 
 
 class Chart(Figure):
-    """A Matplotlib figure that notebooks draw without pyplot.
+    """A Matplotlib figure that notebooks draw without pyplot."""
 
-    Attributes:
-        heading: What it shows, in a few words.
-        alternative: What can be seen in it, in one or two sentences.
-    """
-
-    heading = ""
-    alternative = ""
+    heading = ""  # what it shows, in a few words
+    alternative = ""  # what can be seen in it, in one or two sentences
 
     def _repr_png_(self) -> bytes:
         return _drawn(self, "png", dpi=110)
 
 
-@contextmanager
-def _style() -> Iterator[None]:
-    """Draw in our style, whatever the user's settings of Matplotlib are; they are put back."""
-    with matplotlib.style.context(["default", _STYLE]):
-        yield
-
-
 def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
     """Write a chart to a file, which appears as a whole; one that exists is replaced.
 
-    The ending is ``.svg``, ``.png`` (200 dots per inch), or ``.html`` for a page with the chart and
-    its description.
-
-    Raises:
-        SpecError: Another ending.
-        OutputError: The file can't be written.
+    The ending is ``.svg``, or ``.png`` for 200 dots per inch.
     """
     path = check_path(path)
-    kind = path.suffix.lower()
-    data = _drawn(chart, "png" if kind == ".png" else "svg", dpi=200)
-    if kind == ".html":
-        data = html_page(
-            "chart.html.jinja",
-            ["plain.css"],
-            heading=chart.heading,
-            caption=chart.alternative,
-            image=f"data:image/svg+xml;base64,{base64.b64encode(data).decode()}",
-        ).encode()
-    write_file(path, data)
+    write_file(path, _drawn(chart, path.suffix.lower().removeprefix("."), dpi=200))
     return path
 
 
@@ -143,12 +94,8 @@ def s_curves(
     that is to be found (or of the highest that is not, if none is): missed pairs above the curve,
     and pairs that are compared in vain below it.
 
-    Args:
-        choices: ``(num_bands, rows)``, the first one being the one chosen; up to five are drawn.
-        points: ``(similarity, probability)``; below a half is a maximum, from a half on a minimum.
-
-    Raises:
-        ValueError: No choices, or more than five.
+    Choices are ``(num_bands, rows)``, one to five, the one chosen first. Points are ``(similarity,
+    probability)``; below a half is a maximum, from a half on a minimum.
     """
     if not 1 <= len(choices) <= len(_COLOURS):
         raise ValueError(f"{len(choices)} choices; expected 1 to {len(_COLOURS)}")
@@ -216,33 +163,6 @@ def observed_curve(audit: Mapping[str, Any]) -> Chart:
         predicted = f", {_found(line['similarity'], bands)} predicted" if bands else ""
         says.append(f"of pairs around {line['similarity']:.2f}, {share} {did}{predicted}")
     return _finished(chart, says or ["no pairs were observed"])
-
-
-@_style()
-def precision_recall(evaluation: Mapping[str, Any]) -> Chart:
-    """Draw precision, recall and F1 of the pairs, by the similarity from which they are taken."""
-    lines = evaluation["by_threshold"]["lines"]
-    title = "Precision and recall of the edges"
-    chart, axes = _new_axes(title, "threshold (Jaccard)", "share")
-    names = ("threshold", "precision", "recall", "f1")
-    x, *scores = (np.array([line[of] for line in lines], float) for of in names)
-    look = {"ms": 5, "markevery": max(1, len(x) // 8)}
-    labels = ("precision", "recall", "F1")
-    for k, (label, y) in enumerate(zip(labels, scores, strict=True)):
-        axes.plot(x, y, **_line(k), marker="os^"[k], label=label, **look)
-    _share_axes(axes)
-    if not len(x):
-        return _finished(chart, ["no edges"])
-    axes.set_xlim(max(0.0, x.min() - 0.02), 1.01)
-    says = []
-    for at in sorted({0, len(x) - 1}):
-        values = (f"{label} {percent(y[at])}" for label, y in zip(labels, scores, strict=True))
-        says.append(f"from {x[at]:g} on: {', '.join(values)}")
-    f1 = scores[2]
-    if np.isfinite(f1).any():
-        best = int(np.nanargmax(f1))
-        says.append(f"F1 is highest, {percent(f1[best])}, at {x[best]:g}")
-    return _finished(chart, says)
 
 
 @_style()

@@ -32,19 +32,11 @@ _FOLDED = 10
 
 
 class Difference(NamedTuple):
-    """A part of two texts.
-
-    Attributes:
-        op: ``"equal"`` where both have the same words (white space, punctuation and case may
-            differ), ``"delete"`` only in the first, ``"insert"`` only in the second, ``"replace"``
-            where one takes the other's place.
-        text_a: What the first has there; empty for ``"insert"``.
-        text_b: What the second has there; empty for ``"delete"``.
-    """
+    """A part of two texts, and what each has there; equal ones may differ in all but words."""
 
     op: Op
-    text_a: str
-    text_b: str
+    text_a: str  # empty for "insert"
+    text_b: str  # empty for "delete"
 
 
 class Fold(NamedTuple):

@@ -22,8 +22,8 @@ def render(result: dict[str, Any]) -> str:
     blocking, recall = labelled(_blocking(result), 21), result["clusters"]["pairwise"]["recall"]
     if result["edges"] is None and recall is not None and recall < 0.9:
         blocking = f"{_STARS}\n{blocking}"
-    blocks = (labelled(_truth(result)), _scores(result), blocking, _by_threshold(result))
-    return "\n\n".join(blocks)
+    blocks = (labelled(_truth(result)), _scores(result), blocking, _best(result))
+    return "\n\n".join(filter(None, blocks))
 
 
 def _judged(judged: dict[str, Any]) -> Iterator[Line]:
@@ -66,21 +66,15 @@ def _blocking(result: dict[str, Any]) -> Iterator[Line]:
     yield "reduction ratio", f"{reduction}: pairs that were not compared"
 
 
-def _by_threshold(result: dict[str, Any]) -> str:
-    lines, of = result["by_threshold"]["lines"], result["by_threshold"]["of"]
-    heads = [f"{of} from", "pairs", "of them true", "precision", "recall", "F1"]
-    rows = [
-        _row(f"{line['threshold']:g}", line)
-        for k, line in enumerate(lines)
-        if k == 0 or round(line["threshold"] * 100) % 5 == 0
-    ]
-    best = result["best"]
+def _best(result: dict[str, Any]) -> str:
+    """Return which threshold has the best F1, and the command that applies it."""
+    best, of = result["best"], result["by_threshold"]["of"]
     if best is None:
-        return aligned(heads, rows)
+        return ""
     at, rest = f"{best['threshold']:g}", "the threshold of the run; a lower one was not tried"
     if best["threshold"] > result["threshold"]:
         rest = f"which neardup recluster RUN -o OUT --threshold {at} applies"
-    return f"{aligned(heads, rows)}\nThe best F1, {_share(best['f1'])}, is at {at}, {rest}."
+    return f"The best F1 of {of}, {_share(best['f1'])}, is at {at}, {rest}."
 
 
 def _row(name: str, scores: dict[str, Any]) -> list[str]:

@@ -67,7 +67,7 @@ def _notes(found: Explanation, this: str, that: str = "") -> Iterator[Note]:
         if found.buckets is not None:
             yield "buckets", _shared(found.buckets, found.threshold)
         if found.listed:
-            yield "path", _path(found, other, this)
+            yield "edge", "listed" if found.edge else "none"
     if document.kept:
         yield "duplicates", _duplicates(found)
     if found.similar is not None and found.similar_count is not None and found.missed is not None:
@@ -82,14 +82,6 @@ def _notes(found: Explanation, this: str, that: str = "") -> Iterator[Note]:
         yield "missed", f"{missed} and share no bucket with it"
     for note in found.notes:
         yield "note", note
-
-
-def _path(found: Explanation, other: Document, this: str) -> str:
-    if found.path:
-        return this + "".join(f" -{n.similarity:.4f}-> {name(n.doc_id)}" for n in found.path)
-    if other.cluster != found.document.cluster:
-        return "none: they are in different clusters"
-    return "none of edges within the cluster"
 
 
 def _described(document: Document, this: str) -> str:

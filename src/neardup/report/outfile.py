@@ -23,9 +23,6 @@ def check_file(
     """Return the path if a file can and may be written there, as far as can be known before work.
 
     Files of a run and ``inputs`` are never replaced, others only with ``overwrite``.
-
-    Raises:
-        OutputError: It can't be, or must not be.
     """
     path = Path(path)
     # Not pathlib's: names that are too long, and closed folders, are no folders to os.path.

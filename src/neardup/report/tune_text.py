@@ -16,22 +16,19 @@ def by_rows(tuning: Tuning) -> list[list[Choice]]:
     return [sorted(group, key=lambda c: c.num_bands) for group in groups.values()]
 
 
-def render(tuning: Tuning, chosen: bool = False, limit: int | None = 10) -> str:
-    """Return a line for each number of rows, with what the fewest bands of it give.
-
-    Choices that were given, rather than found, have a line each. ``limit`` is a number of lines.
-    """
-    groups = [[c] for c in tuning.choices] if chosen else by_rows(tuning)
+def render(tuning: Tuning) -> str:
+    """Return a line for each of ten numbers of rows, with what the fewest bands of it give."""
+    groups = by_rows(tuning)
     asked = (
         f"{p.similarity:g} {'>=' if p.at_least else '<='} {percent(p.probability)}"
         for p in tuning.points
     )
     reported = (f"s at {percent(p)}" for p in REPORTED)
     heads = ["bands", "rows", "hashes", *asked, *reported, "steepest"]
-    rows = [_row(group[0], group[-1]) for group in groups[:limit]]
-    text = [*([] if chosen else _head(tuning)), aligned(heads, rows)]
+    rows = [_row(group[0], group[-1]) for group in groups[:10]]
+    text = [*_head(tuning), aligned(heads, rows)]
     if len(groups) > len(rows):
-        text.append(f"... and {len(groups) - len(rows)} more; --all shows them")
+        text.append(f"... and {len(groups) - len(rows)} more; --json lists them")
     if any(len(group) > 1 for group in groups):
         text.append("Numbers are those of the fewest bands; more bands find more.")
     return "\n".join(text)

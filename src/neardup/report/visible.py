@@ -72,9 +72,6 @@ def html_page(
 
     Its policy names the one script and the one style sheet that are in it by their digests.
     Templates, styles and scripts are files of this folder; values are escaped and made visible.
-
-    Raises:
-        DependencyError: Jinja is not installed.
     """
     need_jinja()
     import jinja2

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from neardup.synth import note_tables
 from neardup.synth.shapes import SynthSpec
 from neardup.threads import Pool, check_threads
 
-ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
+ENDINGS = (".jsonl", ".parquet")
 _ROW_GROUP = 16_384
 
 
@@ -55,10 +54,6 @@ def write(
 
     The format goes by the ending of ``output``, one of `ENDINGS`. The files do not depend on
     threads. ``on_progress`` is called in the caller's thread with the number of documents so far.
-
-    Raises:
-        SpecError: An ending that names no format, the same file twice, or threads below 1.
-        OutputError: A file exists, or cannot be written.
     """
     check_threads(threads)
     notes, known = Path(output), truth_path(output) if truth is None else Path(truth)
@@ -127,11 +122,7 @@ def _write_notes(
         if ending == ".parquet":
             return batch, batch.nbytes
         lines = note_tables.lines(batch)
-        if ending != ".jsonl.gz":
-            return lines, lines.size
-        # gzip is slow, so each thread compresses its batch to a member of its own; members one
-        # after another are one file (RFC 1952, section 2.2).
-        return zlib.compress(lines, level=1, wbits=31), lines.size
+        return lines, lines.size
 
     def made() -> Iterator[Any]:
         nonlocal total
@@ -144,10 +135,8 @@ def _write_notes(
     if ending == ".parquet":
         _write_parquet(path, made())
     else:
-        zst = ending == ".jsonl.zst"
-        with pa.CompressedOutputStream(str(path), "zstd") if zst else path.open("wb") as stream:
-            for data in made():
-                stream.write(data)
+        with path.open("wb") as stream:
+            stream.writelines(made())
     return total
 
 

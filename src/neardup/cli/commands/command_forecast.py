@@ -12,7 +12,6 @@ import click
 from neardup.cli import options as o
 from neardup.cli.main import as_options
 from neardup.cli.showing import check_plot, plot_option
-from neardup.errors import SpecError
 
 
 @o.grouped("neardup plan shards/ --preset clinical --memory 4GB")
@@ -51,54 +50,29 @@ def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
 @o.option(
     "--num-hashes",
     type=int,
+    default=128,
     metavar="N",
-    help="Length of the signature; bands times rows is at most that. [default: 128]",
+    help="Length of the signature; bands times rows is at most that.",
 )
-@o.option("--bands", multiple=True, type=int, metavar="B", help="These bands only; needs --rows.")
-@o.option(
-    "--rows",
-    multiple=True,
-    type=int,
-    metavar="R",
-    help="Rows of these bands. Repeat both to compare several.",
-)
-@o.option("--all", "all_", is_flag=True, group=o.OUTPUT, help="Show all lines, not only ten.")
 @o.json_option
 @plot_option("the curves of the first choices")
-def tune(
-    points: tuple[str, ...],
-    num_hashes: int | None,
-    bands: tuple[int, ...],
-    rows: tuple[int, ...],
-    all_: bool,
-    json_: bool,
-    plot: Path | None,
-) -> None:
+def tune(points: tuple[str, ...], num_hashes: int, json_: bool, plot: Path | None) -> None:
     """Find bands and rows for points of the S-curve.
 
-    Pairs of similarity s become candidates with probability 1 - (1 - s^rows)^bands. All bands and
-    rows that satisfy the points are shown, the cheapest first; if there are none, the whole
-    signature is cut into bands, those first that come nearest to the points, and what they miss is
-    marked. Of each: the similarities found with probability 0.1 %, 50 % and 99 %, and the one at
-    which the curve is steepest.
+    Pairs of similarity s become candidates with probability 1 - (1 - s^rows)^bands. Bands and rows
+    that satisfy the points are shown, the cheapest first; if there are none, the whole signature is
+    cut into bands, those first that come nearest to the points, and what they miss is marked. Of
+    each: the similarities found with probability 0.1 %, 50 % and 99 %, and the one at which the
+    curve is steepest.
     """
-    if len(bands) != len(rows):
-        raise SpecError("bands and rows must be given together", "give both, equally often")
-    if bands and num_hashes is not None:
-        raise SpecError("`num_hashes` is given with bands and rows", "leave one out")
     check_plot(plot)
     from neardup.forecast.tune import tune
     from neardup.report.tune_text import by_rows, render
 
-    hashes = 128 if num_hashes is None else num_hashes
-    tuning = tune(points, hashes, tuple(zip(bands, rows, strict=True)))
+    tuning = tune(points, num_hashes)
     if plot is not None:
         from neardup.report.charts import s_curves, save
 
-        firsts = tuning.choices if bands else [group[0] for group in by_rows(tuning)]
-        drawn = [(c.num_bands, c.rows) for c in firsts][:4]
+        drawn = [(group[0].num_bands, group[0].rows) for group in by_rows(tuning)][:4]
         save(s_curves(drawn, [(p.similarity, p.probability) for p in tuning.points]), plot)
-    if json_:
-        click.echo(json.dumps(tuning.as_dict(), indent=2))
-    else:
-        click.echo(render(tuning, bool(bands), None if all_ else 10))
+    click.echo(json.dumps(tuning.as_dict(), indent=2) if json_ else render(tuning))

@@ -87,10 +87,7 @@ def audit(run: Path, json_: bool, plot: Path | None, quiet: bool, **options: Any
     help="Leave out documents that the truth does not name; else they have no duplicates.",
 )
 @o.json_option
-@plot_option("precision and recall by threshold")
-def evaluate(
-    run: Path, truth: Path, columns: str | None, json_: bool, plot: Path | None, **options: Any
-) -> None:
+def evaluate(run: Path, truth: Path, columns: str | None, json_: bool, **options: Any) -> None:
     """Compare a run with known duplicates: precision, recall, F1.
 
     RUN is the output folder of neardup dedup, or of neardup link. Scored are the removed documents;
@@ -99,34 +96,22 @@ def evaluate(
     reduction ratio.
     """
     if (run / "link.json").is_file():
-        _evaluate_links(run, truth, columns, json_, plot, options)
+        _evaluate_links(run, truth, columns, json_, options)
         return
-    check_plot(plot, run, [truth])
     from neardup.api.runs import open_run
     from neardup.report.evaluate_text import render
 
     named = None if columns is None else columns.split(",")
     result = open_run(run).evaluate(truth, columns=named, **options)
-    if plot is not None:
-        from neardup.report.charts import precision_recall, save
-
-        if "judged" in result:
-            raise SpecError("judged pairs have no curve", "leave out `plot`")
-        save(precision_recall(result), plot)
     click.echo(json.dumps(result, indent=2) if json_ else render(result))
 
 
 def _evaluate_links(
-    run: Path,
-    truth: Path,
-    columns: str | None,
-    json_: bool,
-    plot: Path | None,
-    options: dict[str, Any],
+    run: Path, truth: Path, columns: str | None, json_: bool, options: dict[str, Any]
 ) -> None:
     """Compare a linkage with known pairs: its candidates and its decision, each by itself."""
-    if plot is not None or options.pop("only_named"):
-        raise SpecError("`plot` and `only_named` are for runs of neardup dedup", "leave them out")
+    if options.pop("only_named"):
+        raise SpecError("`only_named` is for runs of neardup dedup", "leave it out")
     from neardup.inspect.linkage import evaluate_links
     from neardup.output.link_files import read_links
     from neardup.report.links.link_text import render_evaluation

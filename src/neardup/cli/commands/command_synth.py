@@ -5,48 +5,12 @@ from __future__ import annotations
 import io
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from neardup.cli.options import grouped, quiet_option
-
-if TYPE_CHECKING:
-    from neardup.synth import Family
-
-
-def _range(number: type[int] | type[float]) -> Callable[[str], tuple[float, float]]:
-    """Return what reads ``LOW:HIGH``, two numbers of one type."""
-
-    def read(text: str) -> tuple[float, float]:
-        low, _, high = text.partition(":")
-        try:
-            return number(low), number(high)
-        except ValueError:
-            raise click.BadParameter(f"{text!r} is not LOW:HIGH, two numbers") from None
-
-    return read
-
-
-def _family(text: str) -> Family | None:
-    """Read ``SIZE[:LOW[:HIGH]]``; None for a size of 0."""
-    from neardup.synth import Family
-
-    size, *ends = text.split(":")
-    try:
-        members, range_ = int(size), [float(end) for end in ends]
-    except ValueError:
-        range_ = [0.0] * 3
-    if len(range_) > 2:
-        raise click.BadParameter(f"{text!r} is not SIZE, SIZE:LOW or SIZE:LOW:HIGH")
-    return Family(members, *range_) if members else None
-
-
-def _by_shape(text: str) -> dict[str, Any]:
-    """Return what an option without a default has in common: the shape decides."""
-    return {"default": None, "show_default": "by --shape", "help": text}
 
 
 @grouped("neardup synth -n 20000 --shape astride -o notes.jsonl", show_default=True)
@@ -56,7 +20,7 @@ def _by_shape(text: str) -> dict[str, Any]:
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Notes: .jsonl, .jsonl.gz, .jsonl.zst or .parquet, by ending.",
+    help="Notes: .jsonl or .parquet, by ending.",
 )
 @click.option(
     "--truth",
@@ -80,35 +44,11 @@ def _by_shape(text: str) -> dict[str, Any]:
     "above, below: few, and a family at 0.9 or 0.4. astride: 30 % near-duplicates, 2 % exact "
     "copies, a family at 0.65 to 0.75. A family has N / 20 notes.",
 )
-@click.option("--near", type=float, metavar="SHARE", **_by_shape("Share of near-duplicates."))
-@click.option("--exact", type=float, metavar="SHARE", **_by_shape("Share of exact copies."))
 @click.option(
-    "--changed",
-    type=_range(float),
-    default="0:0.2",
-    metavar="LOW:HIGH",
-    help="Share of its source's words that a near-duplicate changes.",
+    "--near", type=float, metavar="SHARE", show_default="by --shape", help="Near-duplicates."
 )
 @click.option(
-    "--family",
-    "families",
-    type=_family,
-    multiple=True,
-    metavar="SIZE[:LOW[:HIGH]]",
-    **_by_shape(
-        "A family of notes that fill in one template; LOW to HIGH is the similarity of two of "
-        "them, as Jaccard on 5-word shingles, 0.4 if not given. Repeat for more; 0 for none."
-    ),
-)
-@click.option(
-    "--words",
-    type=_range(int),
-    default="50:800",
-    metavar="LOW:HIGH",
-    help="Words of a note that is in no family; the mean is at a third of the range.",
-)
-@click.option(
-    "--vocabulary", type=int, default=50_000, metavar="N", help="Different words, Zipf-distributed."
+    "--exact", type=float, metavar="SHARE", show_default="by --shape", help="Exact copies."
 )
 @click.option(
     "--threads",
@@ -144,7 +84,6 @@ def command(
         return
     from neardup.synth import SynthSpec, write
 
-    fields["families"] = tuple(filter(None, fields["families"])) if fields["families"] else None
     spec = SynthSpec.shaped(**{name: v for name, v in fields.items() if v is not None})
     begin = time.perf_counter()
     shown = sys.stderr if not quiet and sys.stderr.isatty() else io.StringIO()

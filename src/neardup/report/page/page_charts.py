@@ -20,21 +20,13 @@ _OTHER, _NONE = "other values", "no value"
 
 
 class HeatMap(NamedTuple):
-    """Whose documents are duplicates of whose.
+    """Whose documents are duplicates of whose."""
 
-    Attributes:
-        column: Whose values are compared.
-        names: The commonest values, and what stands for the others.
-        counts: int64[names, names]: documents by the values of the removed and the kept one.
-        cells: int64[documents]: ``100 * removed + kept`` of each removed document; -1 for others.
-        steps: Removed documents of each cell, from each step of the slider on.
-    """
-
-    column: str
-    names: list[str]
-    counts: np.ndarray
-    cells: np.ndarray
-    steps: dict[int, list[int]]
+    column: str  # whose values are compared
+    names: list[str]  # the commonest values, and what stands for the others
+    counts: np.ndarray  # int64[names, names]: documents by the values of the removed and kept one
+    cells: np.ndarray  # int64[documents]: ``100 * removed + kept`` of each removed one; -1 else
+    steps: dict[int, list[int]]  # removed ones of each cell, from each step of the slider on
 
 
 def slider(results: Results, found: Survey) -> dict[str, list[Any]]:

@@ -83,50 +83,33 @@ def _in_order(found: Survey, docs: np.ndarray) -> np.ndarray:
 
 
 class Measured(NamedTuple):
-    """What is known of the texts of the documents of clusters.
+    """What is known of the texts of the documents of clusters: arrays int64[documents]."""
 
-    Attributes:
-        characters: int64[documents]: length of each text, 0 where it is not known.
-        tokens: int64[documents]: equal for texts with the same words in the same order.
-        cells: int64[documents]: where each removed one is in the heat map; -1 for none.
-        rows: int64[documents]: of each one in ``columns``.
-        columns: Columns that are shown next to ids.
-    """
-
-    characters: np.ndarray
-    tokens: np.ndarray
-    cells: np.ndarray
-    rows: np.ndarray
-    columns: pa.Table | None
+    characters: np.ndarray  # length of each text, 0 where it is not known
+    tokens: np.ndarray  # equal for texts with the same words in the same order
+    cells: np.ndarray  # where each removed one is in the heat map; -1 for none
+    rows: np.ndarray  # of each one in ``columns``
+    columns: pa.Table | None  # those that are shown next to ids
 
 
 @dataclass
 class Clusters:
-    """Makes the clusters of a page while there is room.
-
-    Attributes:
-        hidden: Ids are texts, and no text may be in the page.
-        room: Bytes that are left.
-        entries: What the page gets, see `_entry`.
-        brief: Clusters that are known by the ids of their documents only: label, documents, kept
-            ones, lowest similarity, steps, and a row of `_rows` for each document.
-        left: Documents of clusters in full that are not listed there.
-        listed: Documents whose ids are in the page.
-        texts: Documents whose texts are in it.
-        cut: Of those, the ones of which only the beginning is.
-    """
+    """Makes the clusters of a page while there is room."""
 
     results: Results
     found: Survey
     measured: Measured
-    hidden: bool
-    room: int
-    entries: list[dict[str, Any]] = field(default_factory=list)
+    hidden: bool  # ids are texts, and no text may be in the page
+    room: int  # bytes that are left
+    entries: list[dict[str, Any]] = field(default_factory=list)  # what the page gets, see `_entry`
+    # Clusters that are known by the ids of their documents only: label, documents, kept ones,
+    # lowest similarity, steps, and a row of `_rows` for each document.
     brief: list[list[Any]] = field(default_factory=list)
+    # Documents of clusters in full that are not listed there.
     left: list[tuple[dict[str, Any], np.ndarray]] = field(default_factory=list)
-    listed: int = 0
-    texts: int = 0
-    cut: int = 0
+    listed: int = 0  # documents whose ids are in the page
+    texts: int = 0  # documents whose texts are in it
+    cut: int = 0  # of those, the ones of which only the beginning is
 
     def add(self, shown: Sequence[Shown], texts: Sequence[str] | None) -> None:
         """Add clusters that are shown in full, and texts of those compared while there is room."""

@@ -39,9 +39,8 @@ def measure(
 ) -> pa.Table:
     """Go through the texts of some documents.
 
-    Returns:
-        A row for each: ``size`` in bytes of UTF-8, ``characters``, ``tokens``, a number that is
-        equal for equal sequences of tokens, and the columns as strings.
+    Returns a row for each: ``size`` in bytes of UTF-8, ``characters``, ``tokens``, a number that is
+    equal for equal sequences of tokens, and the columns as strings.
     """
     tokeniser = Tokeniser(results.recipe.shingle)
 

@@ -19,31 +19,18 @@ class Survey:
 
     In a star, each removed document is connected to the kept one that it is a duplicate of. Where
     pairs were listed, shortest paths of pairs lead from the first document to all others.
-
-    Attributes:
-        members: int64[]: documents, cluster by cluster, ascending in each.
-        starts: int64[clusters + 1]: where each cluster begins there.
-        label: int64[clusters]: the first document of each, in keep order.
-        duplicate_of: int64[documents]: the kept document that each one is a duplicate of; -1 where
-            it is kept.
-        similarity: float64[documents]: of these two; NaN where it is kept.
-        base: int64[documents]: the document before it on the path; -1 for the first ones.
-        near: float64[documents]: similarity to that; NaN without it.
-        depth: int64[documents]: number of pairs on the path.
-        lowest: float64[clusters]: lowest similarity that was computed; NaN where there is none.
-        steps: int64[clusters]: the longest path.
     """
 
-    members: np.ndarray
-    starts: np.ndarray
-    label: np.ndarray
-    duplicate_of: np.ndarray
-    similarity: np.ndarray
-    base: np.ndarray
-    near: np.ndarray
-    depth: np.ndarray
-    lowest: np.ndarray
-    steps: np.ndarray
+    members: np.ndarray  # int64[]: documents, cluster by cluster, ascending in each
+    starts: np.ndarray  # int64[clusters + 1]: where each cluster begins there
+    label: np.ndarray  # int64[clusters]: the first document of each, in keep order
+    duplicate_of: np.ndarray  # int64[documents]: the kept document of each; -1 where it is kept
+    similarity: np.ndarray  # float64[documents]: of these two; NaN where it is kept
+    base: np.ndarray  # int64[documents]: the document before it on the path; -1 for the first ones
+    near: np.ndarray  # float64[documents]: similarity to that; NaN without it
+    depth: np.ndarray  # int64[documents]: number of pairs on the path
+    lowest: np.ndarray  # float64[clusters]: lowest similarity that was computed; NaN for none
+    steps: np.ndarray  # int64[clusters]: the longest path
 
     @property
     def sizes(self) -> np.ndarray:
