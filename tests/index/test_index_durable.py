@@ -25,7 +25,7 @@ from neardup.errors import InputError, NeardupError, OutputError, StoreError
 from neardup.index import core, merging, place
 
 #: `make kills` asks for 200.
-KILLS = int(os.environ.get("NEARDUP_KILLS", "15"))
+KILLS = int(os.environ.get("NEARDUP_KILLS", "11"))
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
 
 
