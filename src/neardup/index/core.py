@@ -40,7 +40,7 @@ _MOST = 2**32 - 1
 #: Documents that a thread sketches.
 _STEP = 512
 #: Rows whose candidates are looked up together, and about how many candidates that may be.
-_ROWS, _PAIRS = 2048, 1 << 23
+_ROWS, _PAIRS = 512, 1 << 20
 
 
 class Batch(NamedTuple):
