@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-quick test-lowest test-bare lint docs site bench profile experiments fuzz coverage audit browser cassandra cassandra-stop clean
+.PHONY: demo test test-quick test-lowest test-bare lint docs site bench kills profile experiments fuzz coverage audit browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again.
 EXTRAS_test := [test,hf,cassandra,docs]
@@ -70,6 +70,10 @@ bench: $(VENV)/.base
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/shapes.py
 	$(BIN)/python bench/targets.py
+
+# Two hundred processes that write to an index, killed at any moment; the tests kill fifteen.
+kills: $(VENV)/.test
+	NEARDUP_KILLS=200 $(BIN)/python -m pytest tests/index/test_index_durable.py -k kills
 
 # Where the CPU time goes, by libraries and functions; needs perf of Linux.
 profile: $(VENV)/.base

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments import page, page_records, plots, results
+from experiments import page, page_records, plots, results, teaching
 from experiments.accuracy import accuracy
 from experiments.clustering import clustering, other_draws
 from experiments.notes import REAL, sources
@@ -22,7 +22,7 @@ from experiments.timing import timing
 OUT = ROOT / "docs/paper"
 EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
 #: Of another paper, with a page of its own.
-OTHERS = ("records",)
+OTHERS = ("records", teaching.NAME)
 
 
 def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
     plots.draw(given.out)
     page.write(given.out)
     page_records.write(given.out)
+    teaching.page(given.out)
     print(f"{'page':12} {time.perf_counter() - begin:6.1f} s: {given.out / 'index.md'}", flush=True)
 
 
@@ -66,6 +67,8 @@ def _run(name: str, out: Path, sizes: Sizes) -> None:
         results.store(out, name, limits())
     elif name == "corpus":
         results.store(out, name, corpus())
+    elif name == teaching.NAME:
+        results.store(out, name, teaching.teaching(sizes.lines, sizes.adverts))
     elif name == "records":
         results.store(out, name, records(results.load(out, name)))
     else:

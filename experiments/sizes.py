@@ -24,6 +24,8 @@ class Sizes:
         base_notes: Notes of figures 4 and 6.
         repeats: Runs of a job, of which the fastest counts; with Cassandra it is one.
         flush_repeats: Passes over the notes of figure 7, of which the fastest counts, note by note.
+        lines: Made texts in place of the lines of news of the notebook.
+        adverts: Made advertisements of the blog's job.
         stored: Notes of a store by itself in figure 8; 0 is the empty process.
     """
 
@@ -39,6 +41,8 @@ class Sizes:
     base_notes: int = 5_000
     repeats: int = 3
     flush_repeats: int = 5
+    lines: int = 1_000
+    adverts: int = 400_000
     stored: tuple[int, ...] = (0, 50_000, 100_000, 200_000, 400_000, 800_000)
 
 

@@ -21,6 +21,7 @@ SLOW = (
     "test_text_kernels.py",
     "test_engine_full_disk.py",
     "test_report_page_found.py",
+    "test_index_durable.py",
     "test_engine_shards.py",
     "test_experiments_page.py",
     "test_report_page_reading.py",

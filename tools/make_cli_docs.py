@@ -45,6 +45,11 @@ def cli_page() -> str:
             command, info_name=name, parent=top, **width, **command.context_settings
         )
         parts.append(f"## neardup {name}\n\n```text\n{command.get_help(context)}\n```\n")
+        for inner, found in getattr(command, "commands", {}).items():
+            below = click.Context(
+                found, info_name=inner, parent=context, **width, **found.context_settings
+            )
+            parts.append(f"### neardup {name} {inner}\n\n```text\n{found.get_help(below)}\n```\n")
     return "\n".join(parts)
 
 

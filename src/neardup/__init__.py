@@ -14,8 +14,10 @@ __version__ = "0.2.0"
 
 # Names are resolved when they are asked for, so that `neardup --help` imports nothing heavy.
 _HOMES = {
+    "neardup.api.comparing_corpora": "decontaminate dedup_against",
     "neardup.api.dedup": "dedup plan sketch_corpus",
     "neardup.api.linking": "blocks link",
+    "neardup.api.indexing": "Index",
     "neardup.api.runs": "Run open",
     "neardup.engines.job": "Shard",
     "neardup.errors": "NeardupError",
@@ -33,7 +35,9 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from neardup.api.comparing_corpora import decontaminate, dedup_against
     from neardup.api.dedup import dedup, plan, sketch_corpus
+    from neardup.api.indexing import Index
     from neardup.api.linking import blocks, link
     from neardup.api.runs import Run
     from neardup.api.runs import open_run as open
@@ -55,6 +59,7 @@ __all__ = [
     "Bands",
     "Blocks",
     "Field",
+    "Index",
     "LinkRun",
     "NeardupError",
     "Recipe",
@@ -69,7 +74,9 @@ __all__ = [
     "candidate_probability",
     "choose_bands",
     "compare",
+    "decontaminate",
     "dedup",
+    "dedup_against",
     "link",
     "open",
     "plan",

@@ -52,7 +52,17 @@ class Pool:
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or available_cores()
-        self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="neardup")
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._own = ThreadPoolExecutor(self.threads, thread_name_prefix="neardup")
+
+    @property
+    def _executor(self) -> ThreadPoolExecutor:
+        if self._pid != os.getpid():  # a fork has no threads of its parent
+            self._begin()
+        return self._own
 
     def __enter__(self) -> Pool:
         return self

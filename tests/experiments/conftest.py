@@ -26,6 +26,8 @@ QUICK = Sizes(
     base_notes=100,
     repeats=1,
     flush_repeats=1,
+    lines=60,
+    adverts=80,
     stored=(0, 500, 1_000, 2_000),
 )
 

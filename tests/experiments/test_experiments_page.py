@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from experiments import __main__ as command
-from experiments import clustering, jobs, page, paper, results, scale, timing
+from experiments import clustering, jobs, page, paper, results, scale, teaching, timing
 from experiments.claims import accuracy_claims, clustering_claims, slope, time_claims
 from experiments.notes import Source, synthetic_notes
 from experiments.sizes import Sizes
@@ -59,7 +59,7 @@ def ten_million(tmp_path: Path) -> Path:
 
 def check_charts(folder: Path) -> None:
     """Every chart of the page is there in both formats, and no other one is."""
-    text = (folder / "index.md").read_text(encoding="utf-8")
+    text = "".join(p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.md")))
     shown = re.findall(r"!\[[^]]+\]\((\S+)\.svg\)", text)
     assert len(shown) == len(set(shown)) >= 5
     for name in shown:
@@ -128,6 +128,9 @@ def test_the_page_is_what_was_found(tmp_path: Path) -> None:
     page.write(tmp_path)
     written = (tmp_path / "index.md").read_text(encoding="utf-8")
     assert written == (PAPER / "index.md").read_text(encoding="utf-8")
+    teaching.page(tmp_path)
+    written = (tmp_path / "sources.md").read_text(encoding="utf-8")
+    assert written == (PAPER / "sources.md").read_text(encoding="utf-8")
     check_charts(PAPER)
 
 

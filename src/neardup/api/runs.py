@@ -23,6 +23,7 @@ from neardup.errors import SpecError
 from neardup.io.source import Source
 from neardup.output.results import FolderResults, MemoryResults
 from neardup.output.writing import Writing
+from neardup.recipe import Recipe
 
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit
@@ -56,6 +57,11 @@ class Run(RunTables):
             results.outcome, job=job, scratch=cast(Any, None), reader=Reader(job.source)
         )
         return _in_memory, (outcome, results.record)
+
+    @property
+    def recipe(self) -> Recipe:
+        """How texts became band keys; `neardup.Index.create` takes it."""
+        return self._results.recipe
 
     def _repr_html_(self) -> str:
         from neardup.api.notebook import of_run

@@ -32,6 +32,9 @@ _COMMANDS = {
     "sketch": "command_sketch:sketch",
     "link": "command_link:link",
     "blocks": "command_link:blocks",
+    "index": "command_index:index",
+    "stream": "command_stream:stream",
+    "decontaminate": "command_decontaminate:decontaminate",
     "synth": "command_synth:command",
 }
 

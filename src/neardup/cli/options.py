@@ -247,6 +247,8 @@ _KEEP = [
 ]
 #: What is asked for; see `spec_of`.
 spec_options = _all([*_SHINGLE, *_BANDS, *_KEEP])
+#: What the keys of an index depend on.
+index_options = _all([*_SHINGLE, *_BANDS])
 #: Those that two texts by themselves need.
 pair_options = _all(_SHINGLE)
 #: Where band keys are stored.
@@ -343,6 +345,14 @@ def writing_of(options: dict[str, Any]) -> Writing:
         take("compression", None),
         take("tables", "parquet"),
     )
+
+
+def given_options(*names: str) -> list[str]:
+    """Return those of some parameters that the command line has, or all that it has."""
+    context = click.get_current_context()
+    given = click.core.ParameterSource.COMMANDLINE
+    of_all = names or tuple(context.params)
+    return [name for name in of_all if context.get_parameter_source(name) == given]
 
 
 def spec_of(options: dict[str, Any]) -> Spec:

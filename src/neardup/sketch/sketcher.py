@@ -46,7 +46,7 @@ class Sketches(NamedTuple):
 
 
 @functools.cache
-def _affine_parameters(seed: int, num_hashes: int) -> tuple[np.ndarray, np.ndarray]:
+def affine_parameters(seed: int, num_hashes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return odd factors and constants, uint32, with room up to a multiple of `_LANES`."""
     width = -(-num_hashes // _LANES) * _LANES
     draws = np.array(
@@ -83,7 +83,7 @@ class Signer:
             out = np.empty((documents, self.num_hashes), dtype=np.uint32)
             signing.sign_oph(shingles.values, shingles.offsets, np.uint64(self._seed), out)
             return out
-        a, b = _affine_parameters(self._seed, self.num_hashes)
+        a, b = affine_parameters(self._seed, self.num_hashes)
         out = np.empty((documents, len(a)), dtype=np.uint32)
         signing.sign_affine(shingles.values, shingles.offsets, a, b, out)
         return out

@@ -33,6 +33,14 @@ from neardup.cli.showing import show_events
     group=o.OUTPUT,
     help="Keep OUT/.run, so that neardup recluster need not sketch the input again.",
 )
+@o.option(
+    "--against",
+    metavar="INDEX|RUN",
+    type=click.Path(path_type=Path),
+    group=o.INPUT,
+    help="Remove what is similar to this index, or to the kept documents of this output folder, "
+    "too. The settings are those of the old corpus.",
+)
 @o.input_options
 @o.spec_options
 @o.store_options
@@ -45,6 +53,7 @@ def dedup(
     resume: bool,
     work: Path | None,
     quiet: bool,
+    against: Path | None,
     **options: Any,
 ) -> None:
     """Find near-duplicates in INPUT and write a deduplicated corpus.
@@ -59,8 +68,17 @@ def dedup(
     of) and run.json (what was done). Pairs go into edges.parquet with --pairs all and with all
     clusterings but star. After a crash the same command with --resume continues the run.
 
+    With --against, OUT gets clean/, duplicates.parquet (one row for each document: whether it is
+    kept, and what it is a duplicate of) and against.json.
+
     With --run, the sketches that neardup sketch put into the store are used.
     """
+    if against is not None:
+        from neardup.cli.commands.command_decontaminate import dedup_against
+
+        more = {"overwrite": overwrite, "resume": resume, "work": work, "quiet": quiet}
+        dedup_against(inputs, out, against, {**options, **more})
+        return
     from neardup.api.running import run_in_folder
     from neardup.engines.clock import process_start
 

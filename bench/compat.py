@@ -1,0 +1,119 @@
+"""Run the tests of other packages against the layers of `neardup.compat`.
+
+python bench/compat.py [--lsh FOLDER] [--out FILE]
+
+The tests of datasketch come from its source distribution, which the package registry has. Those of
+mattilyra/lsh are in no registry: give the folder with its ``test_cache.py``. Nothing of them stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+#: The last source distribution of datasketch that has the tests.
+VERSION = "1.6.5"
+FILES = ("test_minhash.py", "test_lean_minhash.py", "test_lsh.py", "test_lshforest.py")
+#: Classes that are not of the layer.
+OTHERS = ("Weighted", "bBit")
+
+_LSH = "from neardup.compat.lsh import *\nfrom neardup.compat.lsh import Cache, MinHasher\n"
+_DATASKETCH = """
+import neardup.compat.datasketch as _layer
+from neardup.compat.datasketch import *
+from neardup.compat.datasketch import LeanMinHash, MinHash, MinHashLSH, MinHashLSHForest
+WeightedMinHashGenerator = bBitMinHash = None
+"""
+#: Modules that the tests import, by path.
+SHIMS = {
+    "lsh/__init__.py": "",
+    "lsh/cache.py": _LSH,
+    "lsh/minhash.py": _LSH,
+    "datasketch/__init__.py": _DATASKETCH,
+    "datasketch/minhash.py": _DATASKETCH,
+    "datasketch/lean_minhash.py": _DATASKETCH,
+    "datasketch/lsh.py": _DATASKETCH,
+    "datasketch/lshforest.py": _DATASKETCH,
+    "datasketch/weighted_minhash.py": _DATASKETCH,
+    "datasketch/b_bit_minhash.py": _DATASKETCH,
+    "mockredis.py": "",
+    "mock.py": "from unittest.mock import patch\n",
+    "redis.py": "Redis = None\n",
+    "test/__init__.py": "",
+    "test/utils.py": "def fake_hash_func(value):\n    return value\n",
+}
+
+
+def tests_of(folder: Path, files: list[Path]) -> dict[str, str]:
+    """Run tests with the layers in place of the packages; return how each ended, by name."""
+    for name, code in SHIMS.items():
+        path = folder / "shims" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(code)
+    report = folder / "report.xml"
+    paths = [str(folder / "shims"), *sys.path, os.environ.get("PYTHONPATH", "")]
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder]
+    more = ["--import-mode=importlib", "--continue-on-collection-errors", f"--junitxml={report}"]
+    subprocess.run(
+        [*pytest, "-o", "addopts=", *more, *map(str, files)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        cwd=folder,
+        check=False,
+        stdout=subprocess.DEVNULL,
+    )
+    found = {}
+    for case in ET.parse(report).getroot().iter("testcase"):
+        name = f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
+        if not any(other in name for other in OTHERS):
+            ended = {child.tag for child in case} & {"failure", "error", "skipped"}
+            found[name] = ended.pop() if ended else "passed"
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lsh", type=Path)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/compat.json")
+    options = parser.parse_args()
+    found: dict[str, dict[str, str]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps"]
+        wanted = [f"datasketch=={VERSION}", "--no-binary", ":all:", "-d", name]
+        subprocess.run([*pip, *wanted], check=True)
+        with tarfile.open(next(folder.glob("datasketch-*.tar.gz"))) as source:
+            source.extractall(folder, filter="data")
+        tests = folder / f"datasketch-{VERSION}" / "test"
+        files = []
+        for file in FILES:
+            files.append(folder / file)
+            files[-1].write_text((tests / file).read_text())
+        found[f"datasketch {VERSION}"] = tests_of(folder, files)
+        if options.lsh is not None:
+            copy = folder / "test_cache.py"
+            copy.write_text((options.lsh / copy.name).read_text())
+            found["mattilyra/lsh"] = tests_of(folder, [copy])
+    counts = {}
+    for package, ended in found.items():
+        # Redis is asked for by name.
+        servers = [name for name in ended if "redis" in name]
+        passed = sum(ended[name] == "passed" for name in ended if name not in servers)
+        counts[package] = {
+            "passed": passed,
+            "of": len(ended) - len(servers),
+            "need_servers": len(servers),
+            "failed": sorted(n for n in ended if ended[n] != "passed" and n not in servers),
+        }
+        print(package, json.dumps(counts[package], indent=1))
+    options.out.write_text(json.dumps(counts, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,225 @@
+"""The persistent index, measured: ``index.py [--documents N] [--adverts N] [--peers]``.
+
+Texts of 300 words, 17 bands of 4 rows, warm page cache. Results go to ``bench/results/index.json``,
+each beside the number that is accepted. Peers, where they are installed, at 100,000 documents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+import neardup
+
+SPEC = neardup.Spec(num_bands=17, rows=4)
+ADVERTS = neardup.Spec(shingle=neardup.ShingleSpec(n=3), threshold=0.5, num_bands=42, rows=3)
+WORDS = np.array([f"word{i}" for i in range(20_000)])
+BATCH = 10_000
+#: What is accepted: a lowest rate, or a highest time, size or ratio.
+ACCEPT = {
+    "query_us_p50": 300,
+    "query_us_p99": 3_000,
+    "first_query_ms": 100,
+    "batch_query_per_s": 20_000,
+    "add_per_s": 20_000,
+    "add_if_new_per_s_process": 3_000,
+    "add_if_new_per_s_power": 200,
+    "bytes_per_document": 300,
+    "private_mb": 100,
+    "readers_p99_ratio": 3,
+    "adverts_s": 120,
+}
+
+
+def texts(count: int, seed: int, words: int = 300) -> list[str]:
+    """Texts of random words, frequent and rare."""
+    places = (len(WORDS) * np.random.default_rng(seed).random((count, words)) ** 2).astype(int)
+    return [" ".join(row) for row in WORDS[places].tolist()]
+
+
+def timed(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def percentiles(work: Callable[[str], object], some: list[str]) -> tuple[float, float]:
+    """Microseconds of a call: median, and 99 of 100."""
+    seconds = [timed(lambda text=text: work(text)) for text in some]  # type: ignore[misc]
+    half, most = np.percentile(seconds, [50, 99]) * 1e6
+    return round(float(half)), round(float(most))
+
+
+def filled(path: Path, documents: int, found: dict[str, Any]) -> None:
+    """Make the index in batches of 10,000."""
+    index = neardup.Index.create(path, spec=SPEC)
+    seconds = 0.0
+    for low in range(0, documents, BATCH):
+        some = texts(min(BATCH, documents - low), low)
+        ids = range(low, low + len(some))
+        seconds += timed(lambda some=some, ids=ids: index.add(some, ids=ids))  # type: ignore[misc]
+    found["add_per_s"] = round(documents / seconds)
+    found["compact_s"] = round(timed(index.compact), 1)
+    stats = index.stats()
+    bodies = index._core.catalogue.rows("SELECT sum(length(body)) FROM documents")[0][0]
+    size = stats["bytes_segments"] + stats["bytes_documents"] - bodies
+    found["bytes_per_document"] = round(size / documents)
+    found["bytes_per_document_text"] = round(bodies / documents)
+    index.close()
+
+
+def asked(path: Path, documents: int, found: dict[str, Any]) -> None:
+    """Queries of texts that are similar to nothing, and of some that are there."""
+    code = (
+        "import time, neardup, sys\n"
+        "i = neardup.Index.open(sys.argv[1], readonly=True)\n"
+        "t = time.perf_counter(); i.query('some words that are not there at all')\n"
+        "print((time.perf_counter() - t) * 1e3)"
+    )
+    first = [sys.executable, "-c", code, str(path)]
+    subprocess.run(first, check=True, capture_output=True)
+    done = subprocess.run(first, check=True, capture_output=True, text=True)
+    found["first_query_ms"] = round(float(done.stdout), 1)
+    with neardup.Index.open(path, readonly=True) as index:
+        before = psutil.Process().memory_full_info().uss
+        half = texts(500, 10**7) + texts(min(BATCH, documents), 0)[:500]
+        for text in half[:50]:
+            index.query(text)
+        found["query_us_p50"], found["query_us_p99"] = percentiles(index.query, half)
+        found["query_hit_us_p50"], _ = percentiles(index.query, half[500:])
+        batch = texts(BATCH, 2 * 10**7)
+        found["batch_query_per_s"] = round(BATCH / timed(lambda: index.query(batch)))
+        found["private_mb"] = round((psutil.Process().memory_full_info().uss - before) / 2**20)
+
+
+def one_by_one(path: Path, found: dict[str, Any]) -> None:
+    """Look up and insert, a document at a time."""
+    for durable, count in (("process", 3000), ("power", 300)):
+        with neardup.Index.open(path, durable=durable) as index:  # type: ignore[arg-type]
+            some = texts(count, 3 * 10**7 + count)
+            base = 10**9 + 10**6 * count
+            seconds = timed(lambda: [index.add_if_new(base + i, t) for i, t in enumerate(some)])  # noqa: B023
+            found[f"add_if_new_per_s_{durable}"] = round(count / seconds)
+
+
+def _read(path: Path, seconds: float, out: Any) -> None:
+    index = neardup.Index.open(path, readonly=True)
+    some = texts(200, os.getpid())
+    end = time.monotonic() + seconds
+    times = []
+    while time.monotonic() < end:
+        for text in some:
+            times.append(timed(lambda text=text: index.query(text)))  # type: ignore[misc]
+    out.put(float(np.percentile(times, 99)))
+
+
+def together(path: Path, seconds: float, found: dict[str, Any]) -> None:
+    """A writer and four readers at the same time; the latter alone first."""
+    context = multiprocessing.get_context("spawn")
+    measured = []
+    for writing in (False, True):
+        out = context.Queue()
+        readers = [context.Process(target=_read, args=(path, seconds, out)) for _ in range(4)]
+        for reader in readers:
+            reader.start()
+        if writing:
+            with neardup.Index.open(path, durable="process") as index:
+                end, number = time.monotonic() + seconds, 10**12
+                while time.monotonic() < end:
+                    index.add_if_new(number, texts(1, number)[0])
+                    number += 1
+        measured.append(float(np.median([out.get() for _ in readers])))
+        for reader in readers:
+            reader.join()
+            assert reader.exitcode == 0
+    found["readers_p99_ratio"] = round(measured[1] / measured[0], 2)
+
+
+def adverts(count: int, found: dict[str, Any]) -> None:
+    """The job of the blog: query, then insert, one after the other; 42 bands of 3."""
+    from experiments.teaching import adverts as made
+
+    some = made(count, 4)
+    index = neardup.Index.create(spec=ADVERTS, store_text=False)
+    seconds = timed(lambda: [index.add_if_new(i, text) for i, text in enumerate(some)])
+    found["adverts"], found["adverts_s"] = count, round(seconds, 1)
+
+
+def peers(count: int, found: dict[str, Any]) -> None:
+    """Insert and query, signed beforehand, by those that are installed."""
+    some = texts(count, 0)
+    signed = neardup.signatures(some, 68)
+    for name in ("datasketch", "rensa"):
+        try:
+            found[name] = _peer(name, signed)
+        except ImportError:
+            found[name] = "not installed"
+
+
+def _peer(name: str, signed: np.ndarray) -> dict[str, float]:
+    if name == "datasketch":
+        from datasketch import MinHash, MinHashLSH
+
+        lsh = MinHashLSH(num_perm=68, params=(17, 4))
+        made = [MinHash(num_perm=68, hashvalues=row) for row in signed]
+    else:
+        from rensa import RMinHash, RMinHashLSH
+
+        lsh = RMinHashLSH(threshold=0.7, num_perm=68, num_bands=17)
+        made = []
+        for row in signed:
+            one = RMinHash(num_perm=68, seed=1)
+            one.update([str(value) for value in row.tolist()])
+            made.append(one)
+    insert = timed(lambda: [lsh.insert(i, one) for i, one in enumerate(made)])
+    times = [timed(lambda one=one: lsh.query(one)) for one in made[:1000]]  # type: ignore[misc]
+    return {
+        "insert_per_s": round(len(made) / insert),
+        "query_us_p50": round(float(np.median(times)) * 1e6),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--adverts", type=int, default=400_000)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/index.json")
+    options = parser.parse_args()
+    found: dict[str, Any] = {"documents": options.documents, "load": round(os.getloadavg()[0], 1)}
+    folder = Path(tempfile.mkdtemp(dir=os.environ.get("NEARDUP_BENCH_DATA")))
+    try:
+        path = folder / "bench.index"
+        filled(path, options.documents, found)
+        asked(path, options.documents, found)
+        one_by_one(path, found)
+        together(path, options.seconds, found)
+        adverts(options.adverts, found)
+        if options.peers:
+            peers(min(options.documents, 100_000), found)
+    finally:
+        shutil.rmtree(folder)
+    for name, value in found.items():
+        accept = ACCEPT.get(name)
+        at_least = name.endswith(("_per_s", "_process", "_power"))
+        met = "" if accept is None else value >= accept if at_least else value <= accept
+        print(f"{name:28} {value!s:>14} {accept or '':>10} {met}")
+    options.out.write_text(json.dumps({**found, "accept": ACCEPT}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

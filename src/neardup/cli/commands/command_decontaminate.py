@@ -1,0 +1,152 @@
+"""``neardup decontaminate``, and ``neardup dedup`` with ``--against``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neardup.cli import options as o
+from neardup.errors import SpecError
+from neardup.spec import preset
+
+
+@o.grouped(
+    "neardup decontaminate train/ --against benchmark.jsonl -o out\n"
+    "neardup decontaminate train.parquet --against test.jsonl -o out --passage 13"
+)
+@o.inputs_argument
+@o.option(
+    "--against",
+    "tests",
+    metavar="TEST",
+    multiple=True,
+    required=True,
+    group=o.INPUT,
+    help="Test items: a file, folder or pattern; may be given several times.",
+)
+@o.input_options
+@o.option(
+    "--test-text",
+    metavar="NAME[,NAME...]",
+    group=o.INPUT,
+    help="Column with the text of the test items. [default: as --text]",
+)
+@o.option("--test-id", metavar="NAME", group=o.INPUT, help="Column with their ids.")
+@o.option(
+    "--by",
+    type=click.Choice(["containment", "similarity"]),
+    default="containment",
+    group=o.COMPARED,
+    help="The share of the item's shingles that a document has, or their Jaccard similarity.",
+)
+@o.option(
+    "--threshold",
+    metavar="T",
+    type=float,
+    default=0.8,
+    group=o.COMPARED,
+    help="Lowest share or similarity of a match.",
+)
+@o.option(
+    "--passage",
+    metavar="N",
+    type=click.IntRange(1, 64),
+    group=o.COMPARED,
+    help="Instead: N consecutive words that both have are a match.",
+)
+@o.option(
+    "--shingle",
+    metavar="word:N|char:N",
+    default="word:5",
+    group=o.COMPARED,
+    help="What is compared.",
+)
+@o.out_option
+@o.option(
+    "--format",
+    type=click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"]),
+    group=o.OUTPUT,
+    help="Format of the clean corpus. [default: that of the input]",
+)
+@o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace what is in OUT.")
+@o.threads_option
+@o.quiet_option
+def decontaminate(
+    inputs: tuple[str, ...],
+    tests: tuple[str, ...],
+    text: str,
+    test_text: str | None,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Find the training documents of INPUT that contain a test item, exactly.
+
+    The test items are held in memory, and INPUT may have any size. Texts are compared word by word,
+    so that line breaks never matter. OUT gets matches.parquet (a row for each document and item
+    that match, with the containment, and the longest passage that both have with its place in
+    both), clean/ (the documents without a match, in the format of the input) and
+    decontamination.json.
+    """
+    from neardup.api.comparing_corpora import decontaminate
+
+    if options["passage"] is not None and o.given_options("shingle", "by", "threshold"):
+        raise SpecError(
+            "`passage` alone says what a match is", "leave out `shingle`, `by` and `threshold`"
+        )
+    found = decontaminate(
+        [Path(name) for name in inputs],
+        [Path(name) for name in tests],
+        text=text.split(","),
+        test_text=None if test_text is None else test_text.split(","),
+        **options,
+    ).summary
+    if not quiet:
+        for name, what in (
+            ("documents", "documents"),
+            ("removed", "contain a test item"),
+            ("kept", "kept"),
+            ("test_items", "test items"),
+            ("test_items_found", "of these found"),
+        ):
+            click.echo(f"{found[name]:>14,}   {what}", err=True)
+        if short := found["test_items_shorter_than_a_shingle"]:
+            click.echo(f"{short:>14,}   test items are shorter than a shingle", err=True)
+
+
+def dedup_against(
+    inputs: tuple[str, ...], out: str, against: Path, options: dict[str, Any]
+) -> None:
+    """Do ``neardup dedup`` with ``--against``.
+
+    Raises:
+        SpecError: A setting is given that comes from the old corpus.
+    """
+    from neardup.api.comparing_corpora import dedup_against
+
+    take = options.pop
+    known = {
+        name: take(name)
+        for name in ("id", "format", "input_format", "encoding_errors", "delimiter")
+    }
+    text, overwrite, quiet = take("text").split(","), take("overwrite"), take("quiet")
+    other = {name: name in o.given_options(name) for name in ("threads", "memory")}
+    take("threads")
+    take("memory")
+    defaults = {"store": "auto", "layout": "blob", "tables": "parquet"}
+    other |= {
+        name: take(name, None)
+        for name in ("resume", "work", "keep_run", "annotate", "no_clean", "run")
+    }
+    other |= {name: take(name, value) != value for name, value in defaults.items()}
+    if any(other.values()) or o.spec_of(options) != preset("web"):
+        raise SpecError(
+            "with `against` the settings are those of the old corpus, and the first one is kept",
+            "leave out the other options",
+        )
+    paths = [Path(name) for name in inputs]
+    found = dedup_against(paths, against, text=text, out=out, overwrite=overwrite, **known).summary
+    if not quiet:
+        for name in ("documents", "similar_to_old", "similar_within", "kept"):
+            click.echo(f"{found[name]:>14,}   {name.replace('_', ' ')}", err=True)

@@ -1,0 +1,219 @@
+"""``neardup index``: make, fill, ask and keep up a persistent index."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neardup.cli import options as o
+from neardup.errors import SpecError
+
+_index = click.argument("folder", metavar="INDEX", type=click.Path(path_type=Path))
+_timeout = o.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=float,
+    default=10.0,
+    group=o.RESOURCES,
+    help="How long to wait for another process that writes.",
+)
+_conflict = o.option(
+    "--on-conflict",
+    type=click.Choice(["error", "replace", "skip"]),
+    default="error",
+    help="What happens where the index has the id already.",
+)
+
+
+@click.group(no_args_is_help=True)
+def index() -> None:
+    """Keep documents in an index that is asked and filled all the time.
+
+    INDEX is a folder. One process writes at a time, and any number read.
+    """
+
+
+@index.command(cls=o.Grouped, no_args_is_help=True)
+@_index
+@o.option(
+    "--from-run",
+    "run",
+    metavar="RUN",
+    type=click.Path(path_type=Path),
+    group=o.INPUT,
+    help="Begin with the kept documents of this output folder of neardup dedup, and its settings.",
+)
+@o.option(
+    "--no-store-text", is_flag=True, group=o.OUTPUT, help="Store shingles instead of the texts."
+)
+@o.index_options
+@o.debug_option
+def create(folder: Path, run: Path | None, no_store_text: bool, **options: Any) -> None:
+    """Make an index."""
+    from neardup.api.indexing import Index
+
+    if run is not None:
+        if set(o.given_options()) - {"folder", "run", "no_store_text", "debug"}:
+            raise SpecError(
+                "with `from_run` the settings are those of the run", "leave out the other options"
+            )
+        with Index.from_run(run, folder, store_text=not no_store_text) as made:
+            click.echo(f"added {len(made):,} documents", err=True)
+        return
+    Index.create(folder, spec=o.spec_of(options), store_text=not no_store_text).close()
+
+
+@index.command(cls=o.Grouped, no_args_is_help=True)
+@_index
+@o.inputs_argument
+@o.input_options
+@_conflict
+@_timeout
+@o.debug_option
+def add(
+    folder: Path,
+    inputs: Sequence[str],
+    text: str,
+    id: str | None,
+    input_format: str | None,
+    encoding_errors: str,
+    delimiter: str | None,
+    on_conflict: Any,
+    timeout: float,
+) -> None:
+    """Add the documents of INPUT, whatever they are similar to.
+
+    To add those only that are similar to none before them, use neardup stream.
+    """
+    from neardup.api.indexing import Index
+
+    with Index.open(folder, timeout=timeout) as found:
+        count = found.add(
+            [Path(name) for name in inputs],
+            text=text.split(","),
+            id=id,
+            input_format=input_format,
+            encoding_errors=encoding_errors,
+            delimiter=delimiter,
+            on_conflict=on_conflict,
+        )
+    click.echo(f"added {count:,} documents", err=True)
+
+
+@index.command(cls=o.Grouped, no_args_is_help=True)
+@_index
+@o.inputs_argument
+@o.input_options
+@o.option("--threshold", metavar="T", type=float, help="[default: that of the index]")
+@o.option("--top", metavar="N", type=int, help="The N most similar candidates of each document.")
+@o.debug_option
+def query(
+    folder: Path,
+    inputs: Sequence[str],
+    text: str,
+    id: str | None,
+    input_format: str | None,
+    encoding_errors: str,
+    delimiter: str | None,
+    threshold: float | None,
+    top: int | None,
+) -> None:
+    """Print what the documents of INPUT are similar to, as JSON lines.
+
+    Each line has query (the id, or the position in the input), id, similarity, query_contained and
+    match_contained. Nothing is added.
+    """
+    from neardup.api.indexing import Index
+    from neardup.index.incoming import Reading, batches_of
+
+    paths = [Path(name) for name in inputs]
+    reading = Reading(tuple(text.split(",")), id, input_format, encoding_errors, delimiter)
+    done = 0
+    with Index.open(folder, readonly=True) as found:
+        for batch in batches_of(paths, None, reading):
+            for row in found.query(batch.texts, threshold=threshold, top=top).to_pylist():
+                place = row["query"]
+                row["query"] = batch.ids[place] if batch.ids else done + place
+                sys.stdout.write(json.dumps(row) + "\n")
+            done += len(batch.texts)
+
+
+@index.command(cls=o.Grouped, no_args_is_help=True)
+@_index
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@_timeout
+@o.debug_option
+def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
+    """Remove documents. Put -- before ids that begin with -."""
+    from neardup.api.indexing import Index
+
+    with Index.open(folder, timeout=timeout) as found:
+        count = found.remove(found.spelled(ids))
+    click.echo(f"removed {count:,} documents", err=True)
+
+
+@index.command(cls=o.Grouped, no_args_is_help=True)
+@_index
+@click.argument("other", metavar="OTHER", type=click.Path(path_type=Path))
+@_conflict
+@_timeout
+@o.debug_option
+def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
+    """Add all documents of the index OTHER, which has the same recipe."""
+    from neardup.api.indexing import Index
+
+    with Index.open(folder, timeout=timeout) as found, Index.open(other, readonly=True) as more:
+        count = found.merge(more, on_conflict=on_conflict)
+    click.echo(f"added {count:,} documents", err=True)
+
+
+@index.command(cls=o.Grouped, no_args_is_help=True)
+@_index
+@o.option("--purge", is_flag=True, help="Remove the texts of removed documents from the disk too.")
+@_timeout
+@o.debug_option
+def compact(folder: Path, purge: bool, timeout: float) -> None:
+    """Make one segment of all, without what was removed."""
+    from neardup.api.indexing import Index
+
+    with Index.open(folder, timeout=timeout) as found:
+        found.compact(purge)
+
+
+@index.command(cls=o.Grouped, no_args_is_help=True)
+@_index
+@o.debug_option
+def check(folder: Path) -> None:
+    """Read all of INDEX; print what is wrong with it, and exit with 1 if there is anything."""
+    from neardup.api.indexing import Index
+    from neardup.errors import StoreError
+
+    with Index.open(folder, readonly=True) as found:
+        problems = found.check()
+    for problem in problems:
+        click.echo(problem)
+    if problems:
+        raise StoreError(f"{folder}: the index is damaged", "restore it from a copy")
+
+
+@index.command(cls=o.Grouped, no_args_is_help=True)
+@_index
+@o.json_option
+@o.debug_option
+def stats(folder: Path, json_: bool) -> None:
+    """Print numbers of documents, segments and bytes."""
+    from neardup.api.indexing import Index
+
+    with Index.open(folder, readonly=True) as found:
+        values = found.stats()
+    if json_:
+        click.echo(json.dumps(values, indent=2))
+        return
+    for name, value in values.items():
+        shown = f"{value:,}" if type(value) is int else value
+        click.echo(f"{name.replace('_', ' '):<16} {shown}")

@@ -1,0 +1,1 @@
+"""The calls of other packages, for code that was written for them."""

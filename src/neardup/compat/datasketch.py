@@ -1,0 +1,464 @@
+"""`MinHashLSH` and `MinHashLSHForest` as datasketch has them, on a `neardup.Index`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from neardup.api.indexing import Index
+from neardup.compat.minhashes import LeanMinHash as LeanMinHash
+from neardup.compat.minhashes import MinHash as MinHash
+from neardup.compat.minhashes import signature
+from neardup.errors import DuplicateIdError, InputError, SpecError
+from neardup.index.bodies import unpack_sets
+from neardup.index.core import Core
+from neardup.index.incoming import checked_id
+from neardup.index.snapshot import bucket_names
+from neardup.sketch.bands import bands_for_recall
+from neardup.sketch.sketcher import band_keys
+from neardup.sketch.texts import Ragged
+from neardup.spec import ShingleSpec, Spec
+
+_RECALL = 0.99
+
+
+class MinHashLSH:
+    """Sets by keys, and which of them may be similar to another one.
+
+    Args:
+        threshold: Similarity that is searched for.
+        num_perm: Entries of the signatures.
+        weights: Refused where it is not the default: bands are chosen by their recall.
+        params: Bands and rows; None for those with the most rows that find a pair at the threshold
+            with a probability of 0.99.
+        storage_config: None or ``{"type": "dict"}`` for memory; ``{"type": "sqlite", "path": ...}``
+            for an index in that folder, which is opened if it is there.
+        prepickle: Not needed; must be None.
+        hashfunc: Not needed; must be None.
+        verified: Return only sets that reach the threshold, exactly. Then signatures must know
+            their items, so that `LeanMinHash` can't be used.
+
+    Raises:
+        SpecError: A setting is out of range.
+    """
+
+    def __init__(
+        self,
+        threshold: float = 0.9,
+        num_perm: int = 128,
+        weights: tuple[float, float] = (0.5, 0.5),
+        params: tuple[int, int] | None = None,
+        storage_config: Mapping[str, Any] | None = None,
+        prepickle: object = None,
+        hashfunc: object = None,
+        *,
+        verified: bool = False,
+    ) -> None:
+        if not 0 < threshold <= 1 or num_perm < 2:
+            raise SpecError("the threshold must be in (0, 1], and `num_perm` at least 2")
+        if tuple(weights) != (0.5, 0.5):
+            raise SpecError("`weights` can't be given: bands are chosen by recall", "use `params`")
+        self.threshold, self.h, self.verified = threshold, num_perm, verified
+        self.b, self.r = params or _bands(threshold, num_perm)
+        if self.b * self.r > num_perm:
+            raise SpecError(f"{self.b} bands of {self.r} rows need more than {num_perm} hashes")
+        self._buffered: list[MinHash] = []
+        self._seed: int | None = None  # of all sets; known from the first one on
+        self._index = self._opened(dict(storage_config or {"type": "dict"}))
+
+    def _opened(self, config: dict[str, Any]) -> Index:
+        kind, path = config.get("type"), config.get("path")
+        spec = Spec(
+            # What is compared are hashes that the caller has made: the shingle plays no part.
+            shingle=ShingleSpec(n=1),
+            threshold=self.threshold,
+            num_bands=self.b,
+            rows=self.r,
+        )
+        if kind == "dict":
+            return Index.create(spec=spec, store_text=False)
+        if kind != "sqlite" or path is None:
+            raise SpecError(
+                "the storage is not known",
+                'use {"type": "dict"} or {"type": "sqlite", "path": ...}',
+            )
+        if not (Path(path) / "index.sqlite").exists():
+            return Index.create(path, spec=spec, store_text=False)
+        found = Index.open(path)
+        found.recipe.require_same(Index.create(spec=spec).recipe, os.fspath(path))
+        self._seed = found._core.catalogue.about().get("seed")
+        return found
+
+    @property
+    def _core(self) -> Core:
+        return self._index._core
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._index.path is not None:
+            return {**self.__dict__, "_index": self._index.path, "_rows": None}
+        with self._core.reading():
+            rows = self._core.catalogue.rows("SELECT id, body FROM documents ORDER BY doc")
+        return {**self.__dict__, "_index": None, "_rows": [(id_, body) for id_, body in rows]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rows, place = state.pop("_rows"), state.pop("_index")
+        self.__dict__.update(state)
+        config = {"type": "dict"} if place is None else {"type": "sqlite", "path": place}
+        self._index = self._opened(config)
+        if rows:
+            self._store([id_ for id_, _ in rows], [self._values(body) for _, body in rows])
+            self._index._merger.after_insert()
+
+    # What is stored: the items of a set if they are needed, else its entries with their places.
+
+    def _body(self, minhash: MinHash) -> np.ndarray:
+        if len(minhash) != self.h:
+            raise SpecError(f"the signature has {len(minhash)} entries; expected {self.h}")
+        if not self.verified:
+            places = np.arange(self.h, dtype=np.uint64) << np.uint64(32)
+            found: np.ndarray = places | minhash.hashvalues.astype(np.uint64)
+            return found
+        if minhash.elements is None:
+            raise SpecError(
+                "only the signature of a set is known, and `verified` needs its items",
+                "use MinHash, not LeanMinHash",
+            )
+        return minhash.elements
+
+    def _values(self, body: bytes) -> np.ndarray:
+        return unpack_sets([body]).values
+
+    def _require_seed(self, seed: int) -> None:
+        if self._seed not in (None, seed):
+            raise SpecError(
+                f"the set has seed {seed}; expected {self._seed}, that of the sets before it",
+                "make all sets with one seed",
+            )
+
+    def _keep_seed(self, seed: int) -> None:
+        """Write down the seed of the first sets, in their transaction."""
+        catalogue = self._core.catalogue
+        about = catalogue.about()
+        self._seed = about.get("seed")  # that of another process, perhaps
+        self._require_seed(seed)
+        if self._seed is None:
+            catalogue.describe({**about, "seed": seed})
+
+    def _signatures(self, bodies: Iterable[np.ndarray]) -> np.ndarray:
+        if self.verified:
+            rows = [signature(body, self.h, self._seed or 0) for body in bodies]
+        else:
+            rows = [body.astype(np.uint32) for body in bodies]
+        return np.array(rows, dtype=np.uint32).reshape(-1, self.h)
+
+    def _store(self, keys: list[Any], bodies: list[np.ndarray], signed: Any = None) -> None:
+        rows = self._signatures(bodies) if signed is None else signed
+        names = bucket_names(band_keys(rows, self.b, self.r))
+        core = self._core
+        with core.writing():
+            core.store(
+                keys, [body.astype("<u8").tobytes() for body in bodies], np.arange(len(keys)), names
+            )
+
+    def _insert(self, items: list[tuple[Any, MinHash]], check: bool) -> None:
+        if not items:
+            return
+        keys = [checked_id(key) for key, _ in items]
+        bodies = [self._body(minhash) for _, minhash in items]
+        signed = np.array([minhash.hashvalues for _, minhash in items], dtype=np.uint32)
+        seed = items[0][1].seed
+        for _, minhash in items:
+            self._require_seed(minhash.seed)
+            if minhash.seed != seed:
+                raise SpecError("the sets have several seeds", "make all sets with one seed")
+        core = self._core
+        with core.writing():
+            if self._seed is None:
+                self._keep_seed(seed)
+            there = core.catalogue.numbers(keys)
+            if len(set(keys)) < len(keys) or (there and check):
+                raise DuplicateIdError("the key is there already", "remove it first")
+            if there:
+                core.remove(list(there))
+            self._store(keys, bodies, signed)
+        self._seed = seed
+        self._index._merger.after_insert()
+
+    def insert(self, key: Hashable, minhash: MinHash, check_duplication: bool = True) -> None:
+        """Add a set.
+
+        Args:
+            key: A string or a whole number.
+            minhash: The set.
+            check_duplication: Refuse a key that is there already; else its set is replaced.
+
+        Raises:
+            DuplicateIdError: The key is there already.
+            SpecError: The signature has another length.
+        """
+        self._insert([(key, minhash)], check_duplication)
+
+    def query(self, minhash: MinHash) -> list[Any]:
+        """Return the keys of sets that share a bucket; with ``verified``, of those that reach the
+        threshold.
+        """
+        body = self._body(minhash)
+        self._require_seed(minhash.seed)
+        row = np.ascontiguousarray(minhash.hashvalues[None])
+        core = self._core
+        with core.reading():
+            found = core.snapshot.candidates(bucket_names(band_keys(row, self.b, self.r)))
+            if not self.verified:
+                return [row.id for row in sorted(core.catalogue.fetch(found.doc.tolist()))]
+            own = Ragged(body, np.array([0, len(body)], dtype=np.int64))
+            one = np.zeros(1, dtype=np.int64)
+            back = np.zeros(len(found.row), dtype=np.int64)
+            if not len(back):
+                return []
+            return list(core.verifier.compared(own, one, back, found, self.threshold).id)
+
+    def add_to_query_buffer(self, minhash: MinHash) -> None:
+        """Ask for a set later."""
+        self._body(minhash)
+        self._buffered.append(minhash)
+
+    def collect_query_buffer(self) -> list[Any]:
+        """Return the keys that all sets asked for have in common, and forget these."""
+        found = [self.query(minhash) for minhash in self._buffered]
+        self._buffered = []
+        return [key for key in found[0] if all(key in other for other in found)] if found else []
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether there is a set with a key."""
+        return key in self._index
+
+    def remove(self, key: Hashable) -> None:
+        """Remove a set.
+
+        Raises:
+            InputError: There is none with this key.
+        """
+        self._index.remove([checked_id(key)])
+
+    def is_empty(self) -> bool:
+        """Return whether there is no set."""
+        return len(self._index) == 0
+
+    def merge(self, other: MinHashLSH, check_overlap: bool = False) -> None:
+        """Add all sets of another one; sets of keys that are in both stay as they are.
+
+        Raises:
+            DuplicateIdError: A key is in both, and ``check_overlap`` is set.
+            SpecError: It has other settings.
+        """
+        mine = (self.h, self.b, self.r, self.verified)
+        if not isinstance(other, MinHashLSH) or mine != (other.h, other.b, other.r, other.verified):
+            raise SpecError("the two have other settings")
+        if other._seed is None:  # it is empty
+            return
+        self._require_seed(other._seed)
+        with other._core.reading():
+            rows = other._core.catalogue.rows("SELECT id, body FROM documents ORDER BY doc")
+        core = self._core
+        with core.writing():
+            if self._seed is None:
+                self._keep_seed(other._seed)
+                self._seed = other._seed
+            there = core.catalogue.numbers([id_ for id_, _ in rows])
+            if there and check_overlap:
+                raise DuplicateIdError("a key is in both", "leave `check_overlap` out to keep ours")
+            new = [(id_, self._values(body)) for id_, body in rows if id_ not in there]
+            if new:
+                self._store([id_ for id_, _ in new], [body for _, body in new])
+        self._index._merger.after_insert()
+
+    def insertion_session(self, buffer_size: int = 50_000) -> _Session:
+        """Return a context within which sets are gathered and added together."""
+        return _Session(self, buffer_size)
+
+    def deletion_session(self, buffer_size: int = 50_000) -> _Session:
+        """Return a context within which keys are gathered and removed together."""
+        return _Session(self, buffer_size)
+
+    # The tables that others look into: made of what is stored when they are asked for.
+
+    @property
+    def keys(self) -> dict[Any, list[bytes]]:
+        """For each key the name of its bucket in each band; made anew each time."""
+        with self._core.reading():
+            rows = self._core.catalogue.rows("SELECT id, body FROM documents ORDER BY doc")
+        if not rows:
+            return {}
+        signed = self._signatures([self._values(body) for _, body in rows])
+        names = band_keys(signed, self.b, self.r)
+        return {
+            id_: [int(name).to_bytes(8, "little") for name in row]
+            for (id_, _), row in zip(rows, names, strict=True)
+        }
+
+    @property
+    def hashtables(self) -> list[dict[bytes, list[Any]]]:
+        """For each band the keys of each bucket; made anew each time."""
+        return _tables(self.keys, self.b)
+
+    def get_counts(self) -> list[dict[bytes, int]]:
+        """Return for each band how many sets each bucket has."""
+        return [{name: len(ids) for name, ids in table.items()} for table in self.hashtables]
+
+    def get_subset_counts(self, *keys: Hashable) -> list[dict[bytes, int]]:
+        """Return the same for some keys only."""
+        own = self.keys
+        some = {key: own[key] for key in keys if key in own}
+        return [{name: len(ids) for name, ids in t.items()} for t in _tables(some, self.b)]
+
+
+class _Session:
+    """Gathers what is added or removed, and does it at the end."""
+
+    def __init__(self, lsh: MinHashLSH, buffer_size: int) -> None:
+        self._lsh, self._size = lsh, buffer_size
+        self._added: list[tuple[Any, MinHash]] = []
+        self._removed: list[Any] = []
+        self._check = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def insert(self, key: Hashable, minhash: MinHash, check_duplication: bool = True) -> None:
+        """Add a set, later."""
+        self._added.append((key, minhash))
+        self._check = check_duplication
+        if len(self._added) >= self._size:
+            self.close()
+
+    def remove(self, key: Hashable) -> None:
+        """Remove a set, later."""
+        self._removed.append(key)
+        if len(self._removed) >= self._size:
+            self.close()
+
+    def close(self) -> None:
+        """Do what was gathered."""
+        added, self._added = self._added, []
+        self._lsh._insert(added, self._check)
+        removed, self._removed = self._removed, []
+        if removed:
+            self._lsh._index.remove([checked_id(key) for key in removed])
+
+
+class MinHashLSHForest:
+    """Sets by keys, and which of them have the most in common with another one.
+
+    Args:
+        num_perm: Entries of the signatures.
+        l: Prefix trees.
+    """
+
+    def __init__(self, num_perm: int = 128, l: int = 8) -> None:  # noqa: E741
+        if num_perm < 1 or l < 1 or l > num_perm:
+            raise SpecError("`num_perm` and `l` must be positive, and `l` not above `num_perm`")
+        self.l, self.k = l, num_perm // l
+        self.hashranges = [(i * self.k, (i + 1) * self.k) for i in range(l)]
+        self._rows: dict[Any, np.ndarray] = {}
+        self._table: np.ndarray | None = None
+
+    def add(self, key: Hashable, minhash: MinHash) -> None:
+        """Add a set; `index` must be called before it is found.
+
+        Raises:
+            DuplicateIdError: The key is there already.
+            SpecError: The signature is too short.
+        """
+        if key in self._rows:
+            raise DuplicateIdError("the key is there already")
+        if len(minhash) < self.k * self.l:
+            raise SpecError(f"the signature has {len(minhash)} entries; expected {self.k * self.l}")
+        self._rows[key] = minhash.hashvalues[: self.k * self.l].copy()
+
+    def index(self) -> None:
+        """Make all sets that were added ready to be found."""
+        self._table = np.array(list(self._rows.values()), dtype=np.uint32)
+
+    def query(self, minhash: MinHash, k: int) -> list[Any]:
+        """Return the keys of up to ``k`` sets that share the longest prefix in some tree.
+
+        Of equal prefixes, those with the most equal entries come first.
+
+        Raises:
+            SpecError: ``k`` is not positive, or the signature too short.
+        """
+        if k < 1 or len(minhash) < self.k * self.l:
+            raise SpecError(
+                "`k` must be positive, and the signature as long as those of the forest"
+            )
+        if self._table is None or not len(self._table):
+            return []
+        equal = self._table == minhash.hashvalues[: self.k * self.l]
+        trees = equal.reshape(len(equal), self.l, self.k)
+        depth = np.cumprod(trees, axis=2).sum(axis=2).max(axis=1)
+        order = np.lexsort((np.arange(len(equal)), -equal.sum(axis=1), -depth))
+        keys = list(self._rows)
+        return [keys[i] for i in order[:k].tolist() if depth[i]]
+
+    def get_minhash_hashvalues(self, key: Hashable) -> np.ndarray:
+        """Return the signature of a key.
+
+        Raises:
+            InputError: There is no such key.
+        """
+        if key not in self._rows:
+            raise InputError("there is no such key")
+        return self._rows[key].copy()
+
+    def is_empty(self) -> bool:
+        """Return whether nothing can be found."""
+        return self._table is None or not len(self._table)
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether a key was added."""
+        return key in self._rows
+
+    @property
+    def keys(self) -> dict[Any, list[bytes]]:
+        """For each key its part of the signature in each tree."""
+        return {
+            key: [row[low:high].tobytes() for low, high in self.hashranges]
+            for key, row in self._rows.items()
+        }
+
+    @property
+    def hashtables(self) -> list[dict[bytes, list[Any]]]:
+        """For each tree the keys of each part."""
+        return _tables(self.keys, self.l)
+
+
+def _tables(keys: Mapping[Any, list[bytes]], count: int) -> list[dict[bytes, list[Any]]]:
+    tables: list[dict[bytes, list[Any]]] = [{} for _ in range(count)]
+    for key, names in keys.items():
+        for table, name in zip(tables, names, strict=True):
+            table.setdefault(name, []).append(key)
+    return tables
+
+
+def _bands(threshold: float, num_perm: int) -> tuple[int, int]:
+    """Return the bands with the most rows that find a pair at the threshold nearly always."""
+    best = (num_perm, 1)
+    for rows in range(1, num_perm + 1):
+        bands = bands_for_recall(threshold, _RECALL, rows)
+        if bands * rows > num_perm:
+            break
+        best = bands, rows
+    return best

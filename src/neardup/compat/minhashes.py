@@ -1,0 +1,276 @@
+"""`MinHash` and `LeanMinHash` as datasketch has them, by our signatures.
+
+Signatures of the two packages can't be compared.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from neardup.errors import SpecError
+from neardup.kernels.hashing import mix
+from neardup.sketch.sketcher import Signer, affine_parameters
+from neardup.sketch.texts import Ragged
+
+_EMPTY = np.uint32(2**32 - 1)
+_WORD = 2**64 - 1
+#: Items of a set that are signed together.
+_STEP = 4096
+
+
+def hash64(item: bytes) -> int:
+    """Return the hash of an item, 64 bits."""
+    return int.from_bytes(hashlib.blake2b(item, digest_size=8).digest(), "little")
+
+
+def signature(elements: np.ndarray, num_perm: int, seed: int) -> np.ndarray:
+    """Return the signature of a set, uint32[num_perm].
+
+    Args:
+        elements: uint64[]: hashes of its items.
+        num_perm: Entries.
+        seed: Seed of the hash functions.
+    """
+    sets = Ragged(elements, np.array([0, len(elements)], dtype=np.int64))
+    found: np.ndarray = Signer(num_perm, seed=seed)(sets)[0, :num_perm]
+    return found
+
+
+class MinHash:
+    """The signature of a set that grows item by item.
+
+    Args:
+        num_perm: Entries of the signature.
+        seed: Seed of the hash functions.
+        hashfunc: Makes an integer of an item; a hash of bytes by default.
+        hashobj: Not used any more by anybody; must be None.
+        hashvalues: A signature to begin with.
+        permutations: Parameters of the hash functions follow from the seed; must be None.
+
+    Attributes:
+        elements: uint64[]: hashes of the items; None where only a signature is known.
+    """
+
+    def __init__(
+        self,
+        num_perm: int = 128,
+        seed: int = 1,
+        hashfunc: Callable[[Any], int] = hash64,
+        hashobj: object = None,
+        hashvalues: Iterable[int] | None = None,
+        permutations: object = None,
+    ) -> None:
+        if hashobj is not None or permutations is not None:
+            raise SpecError("`hashobj` and `permutations` can't be given", "use `hashfunc`, `seed`")
+        self.seed, self.hashfunc = seed, hashfunc
+        self.elements: np.ndarray | None = np.empty(0, dtype=np.uint64)
+        if hashvalues is None:
+            if type(num_perm) is not int or num_perm < 1:
+                raise SpecError(f"`num_perm` is {num_perm!r}; expected a whole number, 1 or more")
+            self.hashvalues = np.full(num_perm, _EMPTY)
+        else:
+            self.hashvalues = np.array(list(hashvalues), dtype=np.uint32)
+            if not self.is_empty():
+                self.elements = None
+
+    @property
+    def num_perm(self) -> int:
+        """Entries of the signature."""
+        return len(self.hashvalues)
+
+    @property
+    def permutations(self) -> np.ndarray:
+        """Factors and constants of the hash functions, uint32[2, num_perm]."""
+        return np.array(affine_parameters(self.seed, self.num_perm))[:, : self.num_perm]
+
+    def update(self, b: Any) -> None:
+        """Add an item."""
+        self.update_batch([b])
+
+    def update_batch(self, b: Iterable[Any]) -> None:
+        """Add several items."""
+        hashed = [self.hashfunc(item) & _WORD for item in b]
+        if not hashed:
+            return
+        # Whatever function the user has, its values must fill the range.
+        more = np.array([int(mix(np.uint64(value))) for value in hashed], dtype=np.uint64)
+        for low in range(0, len(more), _STEP):
+            found = signature(more[low : low + _STEP], self.num_perm, self.seed)
+            self.hashvalues = np.minimum(self.hashvalues, found)
+        if self.elements is not None:
+            self.elements = np.union1d(self.elements, more)
+
+    def jaccard(self, other: MinHash) -> float:
+        """Return the share of equal entries, an estimate of the similarity of the two sets."""
+        self._require_same(other)
+        return float((self.hashvalues == other.hashvalues).mean())
+
+    def exact_jaccard(self, other: MinHash) -> float:
+        """Return the exact similarity of the two sets.
+
+        Raises:
+            SpecError: Of one of them only a signature is known.
+        """
+        if self.elements is None or other.elements is None:
+            raise SpecError("the items of a set are not known any more, only its signature")
+        shared = len(np.intersect1d(self.elements, other.elements, assume_unique=True))
+        return shared / max(1, len(self.elements) + len(other.elements) - shared)
+
+    def count(self) -> float:
+        """Return an estimate of the number of items."""
+        share = self.hashvalues.astype(np.float64).sum() / float(_EMPTY)
+        return float("inf") if share == 0 else max(0.0, self.num_perm / share - 1)
+
+    def merge(self, other: MinHash) -> None:
+        """Add all items of another set."""
+        self._require_same(other)
+        self.hashvalues = np.minimum(self.hashvalues, other.hashvalues)
+        if self.elements is None or other.elements is None:
+            self.elements = None
+        else:
+            self.elements = np.union1d(self.elements, other.elements)
+
+    def digest(self) -> np.ndarray:
+        """Return a copy of the signature."""
+        return self.hashvalues.copy()
+
+    def is_empty(self) -> bool:
+        """Return whether nothing was added."""
+        return bool((self.hashvalues == _EMPTY).all())
+
+    def clear(self) -> None:
+        """Forget all items."""
+        self.hashvalues = np.full(self.num_perm, _EMPTY)
+        self.elements = np.empty(0, dtype=np.uint64)
+
+    def copy(self) -> Self:
+        """Return a copy."""
+        return copy.deepcopy(self)
+
+    def __len__(self) -> int:
+        """Entries of the signature."""
+        return self.num_perm
+
+    def __eq__(self, other: object) -> bool:
+        """Whether class, seed and signature are equal."""
+        return (
+            isinstance(other, MinHash)
+            and type(self) is type(other)
+            and self.seed == other.seed
+            and np.array_equal(self.hashvalues, other.hashvalues)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def union(cls, *mhs: MinHash) -> MinHash:
+        """Return the union of two sets or more."""
+        if len(mhs) < 2:
+            raise SpecError("a union needs two sets or more")
+        found = mhs[0].copy()
+        for other in mhs[1:]:
+            found.merge(other)
+        return found
+
+    @classmethod
+    def bulk(cls, b: Iterable[Iterable[Any]], **settings: Any) -> list[MinHash]:
+        """Return a set for each of several lists of items."""
+        return list(cls.generator(b, **settings))
+
+    @classmethod
+    def generator(cls, b: Iterable[Iterable[Any]], **settings: Any) -> Iterator[MinHash]:
+        """Yield a set for each of several lists of items."""
+        for items in b:
+            made = cls(**settings)
+            made.update_batch(items)
+            yield made
+
+    def _require_same(self, other: MinHash) -> None:
+        if self.seed != other.seed or self.num_perm != other.num_perm:
+            raise SpecError("signatures of other seeds or lengths can't be compared")
+
+
+class LeanMinHash(MinHash):
+    """A signature that does not grow any more, and can be a key of a dict.
+
+    Args:
+        minhash: A set; or
+        seed: its seed, and
+        hashvalues: its signature.
+    """
+
+    def __init__(
+        self,
+        minhash: MinHash | None = None,
+        seed: int | None = None,
+        hashvalues: Iterable[int] | None = None,
+    ) -> None:
+        if minhash is not None:
+            seed, hashvalues = minhash.seed, minhash.hashvalues
+        if seed is None or hashvalues is None:
+            raise SpecError("give a `minhash`, or `seed` and `hashvalues`")
+        super().__init__(seed=seed, hashvalues=hashvalues)
+        self.elements = None
+
+    def update(self, b: Any) -> None:
+        """Refused.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError("a LeanMinHash can't be updated")
+
+    update_batch = update
+
+    def bytesize(self, byteorder: str = "@") -> int:
+        """Return the number of bytes that `serialize` writes."""
+        return struct.calcsize(self._format(byteorder, self.num_perm))
+
+    def serialize(self, buf: Any, byteorder: str = "@") -> None:
+        """Write seed, length and signature into a buffer.
+
+        Raises:
+            SpecError: It is too small.
+        """
+        if len(buf) < self.bytesize(byteorder):
+            raise SpecError("the buffer is too small")
+        pattern = self._format(byteorder, self.num_perm)
+        struct.pack_into(pattern, buf, 0, self.seed, self.num_perm, *self.hashvalues.tolist())
+
+    @classmethod
+    def deserialize(cls, buf: Any, byteorder: str = "@") -> LeanMinHash:
+        """Return what `serialize` wrote.
+
+        Raises:
+            SpecError: It is cut off.
+        """
+        try:
+            _, num_perm = struct.unpack_from(cls._format(byteorder, 0), buf, 0)
+            seed, _, *values = struct.unpack_from(cls._format(byteorder, num_perm), buf, 0)
+        except struct.error as error:
+            raise SpecError("the buffer is too small") from error
+        return cls(seed=seed, hashvalues=values)
+
+    @staticmethod
+    def _format(byteorder: str, num_perm: int) -> str:
+        return f"{byteorder}qi{num_perm}I"
+
+    def copy(self) -> Self:
+        """Return a copy."""
+        return type(self)(seed=self.seed, hashvalues=self.hashvalues)
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Of seed and signature; the same in every process."""
+        data = self.seed.to_bytes(8, "little", signed=True) + self.hashvalues.tobytes()
+        return hash64(data) >> 3
+
+    @classmethod
+    def union(cls, *mhs: MinHash) -> LeanMinHash:
+        """Return the union of two sets or more."""
+        return cls(MinHash.union(*(cls(one) for one in mhs)))

@@ -1,0 +1,1 @@
+"""The persistent index: documents, their keys in sorted segments, and exact answers about them."""

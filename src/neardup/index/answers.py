@@ -1,0 +1,91 @@
+"""What an index answers, as Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.arrays import ArrowArray, array_of
+from neardup.index.bodies import Id, text_array
+from neardup.index.core import Answers
+from neardup.index.verified import Matches
+
+_COLUMNS = ["query", "id", "similarity", "query_contained", "match_contained"]
+
+
+def id_values(ids: Sequence[Id | None], kind: str) -> ArrowArray:
+    """Return ids as an Arrow array.
+
+    Args:
+        ids: Ids; None is null.
+        kind: ``"int"``; else they are strings.
+    """
+    null = np.array([id_ is None for id_ in ids], dtype=np.bool_)
+    if kind == "int":
+        return array_of(np.array([id_ or 0 for id_ in ids], dtype=np.int64), null=null)
+    texts: Any = text_array([b"" if id_ is None else str(id_).encode() for id_ in ids])
+    if not null.any():
+        return texts  # type: ignore[no-any-return]
+    _, offsets, data = texts.buffers()
+    valid = pa.py_buffer(np.packbits(~null, bitorder="little").data)
+    found: Any = pa.Array.from_buffers(pa.large_string(), len(texts), [valid, offsets, data])
+    return found  # type: ignore[no-any-return]
+
+
+def best_first(matches: Matches, top: int | None) -> np.ndarray:
+    """Return the order of matches: by row, the most similar first, ties by id; at most ``top``."""
+    rows, similarity, ids = matches.row.tolist(), matches.similarity.tolist(), matches.id
+    order = sorted(range(len(rows)), key=lambda i: (rows[i], -similarity[i], ids[i]))
+    if top is None:
+        return np.array(order, dtype=np.int64)
+    kept, row, count = [], -1, 0
+    for i in order:
+        row, count = (rows[i], 1) if rows[i] != row else (row, count + 1)
+        if count <= top:
+            kept.append(i)
+    return np.array(kept, dtype=np.int64)
+
+
+def matches_table(
+    matches: Matches, base: int, names: ArrowArray | None, kind: str, top: int | None = None
+) -> pa.Table:
+    """Return matches as a table.
+
+    Args:
+        matches: What was found.
+        base: Number of the first row of the question.
+        names: What each row of the question is called; None for its number.
+        kind: What ids are.
+        top: Matches of a row, at most; None for all.
+    """
+    order = best_first(matches, top)
+    similarity, own, other = (
+        values[order] for values in (matches.similarity, matches.own, matches.other)
+    )
+    # Both are whole numbers, so that rounding gives back the one that was divided.
+    shared = np.rint(similarity * (own + other) / (1 + similarity))
+    row: Any = matches.row[order]
+    columns = [
+        array_of(row + base) if names is None else names.take(array_of(row)),
+        id_values([matches.id[i] for i in order.tolist()], kind),
+        array_of(similarity),
+        array_of(shared / np.maximum(own, 1)),
+        array_of(shared / np.maximum(other, 1)),
+    ]
+    return pa.Table.from_arrays(columns, names=_COLUMNS)
+
+
+def answers_table(ids: Sequence[Id], answers: Answers, kind: str) -> pa.Table:
+    """Return what was decided of some documents as a table."""
+    null = np.isnan(answers.similarity)
+    return pa.table(
+        {
+            "id": id_values(ids, kind),
+            "kept": array_of(null),
+            "duplicate_of": id_values(answers.duplicate_of, kind),
+            "similarity": array_of(answers.similarity, null=null),
+        }
+    )

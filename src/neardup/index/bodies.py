@@ -1,0 +1,88 @@
+"""What an index stores of a document: its text, compressed, or its shingles, with a checksum."""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.sketch.texts import Ragged, text_buffers
+
+#: Ids are texts or whole numbers.
+Id: TypeAlias = int | str
+
+_SIZE = 4  # bytes of the length of a text, before it is compressed
+
+
+class Row(NamedTuple):
+    """A row of the table of documents."""
+
+    doc: int
+    id: Id
+    body: bytes
+    checksum: int
+
+
+def checksum_of(doc: int, id_: Id, body: bytes) -> int:
+    """Return the CRC-32 of a row."""
+    return zlib.crc32(body, zlib.crc32(f"{doc}\0{id_!r}".encode(errors="replace")))
+
+
+def is_intact(row: Row) -> bool:
+    """Return whether a row is as it was written."""
+    kinds = type(row.id) in (int, str) and type(row.body) is bytes
+    return kinds and row.checksum == checksum_of(row.doc, row.id, row.body)
+
+
+@functools.cache
+def _codec() -> pa.Codec:
+    return pa.Codec("zstd", 1)
+
+
+def pack_texts(texts: pa.LargeStringArray) -> list[bytes]:
+    """Return the body of each text."""
+    data, offsets = text_buffers(texts)
+    view, codec = memoryview(data.data), _codec()
+    ends = offsets.tolist()
+    packed = []
+    for low, high in pairwise(ends):
+        body: Any = codec.compress(view[low:high], asbytes=True) if high > low else b""
+        packed.append((high - low).to_bytes(_SIZE, "little") + body)
+    return packed
+
+
+def unpack_text(body: bytes) -> bytes:
+    """Return the text of a body, UTF-8."""
+    size = int.from_bytes(body[:_SIZE], "little")
+    if not size:
+        return b""
+    found: Any = _codec().decompress(memoryview(body)[_SIZE:], size, asbytes=True)
+    return bytes(found)
+
+
+def pack_sets(sets: Ragged) -> list[bytes]:
+    """Return the body of each set of shingles."""
+    data = np.ascontiguousarray(sets.values, dtype="<u8").tobytes()
+    ends = (sets.offsets * 8).tolist()
+    return [data[low:high] for low, high in pairwise(ends)]
+
+
+def unpack_sets(bodies: Sequence[bytes]) -> Ragged:
+    """Return the sets of shingles of some bodies."""
+    offsets = np.zeros(len(bodies) + 1, dtype=np.int64)
+    np.cumsum([len(body) // 8 for body in bodies], out=offsets[1:])
+    return Ragged(np.frombuffer(b"".join(bodies), dtype="<u8"), offsets)
+
+
+def text_array(texts: Sequence[bytes]) -> pa.LargeStringArray:
+    """Return texts in UTF-8 as an Arrow array; `pyarrow.array` would import pandas."""
+    offsets = np.zeros(len(texts) + 1, dtype=np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets.data), pa.py_buffer(b"".join(texts))]
+    found: Any = pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
+    return found  # type: ignore[no-any-return]

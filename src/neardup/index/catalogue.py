@@ -1,0 +1,403 @@
+"""The database of an index: documents, the log of keys that are in no segment yet, the manifest.
+
+In a file with a write-ahead log, so that one process writes and others read, each with a snapshot
+of its own, and nobody waits for a reader.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from neardup.errors import NeardupError, OutputError, StoreError
+from neardup.index.bodies import Id, Row
+from neardup.index.place import is_writable_disk
+from neardup.state.private_files import (
+    FileKind,
+    make_private,
+    sqlite_error,
+    sync_folder,
+    system_error,
+)
+
+KIND = FileKind(
+    0x6E646978, 1, OutputError, StoreError, "restore the index from a copy, or make it anew"
+)
+#: Values of a statement at once.
+_VALUES = 256
+_TABLES = """
+CREATE TABLE about (one INTEGER PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE state (one INTEGER PRIMARY KEY, generation INTEGER NOT NULL, manifest INTEGER NOT NULL,
+    next INTEGER NOT NULL, documents INTEGER NOT NULL, ids TEXT NOT NULL, writer TEXT NOT NULL);
+CREATE TABLE documents (doc INTEGER PRIMARY KEY, id UNIQUE NOT NULL, body BLOB NOT NULL,
+    checksum INTEGER NOT NULL);
+CREATE TABLE log (doc INTEGER PRIMARY KEY, keys BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE removed (doc INTEGER PRIMARY KEY);
+CREATE TABLE segments (number INTEGER PRIMARY KEY, entries INTEGER NOT NULL,
+    checksum INTEGER NOT NULL);
+INSERT INTO state VALUES (1, 0, 0, 0, 0, '', '');
+"""
+
+
+class State(NamedTuple):
+    """What a transaction begins with.
+
+    Attributes:
+        generation: Counts the transactions that wrote.
+        manifest: Counts those that changed the segments.
+        next: Number of the next document, or segment; never used again.
+        documents: How many there are.
+        ids: ``"int"`` or ``"str"``: what ids are; empty before there is any.
+        writer: Who wrote last.
+    """
+
+    generation: int
+    manifest: int
+    next: int
+    documents: int
+    ids: str
+    writer: str
+
+
+class Options(NamedTuple):
+    """How a catalogue is opened.
+
+    Attributes:
+        readonly: Nothing is written.
+        timeout: Seconds to wait for another writer.
+        power: What is committed survives a power failure too.
+    """
+
+    readonly: bool = False
+    timeout: float = 10.0
+    power: bool = True
+
+
+#: What was opened before a fork; to close it in the child would harm the parent's.
+_inherited: list[object] = []
+
+
+class Catalogue:
+    """The database of an index.
+
+    All threads of a process share one connection; a process that was forked opens its own.
+
+    Args:
+        path: The file; None for a database in memory.
+        options: How it is opened.
+    """
+
+    def __init__(self, path: Path | None, options: Options) -> None:
+        self.path, self.options = path, options
+        self.lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._pid = os.getpid()
+        self._depth = 0
+        self._state: State | None = None  # of a transaction that writes
+        self._me = f"process {os.getpid()}"
+
+    def create(self, about: dict[str, Any]) -> None:
+        """Make the tables.
+
+        Raises:
+            OutputError: The file can't be written.
+        """
+        with self._errors():
+            if self.path is not None:
+                make_private(self.path)
+            connection = self._connected()
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in _TABLES.split(";"):
+                connection.execute(statement)
+            text = json.dumps(about, sort_keys=True)
+            connection.execute(
+                "INSERT INTO about VALUES (1, ?, ?)", (text, zlib.crc32(text.encode()))
+            )
+            connection.execute(f"PRAGMA application_id = {KIND.application}")
+            connection.execute(f"PRAGMA user_version = {KIND.version}")
+            connection.execute("COMMIT")
+
+    def about(self) -> dict[str, Any]:
+        """Return what `create` was given; refuse what is no index, or damaged."""
+        (application,), (version,) = (
+            self.rows(f"PRAGMA {name}")[0] for name in ("application_id", "user_version")
+        )
+        if application != KIND.application:
+            raise StoreError(f"{self.path} is not the database of an index", "name another folder")
+        if version != KIND.version:
+            raise StoreError(
+                f"{self.path} was made by another version of neardup (format {version}, this one "
+                f"has {KIND.version})",
+                "use that version, or make the index anew",
+            )
+        rows = self.rows("SELECT value, checksum FROM about")
+        if len(rows) != 1 or not isinstance(rows[0][0], str):
+            raise self.damaged("its description")
+        text, checksum = rows[0]
+        if zlib.crc32(text.encode()) != checksum:
+            raise self.damaged("its description")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def describe(self, about: dict[str, Any]) -> None:
+        """Replace what `about` returns, within a transaction that writes."""
+        text = json.dumps(about, sort_keys=True)
+        self.execute("UPDATE about SET value = ?, checksum = ?", (text, zlib.crc32(text.encode())))
+
+    # Transactions.
+
+    @contextmanager
+    def reading(self) -> Iterator[State]:
+        """A snapshot: all that is read within it is of one moment."""
+        with self.own_lock(), self._errors():
+            connection = self._connected()
+            if self._depth:
+                yield self.state()
+                return
+            connection.execute("BEGIN")
+            self._depth += 1
+            try:
+                yield self.state()
+            finally:
+                self._depth -= 1
+                with suppress(sqlite3.Error):
+                    connection.execute("COMMIT")
+
+    @contextmanager
+    def writing(self) -> Iterator[State]:
+        """A transaction that writes: all of it, or nothing if an error comes out.
+
+        Raises:
+            StoreError: Another process writes, and did not end within the timeout.
+        """
+        if self.options.readonly:
+            raise StoreError(f"{self.path} was opened for reading only", "open it without readonly")
+        with self.own_lock(self.options.timeout), self._errors():
+            connection = self._connected()
+            if self._depth:
+                yield self.state()
+                return
+            self._begin(connection)
+            self._depth += 1
+            try:
+                self._state = state = self.state()
+                self._sign(state)
+                yield state
+                connection.execute(
+                    "UPDATE state SET generation = ?, manifest = ?, next = ?, documents = ?, "
+                    "ids = ?, writer = ?",
+                    self._state._replace(generation=state.generation + 1, writer=self._me),
+                )
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._state = None
+                self._depth -= 1
+
+    def change(self, **fields: Any) -> None:
+        """Change the state, within a transaction that writes."""
+        assert self._state is not None
+        self._state = self._state._replace(**fields)
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or self.path is None:
+                raise
+            holder = "another process"
+            with suppress(OSError, ValueError):
+                holder = self._signature().read_text(encoding="utf-8")
+            raise StoreError(
+                f"{self.path.parent}: {holder} is writing to this index, and did not end within "
+                f"{self.options.timeout:g} s",
+                "try again later, or with a longer timeout",
+            ) from error
+
+    def _sign(self, state: State) -> None:
+        """Leave a note of who writes, for those who wait."""
+        if state.writer == self._me or self.path is None:
+            return
+        try:
+            make_private(self._signature())
+            since = time.strftime("%Y-%m-%d %H:%M:%S")
+            self._signature().write_text(f"{self._me} (first seen {since})", encoding="utf-8")
+        except OSError as error:
+            raise system_error(OutputError, self._signature(), error) from error
+
+    def _signature(self) -> Path:
+        assert self.path is not None
+        return self.path.with_name("writer.txt")
+
+    def state(self) -> State:
+        """Return the state, as this transaction has it."""
+        if self._state is not None:
+            return self._state
+        rows = self._connected().execute(
+            "SELECT generation, manifest, next, documents, ids, writer FROM state"
+        )
+        try:
+            return State(*rows.fetchall()[0])
+        except IndexError as error:
+            raise self.damaged("its state") from error
+
+    def rows(self, text: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows that a statement gives."""
+        with self.own_lock(), self._errors():
+            return self._connected().execute(text, values).fetchall()
+
+    def execute(self, text: str, values: Sequence[object] = ()) -> int:
+        """Do a statement; return the number of rows that it changed."""
+        return self._connected().execute(text, values).rowcount
+
+    def insert(
+        self, text: str, rows: Iterator[Sequence[object]] | Sequence[Sequence[object]]
+    ) -> None:
+        """Do a statement for each row."""
+        self._connected().executemany(text, rows)
+
+    @property
+    def inside(self) -> bool:
+        """Whether a transaction is under way; asked by the thread that has the lock."""
+        return self._depth > 0
+
+    def sync(self) -> None:
+        """Make what is committed durable, also where single commits need not be."""
+        if self.path is None:
+            return
+        log = self.path.with_name(self.path.name + "-wal")
+        try:
+            # SQLite has no locks on the log itself, which closing it here would drop.
+            with suppress(FileNotFoundError), log.open("r+b") as file:
+                os.fsync(file.fileno())
+            sync_folder(self.path.parent)
+        except OSError as error:
+            raise system_error(OutputError, log, error) from error
+
+    # Documents.
+
+    def fetch(self, docs: Sequence[int]) -> list[Row]:
+        """Return the documents that are still there, of some numbers, in any order."""
+        return [Row(*row) for row in self._some("doc, id, body, checksum", "doc", docs)]
+
+    def numbers(self, ids: Sequence[Id]) -> dict[Id, int]:
+        """Return the numbers of documents by their ids; ids that are not there are left out."""
+        return dict(self._some("id, doc", "id", ids))
+
+    def _some(self, columns: str, name: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        for low in range(0, len(values), _VALUES):
+            some = list(values[low : low + _VALUES])
+            # Few lengths, so that few statements are prepared.
+            room = 1 << (len(some) - 1).bit_length()
+            some += [some[-1]] * (room - len(some))
+            marks = ",".join("?" * room)
+            text = f"SELECT {columns} FROM documents WHERE {name} IN ({marks})"  # noqa: S608
+            yield from self._connected().execute(text, some).fetchall()
+
+    # The connection.
+
+    @contextmanager
+    def own_lock(self, timeout: float = -1) -> Iterator[None]:
+        """Lock out other threads; in a process that was forked since, begin anew.
+
+        Raises:
+            StoreError: Another thread did not end within the timeout; -1 for none.
+        """
+        if self._pid != os.getpid():
+            _inherited.append((self._connection, self.lock))
+            self._pid, self._depth, self._state = os.getpid(), 0, None
+            self._me = f"process {self._pid}"
+            self.lock = threading.RLock()
+            if self.path is not None:
+                self._connection = None
+        if not self.lock.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
+            raise StoreError(
+                f"another thread uses {self.path or 'this index'}, and did not end within "
+                f"{timeout:g} s",
+                "try again later, or with a longer timeout",
+            )
+        try:
+            yield
+        finally:
+            self.lock.release()
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = self._opened()
+        return self._connection
+
+    def _opened(self) -> sqlite3.Connection:
+        options = self.options
+        if self.path is None:
+            name = ":memory:"
+        else:
+            mode = "ro" if options.readonly else "rw"
+            name = f"{self.path.absolute().as_uri()}?mode={mode}"
+            log = self.path.with_name(self.path.name + "-wal")
+            shared = self.path.with_name(self.path.name + "-shm")
+            if options.readonly and not os.access(self.path.parent, os.W_OK):
+                # What readers share with writers can be used if it is there, and not be made.
+                closed = not log.exists() or log.stat().st_size == 0
+                if closed and not is_writable_disk(self.path):
+                    name += "&immutable=1"  # nobody can write there
+                elif not (log.exists() and shared.exists()):
+                    raise StoreError(
+                        f"can't read {self.path.parent}: readers need to write files next to the "
+                        "index, unless a writer has it open",
+                        "ask for the permission to write there, or copy the index",
+                    )
+        connection = sqlite3.connect(
+            name, uri=True, timeout=options.timeout, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.text_factory = lambda data: data.decode(errors="replace")
+            for setting in ("page_size = 8192", "cache_size = -8192", "mmap_size = 0"):
+                connection.execute(f"PRAGMA {setting}").fetchall()
+            if not options.readonly and self.path is not None:
+                connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            level = "FULL" if options.power else "NORMAL"
+            connection.execute(f"PRAGMA synchronous = {level}").fetchall()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self.own_lock():
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                with self._errors():
+                    connection.close()
+
+    def damaged(self, what: str) -> NeardupError:
+        """Return the error for damaged content."""
+        return StoreError(f"{self.path or 'the index'}: {what} is damaged", KIND.again)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        place = self.path or Path("index in memory")
+        try:
+            yield
+        except NeardupError:
+            raise
+        except sqlite3.Error as error:
+            found = sqlite_error(KIND, place, error)
+            if self.options.readonly and isinstance(found, OutputError):
+                why = str(found).rpartition(": ")[2]
+                found = StoreError(f"can't read {place}: {why}", "check its permissions")
+            raise found from error
+        except UnicodeDecodeError as error:  # of SQLite's own message, which quotes the damage
+            raise self.damaged("its schema") from error

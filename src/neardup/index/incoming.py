@@ -1,0 +1,142 @@
+"""What a user gives, as batches of documents with ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.engines.identifiers import id_array
+from neardup.errors import InputError, SpecError
+from neardup.index.bodies import Id, text_array
+from neardup.index.core import Batch
+from neardup.io.opening import open_source
+from neardup.io.source import Columns
+from neardup.sketch.texts import as_text
+
+_LONGEST = 2**63
+
+
+class Reading(NamedTuple):
+    """How a source is read, see `neardup.dedup`."""
+
+    text: tuple[str, ...] = ("text",)
+    id: str | None = None
+    input_format: str | None = None
+    encoding_errors: str = "strict"
+    delimiter: str | None = None
+
+
+def one_text(text: str) -> pa.LargeStringArray:
+    """Return a text as an array.
+
+    Raises:
+        InputError: It has half a surrogate pair.
+    """
+    try:
+        return text_array([text.encode()])
+    except UnicodeEncodeError as error:
+        raise InputError(
+            "the text has half a surrogate pair, which is no character", "replace it"
+        ) from error
+
+
+def checked_id(value: Any) -> Id:
+    """Return an id.
+
+    Raises:
+        InputError: It is neither a string nor a whole number of 64 bits.
+    """
+    if type(value) is str and (value.isascii() or _encodes(value)):
+        return value
+    if isinstance(value, np.integer):
+        value = int(value)
+    if type(value) is int and -_LONGEST <= value < _LONGEST:
+        return value
+    raise InputError(
+        f"an id of type {type(value).__name__} can't be used; expected a string of characters or a "
+        "whole number of 64 bits",
+        "convert the ids to strings",
+    )
+
+
+def _encodes(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def checked_ids(ids: Iterable[Any]) -> list[Id]:
+    """Return ids as a list, see `checked_id`."""
+    values: Any = ids
+    if hasattr(values, "to_pylist"):
+        values = values.to_pylist()
+    elif hasattr(values, "tolist"):
+        values = values.tolist()
+    return [checked_id(value) for value in values]
+
+
+def texts_of(texts: Any) -> pa.LargeStringArray | None:
+    """Return texts that are in memory; None for everything else."""
+    if isinstance(texts, pa.Array | pa.ChunkedArray):
+        return as_text(texts)
+    if isinstance(texts, list | tuple) and all(isinstance(t, str | None) for t in texts):
+        try:
+            return text_array([(text or "").encode() for text in texts])
+        except UnicodeEncodeError as error:
+            raise InputError(
+                "a text has half a surrogate pair, which is no character", "replace it"
+            ) from error
+    return None
+
+
+def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iterator[Batch]:
+    """Read documents with their ids; without ids these are empty.
+
+    Args:
+        source: Texts, or what `neardup.dedup` takes.
+        ids: Ids of all documents, in order; None for the column that ``reading`` names.
+        reading: How it is read.
+
+    Raises:
+        InputError: The source can't be used; its subclasses say why.
+        SpecError: There are more or fewer ids than documents.
+    """
+    if isinstance(source, str):
+        raise SpecError(
+            "a string was given; expected texts or a table",
+            "give a list of texts, or a pathlib.Path to read a file",
+        )
+    given = None if ids is None else checked_ids(ids)
+    done = 0
+    for texts, own in _read(source, reading):
+        found = given[done : done + len(texts)] if given is not None else own
+        done += len(texts)
+        if given is not None and done > len(given):
+            break
+        yield Batch(found, texts)
+    if given is not None and done != len(given):
+        raise SpecError(f"there are {len(given):,} ids, and not as many documents")
+
+
+def _read(source: Any, reading: Reading) -> Iterator[tuple[pa.LargeStringArray, list[Id]]]:
+    texts = texts_of(source)
+    if texts is not None:
+        yield texts, []
+        return
+    columns = Columns(reading.text, reading.id, reading.encoding_errors)
+    opened = open_source(
+        source, columns, input_format=reading.input_format, delimiter=reading.delimiter
+    )
+    name = opened.id_column
+    for partition in opened.partitions():
+        documents = partition.read((name,) if name else ())
+        ids: Sequence[Any] = []
+        if name:
+            column = id_array(documents.columns.column(name), name)
+            ids = checked_ids(column)
+        yield documents.text, list(ids)

@@ -1,0 +1,92 @@
+"""Whether an index is whole: every byte that means something, and that its tables agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from neardup.errors import NeardupError
+from neardup.index.bodies import Row, is_intact
+from neardup.index.core import Core
+
+_FETCHED = 4096
+
+
+def problems_of(core: Core) -> list[str]:
+    """Return what is wrong with an index, a line for each; empty where all is well.
+
+    All of it is read.
+    """
+    found: list[str] = []
+    core.forget(reopen=True)  # what was read before may be damaged since
+    try:
+        with core.reading() as state:
+            check = core.catalogue.rows("PRAGMA integrity_check(1)")
+            if check != [("ok",)]:
+                return [f"{core.catalogue.path}: the structure of the database is damaged"]
+            found += _documents(core, state.documents)
+            found += _places(core)
+            rows = core.catalogue.rows("SELECT max(doc) FROM documents")
+            if rows[0][0] is not None and rows[0][0] >= state.next:
+                found.append("the number of the next document is taken already")
+    except NeardupError as error:
+        found.append(str(error))
+    return found
+
+
+def _documents(core: Core, documents: int) -> list[str]:
+    found, last, count = [], -1, 0
+    while True:
+        rows = core.catalogue.rows(
+            "SELECT doc, id, body, checksum FROM documents WHERE doc > ? ORDER BY doc LIMIT ?",
+            (last, _FETCHED),
+        )
+        if not rows:
+            break
+        count += len(rows)
+        last = rows[-1][0]
+        bad = [doc for doc, *rest in rows if not is_intact(Row(doc, *rest))]
+        found += [f"document number {doc} is damaged" for doc in bad]
+    if count != documents:
+        found.append(f"there are {count:,} documents, and should be {documents:,}")
+    return found
+
+
+def _places(core: Core) -> list[str]:
+    """Compare the documents with those of the segments and the log."""
+    found: list[str] = []
+    parts: list[np.ndarray] = [np.empty(0, np.int64)]
+    for segment in core.snapshot.segments:
+        try:
+            parts.append(segment.check().astype(np.int64))
+        except NeardupError as error:
+            found.append(str(error))
+    if found:
+        return found
+    parts.append(_column(core, "SELECT doc FROM log"))
+    placed, counts = np.unique(np.concatenate(parts), return_counts=True)
+    if (counts > 1).any():
+        found.append("a document is in two segments")
+    stored, removed = (
+        _column(core, text) for text in ("SELECT doc FROM documents", "SELECT doc FROM removed")
+    )
+    lost = np.setdiff1d(stored, placed)
+    some = [lost[low : low + _FETCHED] for low in range(0, len(lost), _FETCHED)]
+    if filled := sum(_filled(core, docs) for docs in some):
+        found.append(f"{filled:,} documents are in no segment")
+    invented = np.setdiff1d(placed, np.concatenate([stored, removed]))
+    if len(invented):
+        found.append(f"segments have {len(invented):,} documents that are not there")
+    return found
+
+
+def _filled(core: Core, docs: np.ndarray) -> int:
+    """Return how many documents have tokens, and so must have keys."""
+    sets = core.verifier.sets(sorted(core.catalogue.fetch(docs.tolist())))
+    return int(np.count_nonzero(np.diff(sets.offsets)))
+
+
+def _column(core: Core, text: str) -> np.ndarray:
+    rows: list[Any] = core.catalogue.rows(text)
+    return np.array([row[0] for row in rows], dtype=np.int64)

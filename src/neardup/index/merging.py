@@ -1,0 +1,256 @@
+"""Segments of the log, and merges of segments: tiers by size, in a thread of their own."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from neardup.errors import NeardupError, StoreError
+from neardup.index.core import LOGGED, Core
+from neardup.index.segments import Entries, Segment, merged, write_file
+from neardup.index.snapshot import segment_path
+from neardup.state.private_files import sync_folder
+
+#: So many segments of one size become one of the next.
+_FANOUT = 4
+_PARTIAL = "merge-"
+
+
+def spill(core: Core) -> None:
+    """Make a segment of the log, in a transaction."""
+    catalogue = core.catalogue
+    rows = catalogue.rows("SELECT doc, keys FROM log ORDER BY doc")
+    if not rows:
+        return
+    docs = np.array([row[0] for row in rows], dtype=np.int64)
+    names = np.frombuffer(b"".join(row[1] for row in rows), dtype="<u8").reshape(len(docs), -1)
+    core.write_segment(iter([Entries.sorted(names, docs)]))
+    catalogue.execute("DELETE FROM log")
+
+
+class _GivenUpError(Exception):
+    """Another process has merged the same segments, or this one ends."""
+
+
+class Merger:
+    """Keeps the number of segments low.
+
+    Args:
+        core: The index.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._pid = os.getpid()
+        self._spill_at = LOGGED
+        self._end = weakref.finalize(self, self._stop.set)
+
+    def after_insert(self) -> None:
+        """Do what is due; what takes long is done in a thread of its own."""
+        # The documents are committed: what fails here is tried again later, and no error of theirs.
+        with suppress(NeardupError, OSError, RuntimeError), self._core.catalogue.own_lock():
+            # Within a transaction it isn't known yet whether they stay.
+            if not self._core.catalogue.inside:
+                self._after_insert()
+
+    def _after_insert(self) -> None:
+        core = self._core
+        pending = core.snapshot.pending
+        if pending >= self._spill_at:
+            self._spill_at = pending + LOGGED
+            with core.writing():
+                spill(core)
+            core.forget()
+            self._spill_at = LOGGED
+        if self._pid != os.getpid():
+            self._pid, self._thread, self._stop = os.getpid(), None, threading.Event()
+        if core.folder is None:
+            while self._merge():
+                pass
+        elif (self._thread is None or not self._thread.is_alive()) and _due(core.snapshot.segments):
+            self._thread = threading.Thread(target=self._run, name="neardup-merge", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        # What fails here is tried again later, and reported where the user asks for it.
+        with suppress(NeardupError):
+            while not self._stop.is_set() and self._merge():
+                pass
+
+    def _merge(self) -> bool:
+        """Merge some segments that are about equally large; return whether there were any."""
+        core = self._core
+        with core.reading():
+            chosen = _due(core.snapshot.segments)
+            removed = _removed(core)
+        if not chosen:
+            return False
+        return merge(core, chosen, removed, self._stop)
+
+    def finish(self) -> None:
+        """Wait until what is due is done."""
+        if self._thread is not None and self._pid == os.getpid():
+            self._thread.join()
+
+    def stop(self) -> None:
+        """Wait until no merge is under way; one that has begun is given up."""
+        self._stop.set()
+        if self._thread is not None and self._pid == os.getpid():
+            self._thread.join()
+        self._thread, self._stop = None, threading.Event()
+
+
+def _due(segments: list[Segment]) -> list[Segment]:
+    """Return segments of one tier that should be merged; the smallest ones first."""
+    tiers: dict[int, list[Segment]] = {}
+    for segment in segments:
+        tier = max(0, (segment.entries >> 14).bit_length()) // 2
+        tiers.setdefault(tier, []).append(segment)
+    for tier in sorted(tiers):
+        if len(tiers[tier]) >= _FANOUT:
+            return tiers[tier]
+    return []
+
+
+def _removed(core: Core) -> np.ndarray:
+    rows = core.catalogue.rows("SELECT doc FROM removed ORDER BY doc")
+    return np.array([row[0] for row in rows], dtype=np.uint32)
+
+
+def merge(
+    core: Core, segments: list[Segment], removed: np.ndarray, stop: threading.Event | None = None
+) -> bool:
+    """Merge some segments into one, while others read and write.
+
+    Args:
+        core: The index.
+        segments: Segments of it.
+        removed: uint32[], ascending: documents that are gone.
+        stop: Given up where this is set.
+
+    Returns:
+        Whether it was done; else another process has merged one of them.
+    """
+    dropped: list[np.ndarray] = []
+
+    def parts() -> Iterator[Entries]:
+        for part in merged(segments, np.empty(0, np.uint32)):
+            if stop is not None and stop.is_set():
+                raise _GivenUpError
+            gone = np.isin(part.docs, removed)
+            if gone.any():
+                dropped.append(np.unique(part.docs[gone]))
+            yield Entries(part.keys[~gone], part.docs[~gone])
+
+    name = f"{_PARTIAL}{os.getpid()}-{threading.get_ident()}"
+    partial = None if core.folder is None else core.folder / name
+    try:
+        if partial is not None:
+            about = write_file(partial, parts(), core.digest)
+        with core.writing() as state:
+            numbers = [segment.number for segment in segments]
+            marks = ",".join("?" * len(numbers))
+            text = f"DELETE FROM segments WHERE number IN ({marks})"  # noqa: S608
+            if core.catalogue.execute(text, numbers) != len(numbers):
+                raise _GivenUpError
+            if partial is None:
+                core.write_segment(parts())
+                for number in numbers:
+                    del core.snapshot.held[number]
+            else:
+                assert core.folder is not None
+                partial.replace(segment_path(core.folder, state.next))
+                sync_folder(core.folder)  # before the manifest has it
+                core.enter_segment(state.next, *about)
+            docs = np.unique(np.concatenate([np.empty(0, np.uint32), *dropped]))
+            core.catalogue.insert(
+                "DELETE FROM removed WHERE doc = ?", [(d,) for d in docs.tolist()]
+            )
+        core.forget()
+    except _GivenUpError:
+        return False
+    finally:
+        if partial is not None:
+            partial.unlink(missing_ok=True)
+    if core.folder is not None:
+        core.catalogue.sync()  # else a power failure could bring the old manifest back
+        for segment in segments:
+            with suppress(OSError):  # Windows keeps it while somebody reads; removed later
+                segment_path(core.folder, segment.number).unlink()
+    return True
+
+
+def compact(core: Core, purge: bool) -> None:
+    """Make one segment of all, without what was removed.
+
+    Args:
+        core: The index.
+        purge: Remove the texts of removed documents from the disk too.
+
+    Raises:
+        OutputError: The disk is full.
+        StoreError: Other processes write, or read, all the time.
+    """
+    with core.writing():
+        spill(core)
+    core.forget()
+    with core.reading():
+        segments, removed = list(core.snapshot.segments), _removed(core)
+    if (len(segments) > 1 or len(removed)) and not (not segments or merge(core, segments, removed)):
+        raise StoreError(
+            "another process merges segments of this index", "try again when it has ended"
+        )
+    with core.writing():
+        # Empty documents are in no segment.
+        core.catalogue.insert("DELETE FROM removed WHERE doc = ?", [(d,) for d in removed.tolist()])
+    clean(core)
+    if purge:
+        _purge(core)
+
+
+def _purge(core: Core) -> None:
+    catalogue = core.catalogue
+    with catalogue.own_lock():
+        catalogue.rows("VACUUM")
+        if core.folder is None:
+            return
+        end = time.monotonic() + max(0.0, catalogue.options.timeout)
+        while catalogue.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
+            if time.monotonic() > end:
+                raise StoreError(
+                    f"{core.folder}: another process reads this index, so that removed text is "
+                    "still in its log",
+                    "call `compact` again when it has ended",
+                )
+            time.sleep(0.05)
+
+
+def clean(core: Core) -> None:
+    """Remove files that processes which were killed have left."""
+    if core.folder is None:
+        return
+    with core.writing():
+        rows = core.catalogue.rows("SELECT number FROM segments")
+        known = {segment_path(core.folder, number).name for (number,) in rows}
+        core.catalogue.sync()  # what is no longer needed is known to be so after a failure too
+        for path in core.folder.iterdir():
+            orphan = path.name.startswith("segment-") and path.name not in known
+            if orphan or (path.name.startswith(_PARTIAL) and not _is_running(path)):
+                with suppress(OSError):
+                    path.unlink()
+
+
+def _is_running(path: Path) -> bool:
+    import psutil
+
+    pid = path.name.removeprefix(_PARTIAL).partition("-")[0]
+    return pid.isdigit() and int(pid) != 0 and psutil.pid_exists(int(pid))

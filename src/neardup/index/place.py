@@ -1,0 +1,92 @@
+"""Where an index is stored, and whether that is a place where it can work."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from neardup.errors import NeardupError, OutputError, StoreError
+from neardup.state.private_files import sync_folder
+
+#: File systems of other machines, on which SQLite's log and locks can't be relied on.
+_REMOTE = re.compile(
+    "(fuse.)?(nfs4?|cifs|smb[0-9a-z]*|afs|afpfs|ncpfs|davfs2?|webdav|sshfs|s3fs|rclone|gcsfuse|"
+    "glusterfs|lustre|ceph|beegfs|gpfs|9p|virtiofs|vboxsf|prl_fs|vmhgfs(-fuse)?|juicefs|blobfuse2?)",
+    re.IGNORECASE,
+)
+
+
+def file_system_of(path: Path) -> str:
+    """Return the name of the file system that a path is on; empty where that is not known."""
+    import psutil
+
+    try:
+        mounts = psutil.disk_partitions(all=True)
+    except OSError:
+        return ""
+    place = os.path.realpath(path)
+    inside = [
+        mount
+        for mount in mounts
+        if place == mount.mountpoint or place.startswith(mount.mountpoint.rstrip(os.sep) + os.sep)
+    ]
+    # Of several mounts at one place the last one is seen, as over an automounter.
+    return max(reversed(inside), key=lambda mount: len(mount.mountpoint)).fstype if inside else ""
+
+
+def is_writable_disk(path: Path) -> bool:
+    """Return whether the file system that a path is on takes writes from anybody."""
+    if not hasattr(os, "statvfs"):
+        return True
+    return not os.statvfs(path).f_flag & os.ST_RDONLY
+
+
+@contextmanager
+def index_folder(folder: Path) -> Iterator[Path]:
+    """A folder that appears under its name when all is written, and not after an error.
+
+    Raises:
+        OutputError: There is something else, or it can't be written.
+    """
+    folder = folder.absolute()
+    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise OutputError(f"{folder} exists already", "open it, or name another folder")
+        partial.mkdir(mode=0o700)
+        try:
+            yield partial
+            sync_folder(partial)
+            if folder.exists():
+                folder.rmdir()  # an empty one
+            partial.rename(folder)
+            sync_folder(folder.parent)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:
+        if isinstance(error, NeardupError):
+            raise
+        raise OutputError(
+            f"can't make {folder}: {os.strerror(error.errno or 0).lower()}",
+            "check that the folder exists, and its permissions",
+        ) from error
+
+
+def require_local(path: Path) -> None:
+    """Refuse a network file system.
+
+    Raises:
+        StoreError: The message names it.
+    """
+    kind = file_system_of(path)
+    if _REMOTE.fullmatch(kind):
+        raise StoreError(
+            f"{path} is on a network file system ({kind}), where several processes can't share an "
+            "index safely",
+            "put the index on a local disk",
+        )

@@ -1,0 +1,330 @@
+"""Segments: immutable files of sorted keys, each with the document that has it, mapped to memory.
+
+A file is a row of blocks of 24 KiB, then the first key and the checksum of each block, then a
+header in JSON with the recipe's digest, then where these begin and their checksum. A block is
+checked when it is first read, so that opening a segment reads the end of the file only.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from neardup.errors import NeardupError, OutputError, StoreError
+from neardup.kernels.locating import ENTRIES, STRIDE, locate
+from neardup.state.private_files import sync_folder, system_error
+
+_MAGIC = b"NDINDEX1"
+_END = struct.Struct("<QQ8s")  # where the table of blocks begins, its checksum, the magic
+_BLOCK = 8 * STRIDE
+#: Key of entries that fill the last block, and the document of them.
+_NO_KEY, _NO_DOC = np.uint64(2**64 - 1), np.uint32(2**32 - 1)
+#: Entries that are merged at a time.
+_MERGED = 1 << 20
+_AGAIN = "make the index anew, or restore it from a copy"
+
+
+class SegmentEntry(NamedTuple):
+    """A segment of the manifest."""
+
+    number: int
+    entries: int
+    checksum: int
+
+
+class Entries(NamedTuple):
+    """Keys, ascending, with their documents.
+
+    Attributes:
+        keys: uint64[n].
+        docs: uint32[n].
+    """
+
+    keys: np.ndarray
+    docs: np.ndarray
+
+    @classmethod
+    def sorted(cls, keys: np.ndarray, docs: np.ndarray) -> Entries:
+        """Return the entries of some documents.
+
+        Args:
+            keys: uint64[documents, bands].
+            docs: int64[documents], ascending.
+        """
+        flat = keys.reshape(-1)
+        order = np.argsort(flat, kind="stable")
+        return cls(flat[order], np.repeat(docs.astype(np.uint32), keys.shape[1])[order])
+
+
+class Sink(Protocol):
+    """What a segment is written to."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
+class SegmentWriter:
+    """Writes entries, given in ascending order, as a segment.
+
+    Args:
+        sink: A file that is open for writing.
+        digest: Digest of the recipe.
+    """
+
+    def __init__(self, sink: Sink, digest: str) -> None:
+        self._sink, self._digest = sink, digest
+        self._fences: list[int] = []
+        self._checksums: list[int] = []
+        self._rest = Entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
+        self._entries = 0
+
+    def add(self, more: Entries) -> None:
+        """Add entries that follow those before."""
+        self._entries += len(more.keys)
+        keys, docs = (np.concatenate(pair) for pair in zip(self._rest, more, strict=True))
+        whole = len(keys) // ENTRIES * ENTRIES
+        for low in range(0, whole, ENTRIES):
+            self._write(keys[low : low + ENTRIES], docs[low : low + ENTRIES])
+        self._rest = Entries(keys[whole:], docs[whole:])
+
+    def _write(self, keys: np.ndarray, docs: np.ndarray) -> None:
+        block = keys.astype("<u8").tobytes() + docs.astype("<u4").tobytes()
+        self._fences.append(int(keys[0]))
+        self._checksums.append(zlib.crc32(block))
+        self._sink.write(block)
+
+    def finish(self) -> tuple[int, int]:
+        """Write what is left; return the number of entries and the checksum of the table."""
+        keys, docs = self._rest
+        missing = -len(keys) % ENTRIES
+        if missing:
+            self._write(
+                np.concatenate([keys, np.full(missing, _NO_KEY)]),
+                np.concatenate([docs, np.full(missing, _NO_DOC)]),
+            )
+        header = json.dumps({"recipe": self._digest, "entries": self._entries}).encode()
+        table = (
+            np.array(self._fences, dtype="<u8").tobytes()
+            + np.array(self._checksums, dtype="<u4").tobytes()
+            + header
+        )
+        checksum = zlib.crc32(table)
+        self._sink.write(table)
+        self._sink.write(_END.pack(len(self._fences) * _BLOCK, checksum, _MAGIC))
+        return self._entries, checksum
+
+
+class Segment:
+    """A segment that is open for reading, by several threads.
+
+    Args:
+        number: Its number.
+        data: The file, mapped or in memory.
+        name: For messages.
+        digest: Digest that the recipe must have.
+        checksum: Checksum of the table, as the catalogue has it.
+
+    Raises:
+        StoreError: It is damaged, or of another recipe.
+    """
+
+    def __init__(
+        self, number: int, data: Any, name: str, digest: str, checksum: int | None = None
+    ) -> None:
+        self.number, self._name, self._data = number, name, data
+        view = memoryview(data)
+        self.bytes = len(view)
+        try:
+            table, found, magic = _END.unpack(view[-_END.size :])
+            rest = view[table : -_END.size]
+            blocks = table // _BLOCK
+            if magic != _MAGIC or table % _BLOCK or zlib.crc32(rest) != found:
+                raise ValueError
+            if checksum is not None and found != checksum:
+                raise ValueError
+            about = json.loads(bytes(rest[12 * blocks :]))
+            self.entries = int(about["entries"])
+            if blocks != -(-self.entries // ENTRIES):
+                raise ValueError
+        except (struct.error, ValueError, KeyError, TypeError) as error:
+            raise self._damaged() from error
+        self.entry = SegmentEntry(number, self.entries, found)
+        if about["recipe"] != digest:
+            raise StoreError(f"{name} belongs to an index of another recipe", _AGAIN)
+        self._fences = np.frombuffer(rest[: 8 * blocks], dtype="<u8").astype(np.uint64)
+        self._checksums = np.frombuffer(rest[8 * blocks : 12 * blocks], dtype="<u4")
+        self._verified = np.zeros(blocks, dtype=np.bool_)
+        self._blocks = np.frombuffer(view[:table], dtype="<u8")
+        self._halves = np.frombuffer(view[:table], dtype="<u4")
+
+    @classmethod
+    def open(cls, path: Path, number: int, digest: str, checksum: int) -> Segment:
+        """Open a file.
+
+        Raises:
+            FileNotFoundError: It is not there.
+            StoreError: It can't be read, or is damaged.
+        """
+        try:
+            with path.open("rb") as file:
+                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except FileNotFoundError:
+            raise
+        except ValueError as error:  # an empty file can't be mapped
+            raise StoreError(f"{path}: the segment is damaged", _AGAIN) from error
+        except OSError as error:
+            raise system_error(StoreError, path, error) from error
+        if hasattr(data, "madvise"):
+            data.madvise(mmap.MADV_RANDOM)
+        return cls(number, data, str(path), digest, checksum)
+
+    def find(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Find the documents of some keys.
+
+        Args:
+            keys: uint64[n].
+
+        Returns:
+            (int64[m]: place of the key, int64[m]: document), by place.
+
+        Raises:
+            StoreError: What is read is damaged.
+        """
+        low, high = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
+        if not self.entries:
+            return low[:0], low[:0]
+        self._locate(keys, low, high)
+        # The key of what fills the last block may be asked for.
+        counts = np.minimum(high, self.entries) - low
+        hit = np.flatnonzero(counts)
+        if not len(hit):
+            return hit, hit
+        counts = counts[hit]
+        ends = np.cumsum(counts)
+        places = np.arange(ends[-1]) + np.repeat(low[hit] - ends + counts, counts)
+        return np.repeat(hit, counts), self._docs(places)
+
+    def _locate(self, keys: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+        needed = np.zeros(len(self._verified), dtype=np.bool_)
+        # The fences alone say which blocks are read: at the second call all are verified.
+        while locate(self._blocks, self._fences, self._verified, keys, low, high, needed):
+            for block in np.flatnonzero(needed & ~self._verified).tolist():
+                self._verify(block)
+
+    def _docs(self, places: np.ndarray) -> np.ndarray:
+        block, within = np.divmod(places, ENTRIES)
+        found: np.ndarray = self._halves[block * (2 * STRIDE) + 2 * ENTRIES + within]
+        return found.astype(np.int64, copy=False)
+
+    def _verify(self, block: int) -> None:
+        start = block * _BLOCK
+        found = zlib.crc32(memoryview(self._data)[start : start + _BLOCK])
+        if found != int(self._checksums[block]):
+            raise self._damaged()
+        self._verified[block] = True
+
+    def slices(self, count: int) -> Iterator[Entries]:
+        """Yield all entries in so many ranges of keys, the same ranges for every segment."""
+        if not self.entries:
+            for _ in range(count):
+                yield Entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
+            return
+        limits = [(2**64 * i) // count for i in range(1, count)]
+        low = 0
+        for number in range(count):
+            high = self.entries
+            if number < count - 1:
+                high = self._first_at(limits[number])
+            yield self._range(low, high)
+            low = high
+
+    def _first_at(self, key: int) -> int:
+        """Return the first entry whose key is not below one."""
+        wanted = np.array([key], dtype=np.uint64)
+        low, high = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        self._locate(wanted, low, high)
+        return min(int(low[0]), self.entries)
+
+    def _range(self, low: int, high: int) -> Entries:
+        for number in range(low // ENTRIES, -(-high // ENTRIES)):
+            if not self._verified[number]:
+                self._verify(number)
+        places = np.arange(low, high)
+        block, within = np.divmod(places, ENTRIES)
+        docs = self._halves[block * (2 * STRIDE) + 2 * ENTRIES + within].astype(np.uint32)
+        return Entries(self._blocks[block * STRIDE + within].astype(np.uint64), docs)
+
+    def check(self) -> np.ndarray:
+        """Read all of it; return its documents, uint32[], ascending, each once.
+
+        Raises:
+            StoreError: It is damaged.
+        """
+        for block in range(len(self._verified)):
+            self._verify(block)
+        docs: list[np.ndarray] = [np.empty(0, np.uint32)]
+        last = 0
+        for part in self.slices(self._ranges()):
+            if (part.keys[1:] < part.keys[:-1]).any() or int(part.keys[:1].sum()) < last:
+                raise self._damaged()
+            last = int(part.keys[-1]) if len(part.keys) else 0
+            docs.append(np.unique(part.docs))
+        return np.unique(np.concatenate(docs))
+
+    def _ranges(self) -> int:
+        return max(1, self.entries // _MERGED)
+
+    def _damaged(self) -> NeardupError:
+        return StoreError(f"{self._name}: the segment is damaged", _AGAIN)
+
+
+def merged(segments: list[Segment], removed: np.ndarray) -> Iterator[Entries]:
+    """Yield the entries of some segments in ascending order.
+
+    Args:
+        segments: The segments.
+        removed: uint32[], ascending: documents that are left out.
+    """
+    count = max(1, sum(segment.entries for segment in segments) // _MERGED)
+    for parts in zip(*(segment.slices(count) for segment in segments), strict=True):
+        keys = np.concatenate([part.keys for part in parts])
+        docs = np.concatenate([part.docs for part in parts])
+        if len(removed):
+            stays = ~np.isin(docs, removed)
+            keys, docs = keys[stays], docs[stays]
+        order = np.argsort(keys, kind="stable")
+        yield Entries(keys[order], docs[order])
+
+
+def write_file(path: Path, parts: Iterator[Entries], digest: str) -> tuple[int, int]:
+    """Write a segment to a new file, durably; return its entries and the checksum of its table.
+
+    Raises:
+        OutputError: The disk is full.
+    """
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+        with os.fdopen(handle, "wb", buffering=1 << 20) as file:
+            writer = SegmentWriter(file, digest)
+            for part in parts:
+                writer.add(part)
+            found = writer.finish()
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(path.parent)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        if isinstance(error, NeardupError):
+            raise
+        raise system_error(OutputError, path, error) from error
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return found

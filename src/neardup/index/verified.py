@@ -1,0 +1,241 @@
+"""Candidates to exact similarities: what is stored of them is fetched, and sets are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.arrays import array_of
+from neardup.index.bodies import (
+    Id,
+    Row,
+    is_intact,
+    pack_sets,
+    pack_texts,
+    text_array,
+    unpack_sets,
+    unpack_text,
+)
+from neardup.index.catalogue import Catalogue
+from neardup.index.snapshot import Candidates
+from neardup.match.verifying import make_sets, similarities
+from neardup.sketch.texts import Ragged
+from neardup.sketch.tokenising import Tokeniser
+from neardup.threads import Pool
+
+#: Documents that are fetched at a time: few first, as one of them may be enough.
+_FIRST, _MOST = 64, 4096
+#: Documents that a thread makes sets of.
+_STEP = 256
+
+
+class Matches(NamedTuple):
+    """Pairs that reach a threshold.
+
+    Attributes:
+        row: int64[m]: rows that were asked about, ascending.
+        doc: int64[m]: documents, ascending within a row.
+        id: Their ids.
+        similarity: float64[m]: exact.
+        own: int64[m]: shingles of the row.
+        other: int64[m]: shingles of the document.
+    """
+
+    row: np.ndarray
+    doc: np.ndarray
+    id: list[Id]
+    similarity: np.ndarray
+    own: np.ndarray
+    other: np.ndarray
+
+
+class Verifier:
+    """Fetches documents and compares them.
+
+    Args:
+        catalogue: Where they are stored.
+        tokeniser: Makes sets of texts.
+        texts: Whether texts are stored; else sets of shingles.
+        threads: Threads; None for all cores.
+    """
+
+    def __init__(
+        self, catalogue: Catalogue, tokeniser: Tokeniser, texts: bool, threads: int | None
+    ) -> None:
+        self._catalogue, self._tokeniser, self._texts = catalogue, tokeniser, texts
+        self.pool = Pool(threads)
+
+    def bodies(self, texts: pa.LargeStringArray) -> list[bytes]:
+        """Return what is stored of some texts."""
+        if not self._texts:
+            return pack_sets(self._tokeniser.sets(texts))
+        parts = self.pool.ranges(
+            lambda low, high: pack_texts(texts.slice(low, high - low)), len(texts), _STEP
+        )
+        return [body for part in parts for body in part]
+
+    def text_of(self, row: Row) -> str | None:
+        """Return the text of a document; None where only its shingles are stored."""
+        self._require_intact(row)
+        return unpack_text(row.body).decode(errors="replace") if self._texts else None
+
+    def is_same(self, row: Row, text: pa.LargeStringArray) -> bool:
+        """Return whether a document has the text given, or its shingles where these are stored."""
+        self._require_intact(row)
+        if self._texts:
+            return unpack_text(row.body) == str(text[0].as_py()).encode()
+        return row.body == pack_sets(self._tokeniser.sets(text))[0]
+
+    def sets(self, rows: Sequence[Row]) -> Ragged:
+        """Return the sets of shingles of some documents.
+
+        Raises:
+            StoreError: One is damaged.
+        """
+        for row in rows:
+            self._require_intact(row)
+
+        def some(low: int, high: int) -> Ragged:
+            bodies = [row.body for row in rows[low:high]]
+            if not self._texts:
+                return unpack_sets(bodies)
+            return self._tokeniser.sets(text_array([unpack_text(body) for body in bodies]))
+
+        return joined(self.pool.ranges(some, len(rows), _STEP))
+
+    def text_sets(self, texts: pa.LargeStringArray, rows: np.ndarray) -> Ragged:
+        """Return the sets of shingles of some of the texts."""
+        chosen = texts if len(rows) == len(texts) else texts.take(array_of(rows))
+        return joined(
+            self.pool.ranges(
+                lambda low, high: self._tokeniser.sets(chosen.slice(low, high - low)),
+                len(chosen),
+                _STEP,
+            )
+        )
+
+    def matches(
+        self, texts: pa.LargeStringArray, found: Candidates, threshold: float, first: bool
+    ) -> Matches:
+        """Find which candidates reach a threshold.
+
+        Args:
+            texts: The rows that were asked about.
+            found: Candidates; documents that are gone are left out.
+            threshold: Lowest similarity.
+            first: Only the first document of each row is asked for.
+        """
+        if not len(found.row):  # nearly always
+            return _NONE
+        asked, back = np.unique(found.row, return_inverse=True)
+        return self.compared(self.text_sets(texts, asked), asked, back, found, threshold, first)
+
+    def compared(
+        self,
+        own: Ragged,
+        asked: np.ndarray,
+        back: np.ndarray,
+        found: Candidates,
+        threshold: float,
+        first: bool = False,
+    ) -> Matches:
+        """Do the same for sets.
+
+        Args:
+            own: Sets of the rows that have candidates.
+            asked: int64[]: these rows.
+            back: int64[pairs]: place in ``asked`` of the row of each candidate.
+            found: As for `matches`.
+            threshold: As for `matches`.
+            first: As for `matches`.
+        """
+        order = np.argsort(found.doc, kind="stable")
+        numbers, docs = back[order].astype(np.int32), found.doc[order]
+        open_ = np.ones(len(asked), dtype=np.bool_)
+        parts: list[Matches] = []
+        low, step = 0, _FIRST if first else _MOST
+        while low < len(docs):
+            high = min(low + step, len(docs))
+            high = int(np.searchsorted(docs, docs[high - 1], side="right"))
+            part = numbers[low:high], docs[low:high]
+            if first:
+                part = tuple(values[open_[part[0]]] for values in part)  # type: ignore[assignment]
+            if len(part[0]):
+                parts.append(self._compared(own, *part, threshold))
+                open_[parts[-1].row] = False
+            low, step = high, min(4 * step, _MOST)
+        return _sorted(parts, asked, first)
+
+    def _compared(
+        self, own: Ragged, numbers: np.ndarray, docs: np.ndarray, threshold: float
+    ) -> Matches:
+        wanted = np.unique(docs)
+        rows = sorted(self._catalogue.fetch(wanted.tolist()))
+        there = np.array([row.doc for row in rows], dtype=np.int64)
+        if len(there) < len(wanted):  # removed since
+            alive = np.isin(docs, there)
+            numbers, docs = numbers[alive], docs[alive]
+        count = len(own.offsets) - 1
+        sets = make_sets(joined([own, self.sets(rows)]))
+        place = np.searchsorted(there, docs)
+        other = (place + count).astype(np.int32)
+        similarity = similarities(sets, numbers, other, threshold, self.pool)
+        reached = np.flatnonzero(similarity >= threshold)
+        return Matches(
+            numbers[reached].astype(np.int64),
+            docs[reached],
+            [rows[i].id for i in place[reached].tolist()],
+            similarity[reached],
+            sets.size[numbers[reached]].astype(np.int64),
+            sets.size[other[reached]].astype(np.int64),
+        )
+
+    def _require_intact(self, row: Row) -> None:
+        if not is_intact(row):
+            raise self._catalogue.damaged(f"document number {row.doc}")
+
+
+_NOWHERE = np.empty(0, np.int64)
+_NONE = Matches(_NOWHERE, _NOWHERE, [], np.empty(0), _NOWHERE, _NOWHERE)
+
+
+def joined(parts: Sequence[Ragged]) -> Ragged:
+    """Return the rows of some arrays one behind the other."""
+    if len(parts) == 1:
+        return parts[0]
+    sizes = [np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)]
+    values = [np.empty(0, np.uint64), *(part.values for part in parts)]
+    return Ragged(np.concatenate(values), np.cumsum(np.concatenate(sizes)))
+
+
+def joined_matches(parts: Sequence[Matches]) -> Matches:
+    """Return the matches of ranges of rows, one behind the other."""
+    row, doc, similarity, own, other = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("row", "doc", "similarity", "own", "other")
+    )
+    return Matches(row, doc, [id_ for part in parts for id_ in part.id], similarity, own, other)
+
+
+def _sorted(parts: Sequence[Matches], asked: np.ndarray, first: bool) -> Matches:
+    if not parts:
+        return _NONE
+    if len(parts) == 1 and len(asked) == 1 and not first:
+        return parts[0]._replace(row=asked[parts[0].row])
+    row, doc, ids, similarity, own, other = joined_matches(parts)
+    order = np.lexsort((doc, row))
+    if first:
+        new = np.ones(len(order), dtype=np.bool_)
+        new[1:] = row[order][1:] != row[order][:-1]
+        order = order[new]
+    return Matches(
+        asked[row[order]],
+        doc[order],
+        [ids[i] for i in order.tolist()],
+        similarity[order],
+        own[order],
+        other[order],
+    )

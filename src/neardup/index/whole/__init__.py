@@ -1,0 +1,1 @@
+"""Whole corpora against an index, a run or test items."""

@@ -1,0 +1,89 @@
+"""A new batch against an old corpus, and within itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.arrays import array_of
+from neardup.engines.identifiers import take_ids
+from neardup.index.answers import id_values
+from neardup.index.bodies import Id
+from neardup.index.core import BATCH, Batch, Core
+from neardup.index.whole.corpora import Corpus
+
+
+def decide(corpus: Corpus, old: Core, fresh: Core) -> tuple[pa.Table, np.ndarray]:
+    """Decide which documents of a batch are new.
+
+    One is removed if it is similar to a document of the old corpus, or else to one of the batch
+    that is kept before it.
+
+    Args:
+        corpus: The batch, not read yet.
+        old: Index of the old corpus.
+        fresh: An empty index in memory, of the same recipe.
+
+    Returns:
+        A row for each document: ``doc``, ``doc_id``, ``kept``, ``duplicate_of``, ``similarity``,
+        and ``in_old``, whether ``duplicate_of`` is a document of the old corpus. And bool[n]: which
+        ones are kept.
+    """
+    of: list[Id | None] = []
+    in_old: list[bool] = []
+    similarities = [np.empty(0)]
+    with old.reading() as state:
+        kind = state.ids
+        for _, partition in corpus.reader.partitions():
+            documents = corpus.read(partition)
+            corpus.enter(partition, documents)
+            for low in range(0, len(documents.text), BATCH):
+                texts = documents.text.slice(low, BATCH)
+                found = old.matches(texts, old.threshold, first=True)
+                answers: list[Id | None] = [None] * len(texts)
+                similarity = np.full(len(texts), np.nan)
+                similarity[found.row] = found.similarity
+                for row, name in zip(found.row.tolist(), found.id, strict=True):
+                    answers[row] = name
+                left = np.setdiff1d(np.arange(len(texts)), found.row)
+                # Numbers stand for ids meanwhile, which may be of another kind.
+                base = len(of)
+                with fresh.writing():
+                    batch = Batch([base + row for row in left.tolist()], texts.take(array_of(left)))
+                    more = fresh.insert_new(batch)
+                similarity[left] = more.similarity
+                in_old += (~np.isin(np.arange(len(texts)), left)).tolist()
+                for row, target in zip(left.tolist(), more.duplicate_of, strict=True):
+                    answers[row] = target
+                of += answers
+                similarities.append(similarity)
+    similarity = np.concatenate(similarities)
+    return _table(corpus, of, np.array(in_old, dtype=np.bool_), similarity, kind)
+
+
+def _table(
+    corpus: Corpus, of: list[Id | None], in_old: np.ndarray, similarity: np.ndarray, kind: str
+) -> tuple[pa.Table, np.ndarray]:
+    kept = np.isnan(similarity)
+    ids = corpus.ids()
+    own: Any = take_ids(ids, np.arange(len(of)))
+    whole = pa.types.is_integer(own.type) and kind != "str"
+    own_ids = own.to_pylist()
+    # Within the batch, positions stand for ids.
+    names = [
+        target if target is None or old else own_ids[int(target)]
+        for target, old in zip(of, in_old.tolist(), strict=True)
+    ]
+    table = pa.table(
+        {
+            "doc": array_of(np.arange(len(of))),
+            "doc_id": own,
+            "kept": array_of(kept),
+            "duplicate_of": id_values(names, "int" if whole else "str"),
+            "similarity": array_of(similarity, null=kept),
+            "in_old": array_of(in_old),
+        }
+    )
+    return table, kept

@@ -1,0 +1,44 @@
+"""The kept documents of a finished run, as batches for an index."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from neardup.index.core import Batch
+from neardup.index.incoming import checked_ids
+from neardup.io.source import Partition
+from neardup.output.results import FolderResults, Results
+from neardup.sketch.texts import as_text
+
+
+def results_of(run: Any) -> Results:
+    """Return the results of a run, or of its folder."""
+    if isinstance(run, str | os.PathLike):
+        return FolderResults(run)
+    found: Results = run._results
+    return found
+
+
+def kept_batches(results: Results) -> Iterator[Batch]:
+    """Yield the kept documents in the order of the input.
+
+    Raises:
+        InputError: The input has changed, or can't be read again.
+    """
+    kept = np.flatnonzero(results.array("kept"))
+    places = kept if results.positions_of is None else results.positions_of[kept]
+    order = np.argsort(places)
+    ids = results.ids
+    done = 0
+
+    def read(partition: Partition, rows: np.ndarray, count: int) -> Any:
+        return partition.texts(rows, count)
+
+    for texts in results.visit(places[order], read):
+        some = kept[order[done : done + len(texts)]]
+        done += len(texts)
+        yield Batch(checked_ids(ids.take(some)), as_text(texts))

@@ -1,0 +1,236 @@
+"""A new batch against an old corpus, and test items in a training corpus."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import neardup
+from common import Command, some_rows, write_lines
+from neardup.errors import InputError, InputNotFoundError, OutputError, SpecError
+from neardup.index.whole.decontaminating import longest_shared
+
+
+def batches(count: int = 60) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """An old corpus and a new batch, of which many nearly repeat something of both."""
+    rows = some_rows(count)
+    random.Random(1).shuffle(rows)
+    return rows[: count // 2], rows[count // 2 :]
+
+
+@pytest.mark.parametrize("kind", ["index", "folder", "run", "out"])
+def test_a_batch_against_an_old_corpus_is_the_end_of_both(kind: str, tmp_path: Path) -> None:
+    old, new = batches()
+    run = neardup.dedup(
+        write_lines(tmp_path / "old.jsonl", old), id="id", out=tmp_path / "out", threshold=0.8
+    )
+    against: Any = {"run": run, "out": tmp_path / "out"}.get(kind)
+    if against is None:
+        against = neardup.Index.from_run(run, tmp_path / "index")
+        if kind == "folder":
+            against.close()
+            against = tmp_path / "index"
+    # What one run over both finds, with the same bands.
+    recipe = run.summary["recipe"]
+    spec = neardup.Spec(threshold=0.8, num_bands=recipe["num_bands"], rows=recipe["rows"])
+    both = neardup.dedup(pa.Table.from_pylist(old + new), id="id", spec=spec)
+    expected = both.clusters.select(["doc_id", "kept", "duplicate_of", "similarity"])
+    found = neardup.dedup_against(pa.Table.from_pylist(new), against, id="id")
+    columns = found.table.select(["doc_id", "kept", "duplicate_of", "similarity"])
+    assert columns.to_pylist() == expected.slice(len(old)).to_pylist()
+    names = {row["id"] for row in old}
+    for row in found.table.to_pylist():
+        assert row["in_old"] == (row["duplicate_of"] in names)
+    assert found.summary["kept"] == found.keep_mask.sum()
+
+
+def test_what_a_batch_against_an_index_writes(command: Command, tmp_path: Path) -> None:
+    old, new = batches()
+    index = neardup.Index.create(tmp_path / "i", threshold=0.8)
+    index.add_if_new(pa.Table.from_pylist(old), id="id")
+    index.close()
+    source = write_lines(tmp_path / "new.jsonl", new)
+    args = ["dedup", source, "--against", tmp_path / "i", "-o", tmp_path / "out", "--id", "id"]
+    answer = command(*args)
+    assert answer.code == 0 and "similar to old" in answer.err
+    table = pq.read_table(tmp_path / "out" / "duplicates.parquet")
+    kept = set(table.filter(table.column("kept")).column("doc_id").to_pylist())
+    (clean,) = (tmp_path / "out" / "clean").iterdir()
+    lines = source.read_text().splitlines(keepends=True)
+    assert clean.read_text() == "".join(x for x in lines if json.loads(x)["id"] in kept)
+    assert 0 < len(kept) < len(new)
+    assert "exists" in command(*args).error
+    assert command(*args, "--overwrite", "--format", "parquet").code == 0
+    (clean,) = (tmp_path / "out" / "clean").iterdir()
+    assert set(pq.read_table(clean).column("id").to_pylist()) == kept
+    assert len(neardup.Index.open(tmp_path / "i")) == len(index)  # it was only read
+    for more in (["--threshold", "0.9"], ["--keep", "longest"], ["--resume"], ["--no-clean"]):
+        answer = command(*args, *more)
+        assert answer.code == 2 and "settings" in answer.error
+    assert "neither" in command(*args[:3], tmp_path, *args[4:], "--overwrite").error
+    with pytest.raises(InputNotFoundError):
+        neardup.dedup_against(source, tmp_path / "none")
+
+
+def words(seed: int, count: int) -> list[str]:
+    draw = random.Random(seed)
+    return [f"w{draw.randrange(3000)}" for _ in range(count)]
+
+
+def test_an_item_inside_a_page_is_found_however_it_is_wrapped() -> None:
+    item = words(1, 40)
+    page = words(2, 500)
+    inside = [*page[:200], *item, *page[200:]]
+    wrapped = "\n".join(" ".join(inside[i : i + 7]) for i in range(0, len(inside), 7))
+    changed = [*item[:10], "other", *item[11:]]
+    train = [" ".join(page), wrapped, " ".join([*page[:50], *changed]), ""]
+    found = neardup.decontaminate(train, ["\n\n".join(item), "", "short one"])
+    assert found.keep_mask.tolist() == [True, False, False, True]
+    assert found.matches.to_pylist() == [
+        {
+            "train_doc": 1,
+            "train_id": 1,
+            "test_doc": 0,
+            "test_id": 0,
+            "containment": 1.0,
+            "passage": 40,
+            "passage_in_train": 200,
+            "passage_in_test": 0,
+        },
+        {
+            "train_doc": 2,
+            "train_id": 2,
+            "test_doc": 0,
+            "test_id": 0,
+            "containment": 31 / 36,
+            "passage": 29,
+            "passage_in_train": 61,
+            "passage_in_test": 11,
+        },
+    ]
+    assert found.summary["test_items_shorter_than_a_shingle"] == 2
+    alike = neardup.decontaminate(train, ["\n\n".join(item)], by="similarity", threshold=0.05)
+    assert alike.matches.column("train_doc").to_pylist() == [1, 2]
+    assert alike.matches.column("containment").to_pylist() == [1.0, 31 / 36]
+    assert neardup.decontaminate(train, [" ".join(item)], threshold=0.9).keep_mask.sum() == 3
+    assert neardup.decontaminate(train, [" ".join(item)], by="similarity").keep_mask.all()
+
+
+@pytest.mark.parametrize("length", [1, 3, 8, 13])
+def test_passages_are_exact(length: int) -> None:
+    draw = random.Random(length)
+    vocabulary = [f"w{i}" for i in range(30)]
+    train = [[draw.choice(vocabulary) for _ in range(draw.randrange(60))] for _ in range(40)]
+    items = [[draw.choice(vocabulary) for _ in range(draw.randrange(25))] for _ in range(15)]
+    for i in range(0, 15, 2):
+        target = draw.randrange(40)
+        train[target][5:5] = items[i][: draw.randrange(1, 16)]
+    items.append(train[3][:2])  # shorter than most passages, and a document of its own
+    train.append(train[3][:2])
+
+    def longest(a: list[str], b: list[str]) -> int:
+        return max(
+            (
+                size
+                for i in range(len(a))
+                for j in range(len(b))
+                for size in [
+                    next(
+                        k
+                        for k in range(99)
+                        if a[i : i + k + 1] != b[j : j + k + 1]
+                        or i + k >= len(a)
+                        or j + k >= len(b)
+                    )
+                ]
+            ),
+            default=0,
+        )
+
+    expected = {
+        (d, t): longest(a, b)
+        for d, a in enumerate(train)
+        for t, b in enumerate(items)
+        if longest(a, b) >= length
+    }
+    found = neardup.decontaminate(
+        [" ".join(row) for row in train], [" ".join(row) for row in items], passage=length
+    )
+    rows = found.matches.to_pylist()
+    assert {(row["train_doc"], row["test_doc"]): row["passage"] for row in rows} == expected
+    for row in rows:
+        a, b = train[row["train_doc"]], items[row["test_doc"]]
+        begin, other = row["passage_in_train"], row["passage_in_test"]
+        assert a[begin : begin + row["passage"]] == b[other : other + row["passage"]]
+
+
+def test_containment_is_exact() -> None:
+    texts = [" ".join(words(i % 40, 30) + words(i, 20)) for i in range(120)]
+    items = [" ".join(words(i, 30)) for i in range(50)]
+    spec = neardup.ShingleSpec(n=3)
+    found = neardup.decontaminate(texts, items, threshold=0.5, shingle=spec)
+
+    def sets(values: list[str]) -> list[set[int]]:
+        made = neardup.shingle_sets(values, spec)
+        return [set(row.tolist()) for row in np.split(made.values, made.offsets[1:-1])]
+
+    expected = {
+        (d, t): len(a & b) / len(b)
+        for d, a in enumerate(sets(texts))
+        for t, b in enumerate(sets(items))
+        if len(a & b) / len(b) >= 0.5
+    }
+    rows = found.matches.to_pylist()
+    assert {(row["train_doc"], row["test_doc"]): row["containment"] for row in rows} == expected
+    assert len(expected) > 100
+
+
+def test_the_command(command: Command, tmp_path: Path) -> None:
+    train = [{"id": f"t{i}", "text": " ".join(words(i, 60)), "n": i} for i in range(30)]
+    source = write_lines(tmp_path / "train.jsonl", train)
+    tests = [{"q": f"q{i}", "body": " ".join(words(i, 60)[20:40])} for i in (3, 7, 99)]
+    items = write_lines(tmp_path / "test.jsonl", tests)
+    out = tmp_path / "out"
+    args = ["decontaminate", source, "--against", items, "-o", out, "--id", "id"]
+    more = ["--test-text", "body", "--test-id", "q"]
+    answer = command(*args, *more, "--threads", 1)
+    assert answer.code == 0 and "2   contain a test item" in answer.err, answer.err
+    matches = pq.read_table(out / "matches.parquet").to_pylist()
+    assert [(row["train_id"], row["test_id"]) for row in matches] == [("t3", "q3"), ("t7", "q7")]
+    assert matches[0]["passage"] == 20 and matches[0]["passage_in_train"] == 20
+    (clean,) = (out / "clean").iterdir()
+    kept = [json.loads(line) for line in clean.read_text().splitlines()]
+    assert kept == [row for i, row in enumerate(train) if i not in (3, 7)]
+    assert json.loads((out / "decontamination.json").read_text())["test_items_found"] == 2
+    assert "exists" in command(*args, *more).error
+    assert command(*args, *more, "--overwrite", "--passage", 21).code == 0
+    assert pq.read_table(out / "matches.parquet").num_rows == 0
+    modes = {oct(path.stat().st_mode)[-3:] for path in out.rglob("*") if path.is_file()}
+    assert modes == {"600"}
+    assert {path.name for path in tmp_path.iterdir()} == {"train.jsonl", "test.jsonl", "out"}
+    assert command("decontaminate", source, "--against", items, "-o", out).code == 1
+
+
+def test_settings_that_are_refused(tmp_path: Path) -> None:
+    for more in ({"by": "other"}, {"threshold": 0}, {"threshold": 2}, {"passage": 0}):
+        with pytest.raises(SpecError):
+            neardup.decontaminate(["a"], ["b"], **more)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no test items"):
+        neardup.decontaminate(["a"], pa.table({"text": pa.array([], pa.string())}))
+    (tmp_path / "full").mkdir()
+    with pytest.raises(OutputError, match="exists"):
+        neardup.decontaminate(["a"], ["b"], out=tmp_path / "full", overwrite=True)
+
+
+def test_the_longest_passage() -> None:
+    empty = np.empty(0, np.uint64)
+    assert longest_shared(empty, empty) == (0, 0, 0)
+    assert longest_shared(np.array([1, 2]), np.array([3])) == (0, 0, 0)
+    assert longest_shared(np.array([1, 2, 1, 2, 3]), np.array([9, 1, 2, 3])) == (3, 2, 1)

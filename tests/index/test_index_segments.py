@@ -1,0 +1,135 @@
+"""Segments: their kernel against its reference, their files, and what damage does to them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reference_locating as reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neardup.errors import StoreError
+from neardup.index.segments import Entries, Segment, merged, write_file
+from neardup.kernels import locating as kernels
+
+DIGEST = "d" * 64
+
+
+@pytest.mark.jit_off
+@given(
+    st.lists(st.integers(0, 30), min_size=1, max_size=3 * kernels.ENTRIES, unique=False)
+    | st.integers(1, 3 * kernels.ENTRIES).map(lambda n: [i // 700 for i in range(n)]),
+    st.lists(st.integers(0, 2**64 - 2), max_size=4),
+    st.integers(0, 3),
+)
+@settings(max_examples=25, deadline=None)
+def test_where_keys_are(numbers: list[int], wanted: list[int], unverified: int) -> None:
+    keys = sorted(numbers)
+    keys += [2**64 - 1] * (-len(keys) % kernels.ENTRIES)
+    wanted = [*wanted, 0, 1, 3, 30, 2**64 - 2]
+    rows = np.array(keys, dtype=np.uint64).reshape(-1, kernels.ENTRIES)
+    blocks = np.zeros((len(rows), kernels.STRIDE), dtype=np.uint64)
+    blocks[:, : kernels.ENTRIES] = rows
+    verified = np.ones(len(rows), dtype=np.bool_)
+    verified[unverified : unverified + 1] = False
+    low, high = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.int64)
+    asked = np.array(wanted, dtype=np.uint64)
+    needed = np.zeros(len(rows), dtype=np.bool_)
+    fences = rows[:, 0].copy()
+    missing = kernels.locate(blocks.reshape(-1), fences, verified, asked, low, high, needed)
+    expected, unread = reference.locate(keys, verified.tolist(), kernels.ENTRIES, wanted)
+    assert set(np.flatnonzero(needed).tolist()) == unread and missing == expected.count(None)
+    places = zip(low.tolist(), high.tolist(), strict=True)
+    assert all(e in (None, place) for e, place in zip(expected, places, strict=True))
+
+
+def some_entries(seed: int, documents: int, first: int) -> Entries:
+    """Keys of three bands; every tenth document shares one with many."""
+    random_ = np.random.default_rng(seed)
+    keys = random_.integers(0, 2**64 - 1, (documents, 3), dtype=np.uint64)
+    keys[::10, 0] = 77
+    return Entries.sorted(keys, np.arange(first, first + documents))
+
+
+def opened(path: Path, entries: Entries, number: int = 1) -> Segment:
+    _, checksum = write_file(path, iter([entries]), DIGEST)
+    return Segment.open(path, number, DIGEST, checksum)
+
+
+def test_a_segment_finds_what_was_put_in(tmp_path: Path) -> None:
+    entries = some_entries(1, 3000, 500)
+    segment = opened(tmp_path / "a", entries)
+    assert oct((tmp_path / "a").stat().st_mode)[-3:] == "600"
+    asked = np.array([77, int(entries.keys[-5]), 12345, 2**64 - 1], dtype=np.uint64)
+    place, docs = segment.find(asked)
+    assert sorted(docs[place == 0].tolist()) == list(range(500, 3500, 10))
+    assert docs[place == 1].tolist() == [int(entries.docs[-5])]
+    assert not (place >= 2).any()  # what fills the last block is nobody's
+    assert segment.check().tolist() == list(range(500, 3500))
+
+
+def test_a_merge_has_the_entries_of_all_but_the_removed(tmp_path: Path) -> None:
+    parts = [some_entries(i, 1000 * (i + 1), 5000 * i) for i in range(3)]
+    segments = [opened(tmp_path / str(i), part, i) for i, part in enumerate(parts)]
+    removed = np.arange(4990, 5010, dtype=np.uint32)
+    whole = opened(tmp_path / "whole", next(iter(merged(segments, removed))))
+    expected = sorted(
+        (int(k), int(d))
+        for part in parts
+        for k, d in zip(*part, strict=True)
+        if d not in set(removed.tolist())
+    )
+    found = next(whole.slices(1))
+    assert sorted(zip(found.keys.tolist(), found.docs.tolist(), strict=True)) == expected
+    assert (np.diff(found.keys.astype(float)) >= 0).all()
+    several = [part.keys.tolist() for part in whole.slices(7)]
+    assert [key for part in several for key in part] == found.keys.tolist()
+
+
+def test_an_empty_segment(tmp_path: Path) -> None:
+    nothing = Entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
+    segment = opened(tmp_path / "a", nothing)
+    assert [len(a) for a in segment.find(np.array([1, 2], dtype=np.uint64))] == [0, 0]
+    assert len(segment.check()) == 0
+
+
+def test_every_damaged_byte_is_found(tmp_path: Path) -> None:
+    entries = some_entries(2, 1500, 0)
+    path = tmp_path / "a"
+    _, checksum = write_file(path, iter([entries]), DIGEST)
+    good = path.read_bytes()
+    places = [*random.Random(3).sample(range(len(good)), 150), 0, len(good) - 1, len(good) - 20]
+    for place in places:
+        bad = bytearray(good)
+        bad[place] ^= 1 << place % 8
+        with pytest.raises(StoreError, match="damaged"):
+            Segment(1, bytes(bad), "a", DIGEST, checksum).check()
+    for size in (0, 10, 24, len(good) // 2, len(good) - 1):
+        with pytest.raises(StoreError, match="damaged"):
+            Segment(1, good[:size], "a", DIGEST, checksum).check()
+    path.write_bytes(b"")
+    with pytest.raises(StoreError, match="damaged"):
+        Segment.open(path, 1, DIGEST, checksum)
+
+
+def test_reading_finds_damage_before_it_answers(tmp_path: Path) -> None:
+    entries = some_entries(4, 3000, 0)
+    path = tmp_path / "a"
+    _, checksum = write_file(path, iter([entries]), DIGEST)
+    good = path.read_bytes()
+    every = entries.keys.copy()
+    for place in range(100, 3000 * 3 * 12, 9973):
+        bad = bytearray(good)
+        bad[place] ^= 4
+        with pytest.raises(StoreError, match="damaged"):
+            Segment(1, bytes(bad), "a", DIGEST, checksum).find(every)
+
+
+def test_a_segment_of_another_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    _, checksum = write_file(path, iter([some_entries(5, 10, 0)]), DIGEST)
+    with pytest.raises(StoreError, match="another recipe"):
+        Segment.open(path, 1, "e" * 64, checksum)
