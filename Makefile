@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-quick lint docs site bench profile experiments browser cassandra cassandra-stop clean
+.PHONY: demo spark-demo test test-quick lint docs site bench profile experiments browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again.
 EXTRAS_test := [test,hf,cassandra,docs]
 EXTRAS_experiments := [experiments]
+EXTRAS_spark := [spark]
 $(VENV)/.%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -20,6 +21,10 @@ demo: $(VENV)/.base
 	@$(BIN)/neardup synth -n 20000 -o demo/notes.jsonl --overwrite
 	@$(BIN)/neardup dedup demo/notes.jsonl -o demo/out --preset clinical --id id --overwrite
 	@echo "The notes are in demo/notes.jsonl, the clusters and the clean corpus in demo/out."
+
+# The same job on Apache Spark, with two executors in processes of their own, and what differs.
+spark-demo: $(VENV)/.spark demo
+	@$(BIN)/python tools/spark_demo.py demo/notes.jsonl demo/out demo/spark
 
 test: $(VENV)/.test lint
 	@test -z "$$CI" || $(BIN)/python tools/browser.py install || true

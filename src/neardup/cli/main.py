@@ -30,6 +30,7 @@ _COMMANDS = {
     "compare": "command_inspect:compare",
     "tune": "command_forecast:tune",
     "sketch": "command_sketch:sketch",
+    "spark": "command_spark:spark",
     "synth": "command_synth:command",
 }
 
