@@ -43,13 +43,12 @@ def spark_session(master: str, **settings: str) -> Iterator[Any]:
     if NO_SPARK:
         pytest.skip(NO_SPARK)
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
-    builder: Any = SparkSession.builder.master(master).appName("tests")
-    for name, value in {
+    from neardup.spark import files
+
+    given = {
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "4",
@@ -60,13 +59,15 @@ def spark_session(master: str, **settings: str) -> Iterator[Any]:
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.executorEnv.PYTHONPATH": PATHS,
         **{name.replace("_", "."): value for name, value in settings.items()},
-    }.items():
-        builder = builder.config(name, value)
+    }
+    arguments = [f"--conf '{name}={value}'" for name, value in given.items()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("PYTHONPATH", PATHS)
-        session = builder.getOrCreate()
-        session.sparkContext.setLogLevel("OFF")
+        patch.setenv("PYSPARK_SUBMIT_ARGS", " ".join([*arguments, "pyspark-shell"]))
+        umask = os.umask(0o077)
+        session = files.session(master, quiet=True)
+        os.umask(umask)
         try:
             yield session
         finally:

@@ -32,12 +32,12 @@ def session(master: str | None = None, quiet: bool = False) -> SparkSession:
     master = master or SparkConf().get("spark.master") or "local[*]"
     if master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.umask(0o077)  # Spark inherits it
     builder: Any = SparkSession.builder
     builder = builder.appName("neardup").master(master)
+    builder = builder.config("spark.hadoop.fs.permissions.umask-mode", "077")
     found: SparkSession = builder.config("spark.ui.showConsoleProgress", not quiet).getOrCreate()
-    context: Any = found.sparkContext
-    context._jsc.hadoopConfiguration().set("fs.permissions.umask-mode", "077")
-    context.setLogLevel("OFF")  # errors come as exceptions
+    found.sparkContext.setLogLevel("OFF")  # errors come as exceptions
     return found
 
 
