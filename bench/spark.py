@@ -31,7 +31,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 import neardup
-from harness import DATA, save, say, synthetic, table, text_bytes
+from harness import DATA, load, save, say, synthetic, table, text_bytes
 from neardup.spark import dedup, steps, tasks
 from neardup.spec import Spec
 from neardup.synth import Family
@@ -235,11 +235,11 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of documents")
     parser.add_argument("--cores", type=int, default=2)
     args = parser.parse_args()
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = (load("spark") or {}).get("found", {})
     for name in args.only.split(","):
         size = round(SIZES[name] * args.scale)
         if name == "chain":
-            found[name] = run_chain(size, args.cores)
+            found[name] = {"documents": size, **run_chain(size, args.cores)}
             say(f"chain of {size:,}: {found[name]}\n")
             continue
         changes: dict[str, Any] = {}
@@ -248,13 +248,15 @@ def main() -> None:
         corpus = synthetic("mixed", size, ("parquet",), **changes)
         assert corpus.parquet is not None
         if name == "mllib":
-            found[name] = run_mllib(corpus.parquet, args.cores)
+            found[name] = {"documents": size, **run_mllib(corpus.parquet, args.cores)}
             say(f"MLlib's MinHashLSH on {size:,} notes: {found[name]}\n")
             continue
         spec = NOTES if name == "notes" else Spec()
-        found[name] = run_steps(corpus.parquet, spec, args.cores)
-        show(name, found[name], size, text_bytes(corpus.parquet))
-    save("spark", {"scale": args.scale, "found": found})
+        bytes = text_bytes(corpus.parquet)
+        found[name] = {"documents": size, "bytes": bytes}
+        found[name] |= run_steps(corpus.parquet, spec, args.cores)
+        show(name, found[name], size, bytes)
+    save("spark", {"found": found})
 
 
 if __name__ == "__main__":

@@ -65,13 +65,10 @@ def spark_session(master: str, **settings: str) -> Iterator[Any]:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("PYTHONPATH", PATHS)
         patch.setenv("PYSPARK_SUBMIT_ARGS", " ".join([*arguments, "pyspark-shell"]))
-        umask = os.umask(0o077)
-        session = files.session(master, quiet=True)
-        os.umask(umask)
         try:
-            yield session
+            with files.session(master, quiet=True) as session:
+                yield session
         finally:
-            session.stop()
             gateway: Any = SparkContext._gateway
             gateway.shutdown()
             gateway.proc.stdin.close()

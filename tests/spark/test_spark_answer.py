@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import made_corpora
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import made_corpora
+from doc_pages import DOCS, blocks
 from spark_parts import NO_SPARK, expected, found, spark_session
 
-from common import Command
+from common import Command, write_lines
 from neardup.errors import (
     ColumnError,
     DependencyError,
@@ -187,6 +184,20 @@ def test_another_input_does_not_continue_from_a_checkpoint(
     df = spark.read.parquet(str(tmp_path / "a.parquet"))
     with pytest.raises(ResumeError, match=r"input\.files"):
         dedup(df, checkpoint=str(tmp_path / "checkpoint"))
+
+
+def test_the_examples_of_the_page_run(
+    spark: Any, table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = table.select(["id", "text"]).slice(0, 40).to_pylist()
+    write_lines(tmp_path / "notes.jsonl", rows)
+    monkeypatch.chdir(tmp_path)
+    names = {"spark": spark}
+    for block in blocks(DOCS / "spark.md"):
+        if block.language == "python":
+            code = block.code.replace('"notes.jsonl"', repr(str(tmp_path / "notes.jsonl")))
+            exec(code.replace('"clean"', repr(str(tmp_path / "clean"))), names)
+    assert list((tmp_path / "clean").glob("*.parquet"))
 
 
 @pytest.mark.parametrize(

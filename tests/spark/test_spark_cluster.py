@@ -12,14 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import made_corpora
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import made_corpora
 from spark_killing import killing
 from spark_parts import NO_SPARK, PATHS, expected, found, spark_session
 

@@ -6,10 +6,11 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyspark import SparkConf
 from pyspark.sql import DataFrame, SparkSession
 
 from neardup.errors import FormatError, OutputError
@@ -27,18 +28,31 @@ _FORMATS = ("parquet", "jsonl", "csv", "tsv", "delta")
 _ENDINGS = {"json": "jsonl", "ndjson": "jsonl", "pq": "parquet"}
 
 
-def session(master: str | None = None, quiet: bool = False) -> SparkSession:
-    """Return the session of spark-submit, or one of this machine; files are for their owner."""
-    master = master or SparkConf().get("spark.master") or "local[*]"
-    if master.startswith("local"):
+@contextmanager
+def session(master: str | None = None, quiet: bool = False) -> Iterator[SparkSession]:
+    """Give the session of spark-submit, or one of this machine; files are for their owner.
+
+    It is stopped at the end, unless there was one before.
+    """
+    before = SparkSession.getActiveSession()
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # then Spark knows the master
+    if master is None and not submitted:
+        master = "local[*]"
+    if master is not None and master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.umask(0o077)  # Spark inherits it
+        os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")  # of PySpark's workers
+    umask = os.umask(0o077)  # Spark inherits it
     builder: Any = SparkSession.builder
-    builder = builder.appName("neardup").master(master)
+    builder = (builder if master is None else builder.master(master)).appName("neardup")
     builder = builder.config("spark.hadoop.fs.permissions.umask-mode", "077")
     found: SparkSession = builder.config("spark.ui.showConsoleProgress", not quiet).getOrCreate()
+    os.umask(umask)
     found.sparkContext.setLogLevel("OFF")  # errors come as exceptions
-    return found
+    try:
+        yield found
+    finally:
+        if before is None:
+            found.stop()
 
 
 def read(spark: SparkSession, inputs: list[str], format: str | None = None) -> DataFrame:

@@ -80,8 +80,11 @@ def duplicates(sketches: DataFrame, spec: Spec) -> DataFrame:
 
 def _partitions(df: DataFrame, bytes: int = 0) -> int:
     """Return into how many partitions rows are shuffled."""
-    configured = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    return max(configured, -(-bytes // TASK_BYTES))
+    spark = df.sparkSession
+    configured = spark.conf.get("spark.sql.shuffle.partitions")
+    # Spark's default says nothing of the machine; each task takes some 0.1 s to begin.
+    given = 2 * spark.sparkContext.defaultParallelism if configured == "200" else configured
+    return max(int(given), -(-bytes // TASK_BYTES))
 
 
 def candidates(

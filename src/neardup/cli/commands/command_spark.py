@@ -73,11 +73,12 @@ def spark(
     asked = o.spec_of(options)
     from neardup.spark import files, job
 
-    found = files.session(master, quiet)
-    files.check_new(found, out)
-    df = files.read(found, list(inputs), input_format)
-    run = job.dedup(df, text=text, id=id, spec=asked, checkpoint=checkpoint)
-    known = format or input_format or files.format_of(inputs[0])
-    counts = files.write(run, out, "parquet" if known == "delta" else known, single_file)["counts"]
+    with files.session(master, quiet) as session:
+        files.check_new(session, out)
+        df = files.read(session, list(inputs), input_format)
+        run = job.dedup(df, text=text, id=id, spec=asked, checkpoint=checkpoint)
+        known = format or input_format or files.format_of(inputs[0])
+        known = "parquet" if known == "delta" else known
+        counts = files.write(run, out, known, single_file)["counts"]
     if not quiet:
         click.echo(f"kept {counts['kept']:,} of {counts['documents']:,} documents", err=True)
