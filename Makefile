@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo spark-demo test test-quick lint docs site bench profile experiments browser cassandra cassandra-stop clean
+.PHONY: demo spark-demo test test-quick lint docs site bench profile experiments fuzz coverage audit browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again.
 EXTRAS_test := [test,hf,cassandra,docs]
 EXTRAS_experiments := [experiments]
 EXTRAS_spark := [spark]
+EXTRAS_checks := [checks,hf,cassandra,docs]
 $(VENV)/.%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -59,6 +60,21 @@ bench: $(VENV)/.base
 # Where the CPU time goes, by libraries and functions; needs perf of Linux.
 profile: $(VENV)/.base
 	$(BIN)/python bench/profiling.py
+
+# Looks for inputs that break neardup, an hour in all; see fuzz/README.md.
+fuzz: $(VENV)/.test
+	$(BIN)/python -m fuzz readers --cases 1000000 --seconds 1500
+	$(BIN)/python -m fuzz kernels --cases 20000 --seconds 900
+	$(BIN)/python -m fuzz options --cases 5000 --seconds 600
+	$(BIN)/python -m fuzz state --cases 20000 --seconds 600
+
+# Which branches outside the kernels the tests take, those of child processes included.
+coverage: $(VENV)/.checks
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=term
+
+# Known weaknesses of what is installed; asks the database of pip-audit over the network.
+audit: $(VENV)/.checks
+	$(BIN)/python -m pip_audit --skip-editable
 
 # A browser for the tests of pages, if none is here: Chromium of Debian or Ubuntu, as root. Where it
 # can't be had, it says why and ends with 3; the tests are then skipped.

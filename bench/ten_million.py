@@ -76,6 +76,7 @@ def main() -> None:
             say(f"{preset} {turn + 1}: {run}")
             if not run["failed"]:
                 run["record"] = json.loads((out / "run.json").read_text())
+                del run["record"]["source"]  # names of folders, and a line for each partition
             runs.append(run)
             clear(out)
         results[preset] = {"median": median(runs), "runs": runs}

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 import browser
 import neardup
 from neardup.report import charts
-from neardup.report.audit_text import chart as chart_of_audit
 from neardup.synth import SynthSpec, generate
 
 ROOT = Path(__file__).parent.parent
@@ -36,7 +35,7 @@ def main() -> None:
     draw("bands", charts.s_curves([(17, 4), (11, 3), (14, 9)], [(THRESHOLD, 0.99)]))
     notes = generate(SynthSpec(NOTES, near=0.5, changed=(0, 0.2)))
     run = neardup.dedup(notes, id="id", spec=neardup.Spec(num_bands=BANDS, rows=ROWS))
-    draw("observed", chart_of_audit(run.audit(sample=SAMPLE).as_dict()))
+    draw("observed", charts.observed_curve(run.audit(sample=SAMPLE).as_dict()))
     picture()
     summary()
 

@@ -17,12 +17,9 @@ ArrowArray: TypeAlias = "pa.Array[Any]"
 def array_of(
     values: np.ndarray, type: pa.DataType | None = None, null: np.ndarray | None = None
 ) -> ArrowArray:
-    """Return a one-dimensional array of numbers or booleans as an Arrow array.
+    """Return numbers (uncopied) or booleans as an Arrow array, of another type if given.
 
-    Args:
-        values: Numbers, which are not copied, or booleans.
-        type: Of the Arrow array; None for that of the values.
-        null: bool[n]: which of them are null; None for none.
+    ``null`` is bool[n]: which of them are null.
     """
     kind = type or pa.from_numpy_dtype(values.dtype)
     length = len(values)

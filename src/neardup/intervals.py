@@ -12,16 +12,13 @@ _Z = 1.959963984540054
 
 
 def wilson(share: float, number: float) -> tuple[float, float]:
-    """Return the 95 % score interval of a share.
+    """Return the 95 % score interval of a share, of 0 to 1.
 
-    Args:
-        share: Observed, 0 to 1.
-        number: Number of independent observations; need not be whole. With 0 nothing is known.
+    The number of independent observations need not be whole. With 0 nothing is known.
 
-    Examples:
-        >>> low, high = wilson(0.9, 50)
-        >>> round(low, 4), round(high, 4)
-        (0.7864, 0.9565)
+    >>> low, high = wilson(0.9, 50)
+    >>> round(low, 4), round(high, 4)
+    (0.7864, 0.9565)
 
     Source: E. B. Wilson. Probable inference, the law of succession, and statistical inference.
     Journal of the American Statistical Association 22, 1927.
@@ -40,19 +37,12 @@ def wilson(share: float, number: float) -> tuple[float, float]:
 
 
 class Estimate(NamedTuple):
-    """A mean of shares, with its 95 % interval.
+    """A mean of shares, with its 95 % interval."""
 
-    Attributes:
-        share: The mean; NaN of none.
-        low: Lower end of the interval.
-        high: Upper end.
-        number: How many shares there are.
-    """
-
-    share: float
+    share: float  # the mean; NaN of none
     low: float
     high: float
-    number: int
+    number: int  # how many shares there are
 
 
 def estimate(hits: np.ndarray, of: np.ndarray, sampled: float, weighted: bool = False) -> Estimate:
@@ -62,13 +52,11 @@ def estimate(hits: np.ndarray, of: np.ndarray, sampled: float, weighted: bool = 
     missed together. The variance of shares is at most that of yes and no with the same mean, so
     that the interval is too wide rather than too narrow.
 
-    Args:
-        hits: int64[documents]: pairs of each that are hits.
-        of: int64[documents]: all its pairs; documents without any don't count.
-        sampled: Share of all documents that is in the sample; 0 where the question is not about
-            this corpus alone.
-        weighted: Weight documents by their pairs: the share of all pairs. The effective number is
-            the square of the sum of weights over the sum of their squares (L. Kish, 1965).
+    ``hits`` and ``of`` are int64[documents]: pairs that are hits, and all pairs; documents without
+    any don't count. ``sampled`` is the share of all documents that is in the sample; 0 where the
+    question is not about this corpus alone. If ``weighted``, documents are weighted by their pairs:
+    the share of all pairs. The effective number is the square of the sum of weights over the sum of
+    their squares (L. Kish, 1965).
     """
     there = of > 0
     hits, of = hits[there].astype(np.float64), of[there].astype(np.float64)

@@ -48,11 +48,7 @@ class Local(Generic[A]):
 
 
 class Pool:
-    """A pool of threads for kernels that release the GIL.
-
-    Args:
-        threads: Number of threads; None for all cores that this process may use.
-    """
+    """A pool of threads, all cores by default, for kernels that release the GIL."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or available_cores()
@@ -74,11 +70,7 @@ class Pool:
     ) -> list[A]:
         """Call ``work(low, high)`` on slices of ``range(first, total)``; return results in order.
 
-        Args:
-            work: Called from several threads at once.
-            total: End of the whole range.
-            step: Length of a slice. It must not change what the results amount to.
-            first: Begin of the whole range.
+        The step must not change what the results amount to.
         """
         slices = [(low, min(low + step, total)) for low in range(first, total, step)]
         if len(slices) < 2:
@@ -89,12 +81,9 @@ class Pool:
     def ordered(
         self, work: Callable[[A], B], items: Iterable[A], ahead: int | None = None
     ) -> Iterator[B]:
-        """Yield ``work(item)`` in the order of the items, with few under way at any time.
+        """Yield ``work(item)`` in the order of the items, which are taken in this thread.
 
-        Args:
-            work: Called in several threads at once.
-            items: Taken in this thread.
-            ahead: How many are begun before the first is asked for; None for twice the threads.
+        ``ahead`` are begun before the first is asked for; None for twice the threads.
         """
         ahead = 2 * self.threads if ahead is None else ahead
         waiting: deque[Future[B]] = deque()

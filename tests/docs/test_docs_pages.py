@@ -229,8 +229,7 @@ def test_run_folder_and_manifest_are_on_the_formats_page(runs: Path) -> None:
     run = runs / "pairs" / ".run"
     said = section("formats.md", "## The run folder")
     with sqlite3.connect(f"file:{run / 'run.sqlite'}?mode=ro", uri=True) as connection:
-        query = "SELECT d.data FROM steps s JOIN steps_data d ON d.id = s.first WHERE space = ''"
-        (data,) = connection.execute(query).fetchone()
+        (data,) = connection.execute("SELECT about FROM steps WHERE space = ''").fetchone()
         stages = {row[0] for row in connection.execute("SELECT space FROM steps")} - {""}
     manifest = json.loads(data)
     require(iter(manifest), said)

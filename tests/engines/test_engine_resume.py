@@ -175,8 +175,13 @@ def test_sets_in_a_file_are_found_again_with_more_memory(work: Work, tmp_path: P
     out = tmp_path / "out"
     memory = least(work, "--threads", "2")
     process = work.start(out, "--memory", memory, "--threads", 2, trace=True, slow=0.02)
-    wait_for(process, lambda: len(process.done("sets")) > 20)
-    time.sleep(0.2)  # what is found is committed in its order, slowly
+
+    def committed() -> int:
+        return sum(words[0] == "committed" for words in process.done("call"))
+
+    wait_for(process, lambda: len(process.done("sets")) > 0)
+    first = committed()  # what is found is committed in its order, slowly
+    wait_for(process, lambda: len(process.done("sets")) > 20 and committed() > first + 8)
     process.kill()
     process.wait()
     before = steps(out)

@@ -24,10 +24,8 @@ __all__ = [
     "place_buckets",
     "probe",
     "rank_prefixes",
-    "room_of",
     "share_a_bucket",
     "verify",
-    "window_of",
     "window_pairs",
 ]
 
@@ -106,11 +104,6 @@ def place_buckets(buckets: Sequence[Values], first: int, documents: int) -> list
         for doc in docs:
             of[doc] = number
     return of
-
-
-def room_of(members: int) -> int:
-    """Members up to the next multiple of the lanes."""
-    return members + -members % LANES
 
 
 def share_a_bucket(of: Sequence[Values], x: int, y: int) -> bool:

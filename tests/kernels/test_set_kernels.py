@@ -193,7 +193,7 @@ def test_mark_plausible_and_place_buckets(seed: int) -> None:
     threshold = THRESHOLDS[seed % len(THRESHOLDS)]
     marked = np.zeros(documents, dtype=np.bool_)
     expected: set[int] = set()
-    of = []
+    of, bands = [], []
     first = 0
     for buckets in buckets_of(rng, documents, 3, 2 if seed == 0 else 40):
         starts = np.cumsum([0, *map(len, buckets)]).astype(np.int32)
@@ -203,14 +203,13 @@ def test_mark_plausible_and_place_buckets(seed: int) -> None:
         expected |= reference.mark_plausible(
             buckets, sets.size.tolist(), bitmaps.tolist(), threshold
         )
-        column = np.full(documents, -1, dtype=np.int32)
-        grouping.place_buckets(members, starts, first, column)
         of.append(reference.place_buckets(buckets, first, documents))
-        assert column.tolist() == of[-1]
+        bands.append(BandBuckets(members, starts))
         first += len(buckets)
     assert set(np.flatnonzero(marked).tolist()) == expected
     assert 0 < len(expected) <= documents
     rows = np.array(of, dtype=np.int32).T.copy()
+    assert np.array_equal(bucket_documents(bands, documents, len(bands)).of, rows)
     lists_of = list(zip(*of, strict=True))
     for x, y in itertools.islice(itertools.combinations(range(documents), 2), 0, None, 17):
         found = resolving.share_a_bucket(rows, x, y)
@@ -220,14 +219,9 @@ def test_mark_plausible_and_place_buckets(seed: int) -> None:
 # What is kept.
 
 
-def test_room_of() -> None:
-    for members in range(1, 200):
-        assert resolving.room_of(members) == reference.room_of(members)
-
-
 def columns_of(sizes: np.ndarray, large: int) -> BitmapLanes:
     """Room for the bitmaps of the kept documents of buckets above a size."""
-    room = [reference.room_of(int(s)) if s > large else 0 for s in sizes]
+    room = [-(-int(s) // resolving.LANES) * resolving.LANES if s > large else 0 for s in sizes]
     first = np.cumsum([0, *room])[:-1]
     return BitmapLanes(
         np.where(sizes > large, first, -1).astype(np.int64),
@@ -344,11 +338,6 @@ def test_window_pairs(seed: int) -> None:
     assert counts.tolist() == [passed, len(pairs) - passed]
 
 
-def test_window_of() -> None:
-    for members in [*range(2, 1100), 4095, 4096, 4097, 10**6, 2**31]:
-        assert grouping.window_of(members) == reference.window_of(members)
-
-
 @pytest.mark.skipif(SLOW, reason="a million pairs")
 @pytest.mark.parametrize("documents", [1024, 1025, 1900])
 def test_window_pairs_of_a_large_bucket(documents: int) -> None:
@@ -430,8 +419,14 @@ def test_count_shingles_rank_prefixes_add_to_chains_and_probe(seed: int) -> None
     chosen = rng.random(len(docs)) < 0.7
     chains = chains_of(len(found.values))
     half = np.arange(len(docs)) < cut
-    entries = prefixes.add_to_chains(found, chosen & half, chains, 0)
-    entries = prefixes.add_to_chains(found, chosen & ~half, chains, entries)
+    entries = 0
+    for some in (chosen & half, chosen & ~half):
+        lists_of = [found.values[starts[k] : starts[k + 1]] for k in np.flatnonzero(some)]
+        ends = np.cumsum([0, *map(len, lists_of)]).astype(np.int64)
+        values = np.concatenate([np.empty(0, np.uint64), *lists_of])
+        entries = prefixes.add_to_chains(
+            prefixes.Prefixes(docs[some], ends, values), chains, entries
+        )
     prefixes_of = [(int(d), r) for d, r, c in zip(docs, ranked, chosen, strict=True) if c]
     assert walked(chains) == reference.add_to_chains(prefixes_of)
     assert entries == sum(len(values) for _, values in prefixes_of)

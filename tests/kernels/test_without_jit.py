@@ -18,7 +18,7 @@ MARKED = {
     "test_inspect_search.py": 2,
     "test_match_resolve.py": 4,
     "test_record_kernels.py": 11,
-    "test_set_kernels.py": 14,
+    "test_set_kernels.py": 12,
     "test_text_kernels.py": 11,
 }
 ROOMS = ("kernels", "match", "cluster", "inspect/test_inspect_search.py")
@@ -27,6 +27,8 @@ TOO_LARGE = {"test_window_pairs_of_a_large_bucket"}
 
 
 def test_kernels_equal_their_references_with_the_jit_off() -> None:
+    path = os.pathsep.join([str(TESTS / "kernels"), os.environ.get("PYTHONPATH", "")])
+    settings = {"NUMBA_DISABLE_JIT": "1", "PYTEST_ADDOPTS": "", "PYTHONPATH": path}
     done = subprocess.run(
         [
             sys.executable,
@@ -34,6 +36,8 @@ def test_kernels_equal_their_references_with_the_jit_off() -> None:
             "pytest",
             "-p",
             "no:cacheprovider",
+            "-p",
+            "bits_without_jit",
             "-W",
             "ignore:overflow:RuntimeWarning",  # scalars of NumPy warn where kernels mean to wrap
             "-m",
@@ -42,7 +46,7 @@ def test_kernels_equal_their_references_with_the_jit_off() -> None:
             "addopts=-v",
             *(str(TESTS / room) for room in ROOMS),
         ],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTEST_ADDOPTS": ""},
+        env={**os.environ, **settings},
         capture_output=True,
         text=True,
         check=False,

@@ -32,15 +32,16 @@ SCORES = [
         *((0.9, 1, 0.2, 0.3), (1, None, 0, None)),
     )
 ]
+AUDIT = {"curve": LINES, "bands": {"num_bands": 17, "rows": 4}, "threshold": 0.7}
 MAKERS: dict[str, Callable[[], Chart]] = {
     "s_curves": lambda: charts.s_curves([(42, 3), (17, 4)], [(0.5, 0.99), (0.05, 0.001)]),
     "s_curves, no points": lambda: charts.s_curves([(1, 1)]),
     "s_curves, at most": lambda: charts.s_curves([(5, 4)], [(0.2, 0.01)]),
-    "observed": lambda: charts.observed_curve(LINES, (17, 4), 0.7),
-    "observed, join": lambda: charts.observed_curve(LINES, None, 0.7),
-    "observed, nothing": lambda: charts.observed_curve([], None, 0.7),
-    "precision_recall": lambda: charts.precision_recall(SCORES),
-    "precision_recall, nothing": lambda: charts.precision_recall([]),
+    "observed": lambda: charts.observed_curve(AUDIT),
+    "observed, join": lambda: charts.observed_curve({**AUDIT, "bands": None}),
+    "observed, nothing": lambda: charts.observed_curve({**AUDIT, "curve": [], "bands": None}),
+    "precision_recall": lambda: charts.precision_recall({"by_threshold": {"lines": SCORES}}),
+    "precision_recall, nothing": lambda: charts.precision_recall({"by_threshold": {"lines": []}}),
 }
 SVG = "{http://www.w3.org/2000/svg}"
 

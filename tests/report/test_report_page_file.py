@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from page_corpus import SECRET, TEXTS, rows, spec, write_notes
 
@@ -100,7 +101,9 @@ def walked(cluster: Any) -> dict[int, str]:
     return {place: text.decode("utf-16-le") for place, text in found.items()}
 
 
-def test_long_ids_do_not_make_the_file_long(tmp_path: Path, kernels: None) -> None:
+def test_long_ids_do_not_make_the_file_long(
+    tmp_path: Path, kernels: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not the first ones, but most: what is measured is what is written."""
     many = families(60, 40, "short")
     for row in many[1000:]:
@@ -108,13 +111,38 @@ def test_long_ids_do_not_make_the_file_long(tmp_path: Path, kernels: None) -> No
     notes = write_lines(tmp_path / "notes.jsonl", many)
     run = dedup(notes, out=tmp_path / "run", spec=spec(), id="id", progress=False)
     path = run.report(tmp_path / "page.html", max_clusters=40)
-    # 400 kB, what others are known by, and less than 400 kB for the rest.
-    assert path.stat().st_size < 1_500_000
     data = data_of(path)
-    assert len(data["clusters"]) == 60
-    assert sum("texts" in cluster for cluster in data["clusters"]) == 40
+    assert (len(data["clusters"]), len(data["brief"])) == (40, 20)
+    assert all("texts" in cluster for cluster in data["clusters"])
     page = path.read_text(encoding="utf-8")
     assert "All 60 clusters are listed, 40 of them with texts" in page
+    assert "Search covers the ids of all 2,400 documents in clusters" in page
+    monkeypatch.setattr("neardup.report.page.report_file._IDS", 300_000)
+    path = run.report(path, max_clusters=40, overwrite=True)
+    # 400 kB for clusters, 300 kB for ids, and less than 100 kB for the rest.
+    assert path.stat().st_size < 800_000
+
+
+def test_ids_of_all_documents_are_in_the_page(tmp_path: Path, kernels: None) -> None:
+    """Of a cluster too large to be listed, and of clusters without texts."""
+    every = [*families(1, 260, "x"), *families(4, 3, "y")[3:]]
+    run = dedup(pa.Table.from_pylist(every), id="id", spec=spec(), progress=False)
+    data = data_of(run.report(tmp_path / "page.html", max_clusters=1))
+    (large,), brief = data["clusters"], data["brief"]
+    assert len(large["members"]) <= 200 and "rest" not in large
+    table = {row["doc_id"]: row for row in run.clusters.to_pylist()}
+    listed = [row[1] for row in (*large["members"], *large["more"])]
+    rows = [*large["more"]]
+    for label, documents, kept, lowest, steps, *members in brief:
+        assert (documents, kept, steps) == (len(members), 1, 1) and members[0][2] is None
+        assert lowest == min(row[2] for row in members[1:])
+        assert {table[row[1]]["cluster"] for row in members} == {label}
+        listed += [row[1] for row in members]
+        rows += members
+    assert sorted(listed) == sorted(table)
+    for _, name, similarity, _ in rows:
+        assert (similarity is None) is table[name]["kept"]
+        assert similarity == pytest.approx(table[name]["similarity"], abs=1e-4)
 
 
 def test_search_says_what_it_covers(
@@ -124,14 +152,35 @@ def test_search_says_what_it_covers(
     path = run.report(tmp_path / "page.html", max_clusters=10)
     page = path.read_text(encoding="utf-8")
     assert "Search covers the ids of all 150 documents in clusters, and 50 different texts" in page
-    monkeypatch.setattr("neardup.report.page.report_file._BRIEF", 2000)
+    monkeypatch.setattr("neardup.report.page.report_file._IDS", 2000)
     page = run.report(path, max_clusters=10, overwrite=True).read_text(encoding="utf-8")
     found = re.search(r"Search covers the ids of (\d+) of the 150 documents", page)
     assert found is not None and 50 < int(found[1]) < 150
-    listed = len(data_of(path)["clusters"])
+    listed = 10 + len(data_of(path)["brief"])
     assert f"{listed} of 30 clusters are listed, 10 of them with texts" in page
     page = run.report(path, max_clusters=0, overwrite=True).read_text(encoding="utf-8")
-    assert data_of(path)["clusters"] and "Texts were left out of this page." in page
+    assert data_of(path)["brief"] and "Texts were left out of this page." in page
+
+
+def test_brief_clusters_name_what_they_are_duplicates_of(tmp_path: Path, kernels: None) -> None:
+    texts = [" ".join(f"w{k}" for k in range(begin, begin + 100)) for begin in range(0, 56, 8)]
+    run = dedup(texts, spec=spec(cluster="components"), progress=False)
+    ((label, documents, kept, _, steps, *members),) = data_of(
+        run.report(tmp_path / "page.html", max_clusters=0)
+    )["brief"]
+    assert (label, documents, kept) == (0, 7, 3) and steps > 1
+    named = [(number, *target) for number, _, _, _, *target in members]
+    assert named == [(0,), (1,), (2,), (3,), (4, "3"), (5, "3"), (6,)]
+
+
+def test_values_that_differ_in_punctuation_are_one(tmp_path: Path, kernels: None) -> None:
+    body = [" ".join(f"{side}{k}" for k in range(30)) for side in "ab"]
+    slots = ("alpha beta", "alpha,\nBETA", "gamma delta", "Gamma-delta")
+    texts = [f"{body[0]} {slot} {body[1]} {k}" for k, slot in enumerate(slots)]
+    run = dedup(texts, spec=spec(), progress=False)
+    (cluster,) = data_of(run.report(tmp_path / "page.html"))["clusters"]
+    slot, _ = (part for part in cluster["template"] if isinstance(part, list))
+    assert slot[1:] == [2, [["alpha beta", 2], ["gamma delta", 2]]]
 
 
 def test_copies_are_one_line(page_file: Path) -> None:
@@ -200,6 +249,8 @@ def test_the_command_and_its_refusals(
 
 
 def test_wrong_arguments(star_run: Run, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="`context` is -2"):
+        star_run.report(tmp_path / "page.html", context=-2)
     with pytest.raises(SpecError, match="`max_clusters` is -1"):
         star_run.report(tmp_path / "page.html", max_clusters=-1)
     with pytest.raises(ColumnError, match="'nothing'"):
@@ -209,13 +260,26 @@ def test_wrong_arguments(star_run: Run, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_jinja_that_is_missing_is_named(
-    star_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_is_missing_is_named_before_any_work(
+    star_run: Run, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.style", None)
+    monkeypatch.delitem(sys.modules, "neardup.report.charts", raising=False)
     with pytest.raises(DependencyError) as caught:
         star_run.report(tmp_path / "page.html")
     assert "neardup[report]" in caught.value.hint
+    run, page = star_run.path, tmp_path / "page.html"
+    for arguments in (
+        ("report", run, "-o", page),
+        ("explain", run, "no such id", "--html", page),
+        ("audit", run, "--plot", tmp_path / "a.svg"),
+    ):
+        done = command(*arguments)
+        assert (done.code, done.out) == (1, "")
+        assert "need Jinja" in done.error or "need Matplotlib" in done.error
+        assert "pip install 'neardup[report]'" in done.lines[-1]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_input_that_is_gone(notes: Path, tmp_path: Path, kernels: None) -> None:

@@ -66,6 +66,74 @@ def test_the_slider_counts_anew(
     assert one.page.locator("#cutoff-value").inner_text() == "0.71"
 
 
+def test_the_slider_shows_other_examples(
+    visit: Callable[..., Visit], page_file: Path, star_run: Run
+) -> None:
+    """Counts of the table, pairs of the open cluster, and which cluster is open."""
+    one = visit(page_file)
+    slider, heat = one.page.locator("#cutoff"), one.page.locator("[data-cell]")
+
+    def total() -> int:
+        return sum(int(text.replace(",", "")) for text in heat.all_inner_texts())
+
+    assert total() == len(star_run.duplicates)
+    one.show("family-07")
+    similarity = one.page.locator(".pair .similarity")
+    assert float(similarity.inner_text()) < 0.9
+    slider.fill("20")
+    left = removed_from(star_run, 0.9)
+    assert total() == len(left)
+    assert float(similarity.inner_text()) >= 0.9
+    many = sum(name.startswith("family") for name in left)
+    count = int(one.page.locator(".controls .quiet").inner_text().partition(" of ")[2])
+    assert 0 < count <= many
+    before = one.page.get_by_label("Pair before")
+    while not before.is_disabled():
+        before.click()
+    for _ in range(count - 1):
+        one.page.get_by_label("Next pair").click()
+        assert float(similarity.inner_text()) >= 0.9
+    assert one.page.get_by_label("Next pair").is_disabled()
+    # Only exact copies are left: the first cluster with some is open.
+    one.search("")
+    slider.fill("30")
+    assert one.page.locator("#rows [aria-current]").count() == 1
+    assert "family" not in one.page.locator("#detail h3").inner_text()
+
+
+def test_ids_that_are_not_listed_are_found(
+    visit: Callable[..., Visit], tmp_path: Path, kernels: None
+) -> None:
+    body = " ".join(f"w{k}" for k in range(60))
+    ids = [f"n{k:03}<img src=x onerror=window.__pwned=1>" for k in range(260)]
+    texts = [f"{body} only{k}" for k in range(260)] + [f"{body[::-1]} {k}" for k in range(3)]
+    ids += ["small-a", "small-b", "small-c"]
+    run = dedup({"id": ids, "text": texts}, id="id", spec=spec(), progress=False)
+    one = visit(run.report(tmp_path / "page.html", max_clusters=1))
+    (large,) = one.data()["clusters"]
+    name = large["more"][5][1]
+    one.search(name)
+    assert one.rows.count() == 1 and f"with {name}" in one.rows.first.inner_text()
+    one.rows.first.click()
+    more = one.page.locator("details.others")
+    assert f"and {len(large['more'])} more documents" in more.inner_text()
+    more.locator("summary").click()
+    assert name in more.inner_text() and one.page.locator("img").count() == 0
+    assert "A sample: " in one.page.locator(".sides").inner_text()
+    rows = read(one.saved("Save as CSV"))
+    assert sorted(row["doc_id"] for row in rows) == ids[:260]
+    assert {row["duplicate_of"] for row in rows} == {"", ids[0]}
+    # A cluster of which only ids are here.
+    one.show("small-c")
+    assert one.page.locator(".members tbody .id").all_inner_texts()[0] == "small-a"
+    assert "Its texts are not in the page" in one.page.locator(".cluster-facts").inner_text()
+    assert len(read(one.saved("Save as CSV"))) == 3
+    # All of them are counted.
+    assert one.page.locator("#cutoff-says").inner_text().startswith("261 of 261 removed")
+    one.page.locator("#bars button:enabled").first.click()
+    assert "261" not in one.page.locator("#status").inner_text()
+
+
 def test_bars_open_their_documents(
     visit: Callable[..., Visit], page_file: Path, star_run: Run
 ) -> None:
@@ -231,3 +299,19 @@ def test_files_run_nothing_in_a_spreadsheet(
     assert sorted(row["text"][:2] for row in rows) == ["'-", "'=", "'@", "sa"]
     # Ids are what other files know them by.
     assert sorted(row["doc_id"] for row in rows) == [f"={k}" for k in range(4)]
+
+
+def test_many_copies_are_one_line(
+    visit: Callable[..., Visit], tmp_path: Path, kernels: None
+) -> None:
+    text = " ".join(f"w{k}" for k in range(40))
+    ids = [f"copy-{k:03}" for k in range(485)]
+    run = dedup({"id": ids, "text": [text] * 485}, id="id", progress=False)
+    one = visit(run.report(tmp_path / "page.html"))
+    members = one.page.locator(".members")
+    assert members.locator("tbody tr").count() == 1
+    assert "and 484 exact copies" in members.inner_text()
+    assert "and 285 more documents, by id, 285 of them copies" in members.inner_text()
+    one.search("copy-480")
+    assert "with copy-480" in one.rows.first.inner_text()
+    assert len(read(one.saved("Save as CSV"))) == 485

@@ -103,7 +103,9 @@ def test_the_template_shows_what_is_shared_and_the_slots(
     one = visit(page_file)
     one.show("family-07")
     template = one.page.locator(".template .note")
-    assert one.page.locator("#title-template").inner_text() == "What all 30 share"
+    assert (
+        one.page.locator("#title-template").inner_text() == "What these 24 share (a sample of 30)"
+    )
     one.unfold()
     shared = "".join(template.locator(".shared").all_inner_texts())
     for line in TEXTS["family-07"].splitlines():
@@ -123,6 +125,7 @@ def test_the_template_shows_what_is_shared_and_the_slots(
     copies = one.page.locator(".copies")
     copies.locator("summary").click()
     assert copies.locator(".id").count() == 19
+    assert copies.inner_text().count(" · Title copy-") == 19
 
 
 def test_each_document_next_to_the_kept_one(visit: Callable[..., Visit], page_file: Path) -> None:
@@ -162,6 +165,17 @@ def test_line_ends_punctuation_and_case_are_not_marked(
         "beta",
     }
     assert one.page.locator(".template .slot").count() == 1
+
+
+def test_less_context_folds_more(
+    visit: Callable[..., Visit], star_run: Run, tmp_path: Path
+) -> None:
+    folds = []
+    for context in (2, 100):
+        one = visit(star_run.report(tmp_path / f"{context}.html", context=context))
+        one.show("family-07")
+        folds.append([one.page.locator(f"{part} .fold").count() for part in (".note", ".compared")])
+    assert min(folds[0]) >= 5 and folds[1] == [0, 0]
 
 
 def test_without_texts(visit: Callable[..., Visit], star_run: Run, tmp_path: Path) -> None:

@@ -15,13 +15,14 @@ import pytest
 
 import oracle
 from neardup import Recipe, ShingleSpec
+from neardup.arrays import numbers
 from neardup.sketch.sketcher import Sketcher
 from neardup.sketch.tokenising import shingle_sets
 from neardup.stages import batches as arrow
 from neardup.stages.bucket_stage import BUCKETS, FIRSTS, band_rows, bucket, exact
 from neardup.stages.cluster_stage import CLUSTERS, cluster, expand_to_duplicates
 from neardup.stages.match_stage import ANSWERS, EDGES, pairs, resolve
-from neardup.stages.sketch_stage import SETS, sets, sketch, sketch_schema, sketches_of
+from neardup.stages.sketch_stage import SETS, sets, sketch, sketch_schema
 
 RECIPE = Recipe(ShingleSpec(n=2), num_bands=6, rows=2)
 TEXTS = ["one two three four", "One, two three FOUR!", None, "two three four five", "alone", ""]
@@ -63,6 +64,14 @@ def table(found: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
 # The stages.
 
 
+def sketches_in(batch: pa.RecordBatch) -> Iterator[np.ndarray]:
+    """The columns of sketches as arrays."""
+    for name in ("hash", "tokens", "shingles", "bitmap"):
+        column = batch.column(name)
+        yield arrow.words(column) if name in ("hash", "bitmap") else numbers(column)
+    yield np.array(batch["keys"].to_pylist(), np.uint64)
+
+
 def test_sketch() -> None:
     given = [texts_from(10), texts_from(0).slice(1, 3)]
     found = list(sketch(given, RECIPE))
@@ -70,9 +79,9 @@ def test_sketch() -> None:
     assert found[1]["doc"].to_pylist() == [1, 2, 3]
     whole = Sketcher(RECIPE)(TEXTS)
     for part, rows in zip(found, (slice(None), slice(1, 4)), strict=True):
-        for one, other in zip(sketches_of(part), whole, strict=True):
+        for one, other in zip(sketches_in(part), whole, strict=True):
             assert np.array_equal(one, other[rows])
-    cut = sketches_of(found[0].slice(2, 3))
+    cut = sketches_in(found[0].slice(2, 3))
     for one, other in zip(cut, whole, strict=True):
         assert np.array_equal(one, other[2:5])
     assert list(sketch([], RECIPE)) == []

@@ -82,8 +82,8 @@ def test_long_partitions_are_cut(
         matrix = store._matrix
         store.drop()
         partition = "matrix, band, number"
-        for name in ("blobs", "rows", "entries", "notes"):
-            columns = partition if name in ("blobs", "rows") else "matrix"
+        for name in ("blobs", "entries", "notes"):
+            columns = partition if name == "blobs" else "matrix"
             rows = store._session.ask(f"SELECT DISTINCT {columns} FROM <{name}>")
             assert matrix not in {row[0] for row in rows}
 
@@ -105,10 +105,7 @@ def test_damage_is_refused(tmp_path: Path, layout: str) -> None:
     with begun(tmp_path, layout) as store:
         put(store, 0, documents=10)
         where = "WHERE matrix = ? AND band = 1 AND number = 0"
-        if layout == "blob":
-            execute(store, f"DELETE FROM <blobs> {where} AND slice = 0")
-        else:
-            execute(store, f"DELETE FROM <rows> {where} AND document = 4")
+        execute(store, f"DELETE FROM <blobs> {where} AND slice = {0 if layout == 'blob' else 4}")
         with pytest.raises(StoreError, match="band 1, partition 0"):
             list(store.band(1))
         assert len(list(store.band(0))) == 1

@@ -304,6 +304,7 @@ class Run:
         by: str | None = None,
         texts: bool = True,
         max_clusters: int = 1000,
+        context: int = 40,
         overwrite: bool = False,
         threads: int | None = None,
     ) -> Path:
@@ -321,6 +322,7 @@ class Run:
             by=by,
             texts=texts,
             max_clusters=max_clusters,
+            context=context,
             overwrite=overwrite,
             threads=threads,
         )

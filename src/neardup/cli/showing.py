@@ -41,6 +41,16 @@ def show_events(shown: bool) -> Iterator[Listener | None]:
         yield listen
 
 
+context_option = option(
+    "--context",
+    metavar="N",
+    type=click.IntRange(0),
+    default=40,
+    group=OUTPUT,
+    help="Equal words that are shown before and after each difference.",
+)
+
+
 def show_options(command: F) -> F:
     """``--html`` and ``--overwrite`` for `check_html`, and ``--context`` for `show`."""
     html = option(
@@ -53,15 +63,7 @@ def show_options(command: F) -> F:
     overwrite = option(
         "--overwrite", is_flag=True, group=OUTPUT, help="Replace the FILE of --html if it exists."
     )
-    context = option(
-        "--context",
-        metavar="N",
-        type=click.IntRange(0),
-        default=40,
-        group=OUTPUT,
-        help="Equal words that are shown before and after each difference.",
-    )
-    return html(overwrite(context(command)))
+    return html(overwrite(context_option(command)))
 
 
 def check_html(html: Path | None, inputs: Iterable[str | Path], overwrite: bool) -> None:
@@ -69,10 +71,13 @@ def check_html(html: Path | None, inputs: Iterable[str | Path], overwrite: bool)
 
     Raises:
         OutputError: As for `neardup.report.outfile.check_file`.
+        DependencyError: Jinja is not installed.
     """
     if html is not None:
         from neardup.report.outfile import check_file
+        from neardup.report.visible import need_jinja
 
+        need_jinja()
         check_file(html, inputs, overwrite)
 
 

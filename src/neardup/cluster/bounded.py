@@ -27,36 +27,22 @@ _REFUSED = 1 << 18
 
 @dataclass(frozen=True)
 class Bound:
-    """What `bounded` needs besides the edges.
+    """What `bounded` needs besides the edges."""
 
-    Attributes:
-        content: uint64[n]: a hash of each document's content; equal ones leave ties to the numbers.
-        sets: Shingle sets of all documents in the edges.
-        tree_threshold: Minimum similarity of any two documents of a cluster.
-        pool: Threads.
-    """
-
-    content: np.ndarray
-    sets: Sets
-    tree_threshold: float
+    content: np.ndarray  # uint64[n]: hashes of contents; equal ones leave ties to the numbers
+    sets: Sets  # of all documents in the edges
+    tree_threshold: float  # minimum similarity of any two documents of a cluster
     pool: Pool
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """Bounded clusters.
+    """Bounded clusters."""
 
-    Attributes:
-        labels: int32[n]: the lowest document of each one's cluster.
-        unions: Number of clusters merged.
-        refused: Number of edges between two clusters that may not merge.
-        root_comparisons: Number of pairs of roots that were compared to decide that.
-    """
-
-    labels: np.ndarray
-    unions: int
-    refused: int
-    root_comparisons: int
+    labels: np.ndarray  # int32[n]: the lowest document of each one's cluster
+    unions: int  # number of clusters merged
+    refused: int  # number of edges between two clusters that may not merge
+    root_comparisons: int  # number of pairs of roots that were compared to decide that
 
 
 @dataclass(frozen=True)
@@ -74,9 +60,6 @@ def bounded(edges: Edges, n: int, bound: Bound) -> Bounded:
     Of two roots of equal rank the one with more edges stays a root, since the bound is less loose
     where a root is in the middle. Other ties are broken by content. So clusters depend neither on
     the order of documents nor on that of edges, and connected components not on each other.
-
-    Raises:
-        ValueError: The edges are not sorted, or a document is out of range.
     """
     edges.check(n)
     degree = np.zeros(n, dtype=np.int32)
@@ -94,27 +77,8 @@ def bounded_in_given_order(
 ) -> Published:
     """Make bounded clusters of candidate pairs in the order given, as published.
 
-    Pairs within one cluster are not compared. The result depends on the order of pairs and
-    documents; that of `bounded` does not.
-
-    Args:
-        sets: Shingle sets of all documents in the pairs.
-        a: int32[pairs]: documents of the candidate pairs.
-        b: int32[pairs]: the other documents, lower or higher.
-        threshold: Minimum similarity of an edge.
-        tree_threshold: Minimum similarity of any two documents of a cluster.
-
-    Raises:
-        ValueError: A document is out of range.
-
-    Examples:
-        >>> values = np.array([*range(1, 7), *range(2, 8), *range(3, 9)], np.uint64)
-        >>> begin, size = np.arange(3) * 6, np.full(3, 6, np.int32)
-        >>> sets = Sets(values, begin, size, bitmaps=np.zeros((3, 1), np.uint64))
-        >>> a, b = np.array([0, 1, 0], np.int32), np.array([1, 2, 2], np.int32)
-        >>> found = bounded_in_given_order(sets, a, b, 0.7, 0.2)
-        >>> found.labels.tolist(), found.compared, found.saved
-        ([0, 0, 0], 2, 1)
+    Pairs within one cluster are not compared. The result depends on the order of pairs, and of the
+    documents ``a`` and ``b``, int32[pairs]; that of `bounded` does not.
     """
     n = len(sets.size)
     check_range(a, b, n)

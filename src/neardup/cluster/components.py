@@ -9,19 +9,12 @@ from neardup.kernels import unions as kernels
 
 
 def components(edges: Edges, n: int) -> np.ndarray:
-    """Cluster whatever is connected by edges.
+    """Cluster whatever is connected by edges, and label it with its lowest document: int32[n].
 
     A chain of edges may join documents that have nothing in common.
 
-    Returns:
-        int32[n]: the lowest document of each one's cluster.
-
-    Raises:
-        ValueError: A document is out of range.
-
-    Examples:
-        >>> components(Edges([0, 3], [2, 4], [0.9, 0.9]), 5).tolist()
-        [0, 1, 0, 3, 3]
+    >>> components(Edges([0, 3], [2, 4], [0.9, 0.9]), 5).tolist()
+    [0, 1, 0, 3, 3]
     """
     return connected(edges.a, edges.b, n)
 

@@ -30,18 +30,12 @@ class _Range(NamedTuple):
 def descending(
     edges: Edges, content: np.ndarray, parent: np.ndarray, pool: Pool, batch: int = BATCH
 ) -> Iterator[Triple]:
-    """Yield edges in descending order of similarity, those within one tree left out.
+    """Yield edges in descending order of similarity, those within one tree of ``parent`` left out.
 
     Ties are broken by a hash of both contents, and by numbers among pairs of equal contents. Edges
     are neither copied nor sorted as a whole, but counted by classes of similarity, and read once
-    for each of about 64 batches at most.
-
-    Args:
-        edges: The edges.
-        content: uint64[n]: a hash of each document.
-        parent: int32[n]: parents in the trees that the documents are in when a batch is made.
-        pool: Threads.
-        batch: Edges of a batch, 60 bytes each; more where more have equal similarity and contents.
+    for each of about 64 batches at most. An edge of a ``batch`` takes 60 bytes; there are more
+    where more have equal similarity and contents.
 
     Source: V. Osipov, P. Sanders, J. Singler. The filter-Kruskal minimum spanning tree algorithm.
     ALENEX 2009.

@@ -19,27 +19,18 @@ Allocate = Callable[[int, npt.DTypeLike], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Pairs that reach the threshold: each once, sorted by ``a``, then by ``b``.
+    """Pairs that reach the threshold: each once, sorted by ``a``, then by ``b``; ``a < b``.
 
     Arrays may be memory-mapped. They become read-only views: kernels are compiled once for both.
 
-    Attributes:
-        a: int32[edges]: the first document in keep order.
-        b: int32[edges]: the other document, ``a < b``.
-        similarity: float64[edges], exact, from 0 to 1.
-
-    Raises:
-        ValueError: The arrays are not of one length.
-
-    Examples:
-        >>> edges = Edges([0, 0, 1], [1, 2, 3], [0.9, 0.8, 0.75])
-        >>> len(edges), edges.at_least(0.8).b.tolist()
-        (3, [1, 2])
+    >>> edges = Edges([0, 0, 1], [1, 2, 3], [0.9, 0.8, 0.75])
+    >>> len(edges), edges.at_least(0.8).b.tolist()
+    (3, [1, 2])
     """
 
-    a: np.ndarray
-    b: np.ndarray
-    similarity: np.ndarray
+    a: np.ndarray  # int32[edges]: the first document in keep order
+    b: np.ndarray  # int32[edges]
+    similarity: np.ndarray  # float64[edges], exact, from 0 to 1
 
     def __post_init__(self) -> None:
         for name, dtype in (("a", np.int32), ("b", np.int32), ("similarity", np.float64)):
@@ -61,14 +52,9 @@ class Edges:
     ) -> Edges:
         """Sort edges that were found in any order, and leave each pair once.
 
-        The parts are read once for each of at most 64 batches.
-
-        Args:
-            parts: (int32[], int32[], float64[]): a, b with ``a < b``, and similarity; a pair may
-                come several times.
-            allocate: Makes the three arrays of the result from a length and a dtype.
-            batch: Edges that are sorted together, 60 bytes each; those of one document, and of one
-                in 65,536 of all documents, are not split.
+        Parts are (int32[], int32[], float64[]): a, b with ``a < b``, and similarity. They are read
+        once for each of at most 64 batches, which are sorted at 60 bytes an edge; edges of one
+        document, and of one in 65,536 of all, are not split. ``allocate`` makes the three arrays.
         """
         total = sum(len(part[0]) for part in parts)
         some = [tuple(c[rows] for c in part) for part in parts for rows in batches(len(part[0]))]

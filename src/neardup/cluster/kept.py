@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from neardup.cluster.edges import Edges
 from neardup.kernels import unions as kernels
+from neardup.kernels.resolving import Answers
 
 
-class KeptSet(NamedTuple):
-    """Which documents are kept.
-
-    Attributes:
-        duplicate_of: int32[n]: the first kept document in keep order that a removed one has an edge
-            with; -1 where it is kept.
-        similarity: float64[n]: similarity of the two; NaN where it is kept.
-    """
-
-    duplicate_of: np.ndarray
-    similarity: np.ndarray
-
-
-def kept_set(edges: Edges, n: int) -> KeptSet:
+def kept_set(edges: Edges, n: int) -> Answers:
     """Go through the documents in order; remove those that have an edge with a kept one.
 
     Raises:
         ValueError: The edges are not sorted, or a document is out of range.
 
     Examples:
-        >>> kept = kept_set(Edges([0, 1, 2], [1, 2, 3], [0.9, 0.9, 0.8]), 5)
-        >>> kept.duplicate_of.tolist()
+        >>> kept_set(Edges([0, 1, 2], [1, 2, 3], [0.9, 0.9, 0.8]), 5).duplicate_of.tolist()
         [-1, 0, -1, 2, -1]
     """
     edges.check(n)
-    kept = KeptSet(np.full(n, -1, dtype=np.int32), np.full(n, np.nan))
+    kept = Answers(np.full(n, -1, dtype=np.int32), np.full(n, np.nan))
     kernels.kept_set(edges.a, edges.b, edges.similarity, kept.duplicate_of, kept.similarity)
     return kept
 
 
 def star(duplicate_of: np.ndarray) -> np.ndarray:
-    """Return int32[n]: the kept document that each stands with, see `KeptSet`."""
+    """Return int32[n]: the kept document that each stands with."""
     own = np.arange(len(duplicate_of), dtype=np.int32)
     return np.where(duplicate_of < 0, own, duplicate_of).astype(np.int32)

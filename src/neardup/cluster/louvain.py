@@ -20,13 +20,7 @@ def louvain(edges: Edges, n: int, seed: int = 0) -> np.ndarray:
 
     There is no minimum similarity within a cluster, and edges in one component may change the
     clusters of another. The graph is held in memory; the seed is that of the order of visits.
-
-    Returns:
-        int32[n]: the lowest document of each one's cluster.
-
-    Raises:
-        DependencyError: igraph is not installed.
-        ValueError: The edges are not sorted, or a document is out of range.
+    Labels are the lowest documents.
 
     Source: V. D. Blondel, J.-L. Guillaume, R. Lambiotte, E. Lefebvre. Fast unfolding of communities
     in large networks. Journal of Statistical Mechanics, 2008; by igraph.

@@ -17,27 +17,17 @@ METHODS = ("star", "bounded", "components", "louvain")
 def cluster_edges(
     method: str, edges: Edges, n: int, bound: Bound | None = None, seed: int = 0
 ) -> np.ndarray:
-    """Cluster the documents of some edges.
+    """Label each of ``n`` documents, int32[n], with the lowest one of its cluster.
 
-    Args:
-        method: One of ``METHODS``.
-        edges: Pairs that reach the threshold.
-        n: Number of documents.
-        bound: For ``"bounded"``, which needs it.
-        seed: For ``"louvain"``.
-
-    Returns:
-        int32[n]: the lowest document of each one's cluster.
+    The method is one of ``METHODS``; ``"bounded"`` needs ``bound``, ``seed`` is for ``"louvain"``.
 
     Raises:
         SpecError: There is no such method, or ``bound`` is missing.
         DependencyError: The method needs a package that is not installed.
         ValueError: The edges are not sorted, or a document is out of range.
 
-    Examples:
-        >>> edges = Edges([0, 1, 2], [1, 2, 3], [0.9, 0.9, 0.8])
-        >>> cluster_edges("star", edges, 5).tolist()
-        [0, 0, 2, 2, 4]
+    >>> cluster_edges("star", Edges([0, 1, 2], [1, 2, 3], [0.9, 0.9, 0.8]), 5).tolist()
+    [0, 0, 2, 2, 4]
     """
     if method == "star":
         return star(kept_set(edges, n).duplicate_of)

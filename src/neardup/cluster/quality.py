@@ -29,42 +29,21 @@ class Measure:
 
 @dataclass(frozen=True)
 class Quality:
-    """What can be said of clusters. Exact duplicates count as one document.
+    """What can be said of clusters. Exact duplicates count as one document."""
 
-    Attributes:
-        clusters: Number of clusters of two or more documents.
-        largest: Number of documents of the largest cluster.
-        edges_within: Number of edges whose documents are in one cluster.
-        edges_between: Number of edges between clusters.
-        modularity: See `modularity`; None without edges.
-        pairs_within: Number of pairs of documents in the same cluster, edges or not.
-        pairs_high: Of those, pairs that reach the threshold.
-        pairs_low: Of those, pairs below the tree threshold; 0 for bounded clusters.
-        pairs_compared: Number of pairs that were compared for that; if not all, ``pairs_high`` and
-            ``pairs_low`` are estimates from a random sample.
-    """
-
-    clusters: int
-    largest: int
-    edges_within: int
-    edges_between: int
-    modularity: float | None
-    pairs_within: int
-    pairs_high: int
-    pairs_low: int
-    pairs_compared: int
+    clusters: int  # number of clusters of two or more documents
+    largest: int  # number of documents of the largest cluster
+    edges_within: int  # number of edges whose documents are in one cluster
+    edges_between: int  # number of edges between clusters
+    modularity: float | None  # see `modularity`; None without edges
+    pairs_within: int  # number of pairs of documents in the same cluster, edges or not
+    pairs_high: int  # of those, pairs that reach the threshold
+    pairs_low: int  # of those, pairs below the tree threshold; 0 for bounded clusters
+    pairs_compared: int  # if not all within, the two above are estimates from a random sample
 
 
 def quality(labels: np.ndarray, edges: Edges, sets: Sets, measure: Measure, pool: Pool) -> Quality:
-    """Measure clusters.
-
-    Args:
-        labels: int32[n]: any label of each document's cluster, 0 to n - 1.
-        edges: Pairs that reach the threshold, as far as they are known.
-        sets: Shingle sets of all documents in clusters of two or more.
-        measure: Thresholds.
-        pool: Threads.
-    """
+    """Measure clusters, of which ``labels``, int32[n] below n, are any; edges as far as known."""
     within = _Within.of(labels)
     total = int(within.ends[-1])
     exact = total <= _MORE + _FOR_EACH * len(labels)

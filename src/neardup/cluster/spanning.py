@@ -12,30 +12,18 @@ from neardup.kernels.unions import Tree
 
 
 class Path(NamedTuple):
-    """A path from document to document.
+    """A path from document to document."""
 
-    Attributes:
-        docs: int64[steps + 1]: the documents on it, both ends included; none if there is no path.
-        similarity: float64[steps]: of the edges on it.
-    """
-
-    docs: np.ndarray
-    similarity: np.ndarray
+    docs: np.ndarray  # int64[steps + 1]: both ends included; none if there is no path
+    similarity: np.ndarray  # float64[steps]: of the edges on it
 
 
 def spanning(edges: Edges, labels: np.ndarray, roots: np.ndarray) -> Tree:
     """Find the path of fewest edges from the root of each cluster to each of its documents.
 
     Of several the one with the highest minimum similarity is taken, then the one whose last edge is
-    the most similar, then the one with the lowest document before the last. 24 bytes for each edge.
-
-    Args:
-        edges: The graph; edges between clusters are left out.
-        labels: int32[n]: label of each document's cluster.
-        roots: int[]: a document of each cluster that is looked at.
-
-    Raises:
-        ValueError: The edges are not sorted, or a document is out of range.
+    the most similar, then the one with the lowest document before the last. Edges between clusters
+    are left out. Takes 24 bytes for each edge.
     """
     n = len(labels)
     edges.check(n)
@@ -59,10 +47,9 @@ def spanning(edges: Edges, labels: np.ndarray, roots: np.ndarray) -> Tree:
 def path(edges: Edges, start: int, end: int) -> Path:
     """Return the path of fewest edges; of several, the one that `spanning` takes.
 
-    Examples:
-        >>> way = path(Edges([0, 1, 2], [1, 2, 3], [0.9, 0.8, 0.7]), 3, 1)
-        >>> way.docs.tolist(), way.similarity.tolist()
-        ([3, 2, 1], [0.7, 0.8])
+    >>> way = path(Edges([0, 1, 2], [1, 2, 3], [0.9, 0.8, 0.7]), 3, 1)
+    >>> way.docs.tolist(), way.similarity.tolist()
+    ([3, 2, 1], [0.7, 0.8])
     """
     ends = np.array([start, end])
     nodes = np.unique(np.concatenate([edges.a, edges.b, ends]))

@@ -6,9 +6,9 @@ import itertools
 import json
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -23,22 +23,15 @@ from neardup.spec import Spec
 from neardup.state import open_store
 from neardup.state.band_store import BandStore, Header
 from neardup.state.json_values import differences
-from neardup.threads import Pool
 
 
 @dataclass
 class Head:
-    """The first partitions of a source, read to choose the bands and to estimate the memory.
+    """The first partitions of a source, read to choose the bands and to estimate the memory."""
 
-    Attributes:
-        parts: Partitions with their numbers, and what was read of them.
-        rest: The other partitions.
-        whole: Whether there are no others.
-    """
-
-    parts: list[tuple[int, Partition, Documents]]
+    parts: list[tuple[int, Partition, Documents]]  # with their numbers
     rest: Iterator[tuple[int, Partition]]
-    whole: bool = False
+    whole: bool = False  # there is no rest
 
     @classmethod
     def read(cls, reader: Reader, columns: tuple[str, ...]) -> Head:
@@ -58,74 +51,61 @@ class Head:
     def documents(self) -> int:
         return sum(len(documents.text) for _, _, documents in self.parts)
 
-    @property
-    def bytes(self) -> int:
-        """Bytes of the source that were read."""
-        return sum(partition.size for _, partition, _ in self.parts)
-
     def scale(self, total: int | None) -> float:
-        """Return how much larger the source is, about.
-
-        Args:
-            total: Bytes of the source; None where they are unknown.
-        """
-        if self.whole or not self.bytes or total is None:
-            return 1.0
-        return max(1.0, total / self.bytes)
-
-    def texts(self) -> pa.ChunkedArray[Any]:
-        """Return the texts of the sample."""
-        texts: Any = [documents.text for _, _, documents in self.parts]
-        return cast("pa.ChunkedArray[Any]", pa.chunked_array(texts, pa.large_string())).slice(
-            0, SAMPLE
-        )
+        """Return how much larger a source of ``total`` bytes is, about; 1 where it is unknown."""
+        read = sum(partition.size for _, partition, _ in self.parts)
+        return 1.0 if self.whole or not read or total is None else max(1.0, total / read)
 
 
-@dataclass
-class Beginning:
-    """What a run begins with.
-
-    Attributes:
-        recipe: How texts become band keys.
-        plan: How the memory is divided.
-        store: Where band keys are stored, open.
-        head: What was read already; None where a run is resumed.
-    """
+class Beginning(NamedTuple):
+    """What a run begins with."""
 
     recipe: Recipe
     plan: MemoryPlan
-    store: BandStore
-    head: Head | None = None
+    store: BandStore  # of the band keys, open
+    head: Head | None = None  # what was read already; None where a run is resumed
 
 
-def begin(job: Job, reader: Reader, pool: Pool) -> Beginning:
-    """Begin a run, or continue one.
-
-    Raises:
-        InputError: The source has no documents, or can't be read.
-        ResumeError: The run to continue has other inputs or settings.
-        SpecError: The memory is not enough.
-        StoreError: The store can't be used.
-    """
+def begin(job: Job, reader: Reader, threads: int) -> Beginning:
+    """Begin a run, or continue one."""
     if job.state is not None and job.state.manifest:
-        return _resume(job, pool)
+        return _resume(job, threads)
     if job.resources.run is not None:
-        return _from_shared(job, pool)
+        return _from_shared(job, threads)
     head = Head.read(reader, job.wanted)
     recipe = choose_recipe(job, head)
-    plan = _plan(job, head, recipe, pool.threads)
+    plan = _plan(job, recipe, threads, head)
     plan.check(int(head.documents * head.scale(job.source.total_bytes)))
-    store = _own_store(job)
-    if job.state is not None:
-        job.state.manifest = {**job.manifest(), "recipe": recipe.as_dict(), "memory": plan.minimum}
+    _note_in_manifest(job, recipe)
     if job.resources.shared:
-        _drop_own(job, store)  # what an earlier run of this output left there
+        drop_store(job)  # what an earlier run of this output left there
+    store = _own_store(job)
+    with nothing_to_resume(job):
+        store.create(store_header(job, recipe))
+    return Beginning(recipe, plan, store, head)
+
+
+@contextmanager
+def nothing_to_resume(job: Job) -> Iterator[None]:
+    """Forget a run that can't use its store."""
+    try:
+        yield
+    except StoreError:
+        if job.state is not None:
+            job.state.manifest = {}
+        raise
+
+
+def join_shared(job: Job, reader: Reader, threads: int) -> Beginning:
+    """Open the store that several processes sketch a corpus into; the first of them makes it."""
+    head = Head.read(reader, job.wanted)
+    recipe = choose_recipe(job, head)
+    plan = _plan(job, recipe, threads, head)
+    store = _own_store(job)
     try:
         store.create(store_header(job, recipe))
     except StoreError:
-        if job.state is not None:
-            job.state.manifest = {}  # there is nothing to resume
-        raise
+        store, _ = _open(job, recipe)
     return Beginning(recipe, plan, store, head)
 
 
@@ -145,7 +125,8 @@ def choose_recipe(job: Job, head: Head) -> Recipe:
     expected, sample = spec.documents or 0, None
     if spec.order_by is None:
         expected = expected or int(head.documents * head.scale(job.source.total_bytes))
-        sample = sample_pairs(head.texts(), spec.shingle)
+        texts: Any = pa.chunked_array([found.text for _, _, found in head.parts])
+        sample = sample_pairs(texts.slice(0, SAMPLE), spec.shingle)
     # Else the result must not depend on which documents are the first of the input, so that nothing
     # may be concluded from them.
     bands = choose_bands(spec.threshold, spec.recall, rounded_documents(expected), sample)
@@ -163,27 +144,32 @@ def _recipe(spec: Spec, num_bands: int, rows: int) -> Recipe:
     return Recipe(spec.shingle, spec.scheme, spec.seed, num_bands, rows)
 
 
-def _plan(job: Job, head: Head, recipe: Recipe, threads: int) -> MemoryPlan:
-    scale = head.scale(job.source.total_bytes)
-    columns = sum(
-        documents.columns.select(
-            [name for name in job.wanted if name in documents.columns.column_names]
-        ).nbytes
-        for _, _, documents in head.parts
-    )
-    workload = Workload(
-        documents=int(head.documents * scale),
-        text=int(sum(documents.text.nbytes for _, _, documents in head.parts) * scale),
-        columns=int(columns * scale),
-        num_bands=recipe.num_bands,
-        threads=threads,
-        char=recipe.shingle.unit == "char",
-        edges=job.spec.enumerates,
-    )
-    return plan_memory(workload, job.resources.memory)
+def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> MemoryPlan:
+    """Divide the memory; without a head, as if there were no documents."""
+    documents = text = columns = 0
+    if head is not None:
+        scale = head.scale(job.source.total_bytes)
+        documents = int(head.documents * scale)
+        read = [found for _, _, found in head.parts]
+        text = int(sum(found.text.nbytes for found in read) * scale)
+        held = [
+            found.columns.column(name).nbytes
+            for found in read
+            for name in job.wanted
+            if name in found.columns.column_names
+        ]
+        columns = int(sum(held) * scale)
+    char, edges = recipe.shingle.unit == "char", job.spec.enumerates
+    load = Workload(documents, text, columns, recipe.num_bands, threads, char, edges)
+    return plan_memory(load, job.resources.memory)
 
 
-def _resume(job: Job, pool: Pool) -> Beginning:
+def _note_in_manifest(job: Job, recipe: Recipe) -> None:
+    if job.state is not None:
+        job.state.manifest = {**job.manifest(), "recipe": recipe.as_dict()}
+
+
+def _resume(job: Job, threads: int) -> Beginning:
     assert job.state is not None
     about: dict[str, Any] = job.state.manifest
     asked = job.manifest()  # once: it reads the whole copy of a pipe
@@ -195,14 +181,8 @@ def _resume(job: Job, pool: Pool) -> Beginning:
         )
     recipe = Recipe.from_dict(about["recipe"])
     recipe.require_usable(f"{job.state.folder}: this run")
-    store = _own_store(job)
     try:
-        header = store.open(recipe.digest, recipe.as_dict())
-        found = differences(dict(header.about), _about(job))
-        if found:
-            raise StoreError(
-                f"{store.url}: holds another run: {found}", "name another store, or start again"
-            )
+        store, _ = _open(job, recipe)
     except StoreError as error:
         if job.resources.run is not None:
             raise
@@ -211,38 +191,14 @@ def _resume(job: Job, pool: Pool) -> Beginning:
             store.create(store_header(job, recipe))  # it was killed between the two
         except StoreError:
             raise error from None  # of another run, or damaged
-    plan = plan_memory(
-        Workload(0, 0, 0, recipe.num_bands, pool.threads, False), job.resources.memory
-    )
-    return Beginning(recipe, plan, store)
+    return Beginning(recipe, _plan(job, recipe, threads), store)
 
 
-def _from_shared(job: Job, pool: Pool) -> Beginning:
-    store, recipe = open_shared(job)
-    _require_shards(store)
-    if job.state is not None:
-        job.state.manifest = {**job.manifest(), "recipe": recipe.as_dict(), "memory": 0}
-    plan = plan_memory(
-        Workload(0, 0, 0, recipe.num_bands, pool.threads, False), job.resources.memory
-    )
-    return Beginning(recipe, plan, store)
-
-
-def open_shared(job: Job) -> tuple[BandStore, Recipe]:
-    """Open the store that several processes have sketched a corpus into.
-
-    Raises:
-        RecipeError: The sketches are of another recipe than the run asks for.
-        StoreError: There is none, or it was made for another input.
-    """
-    store, spec = _own_store(job), job.spec
-    where = f"run {job.resources.run}"
+def _from_shared(job: Job, threads: int) -> Beginning:
+    """Begin with what several processes have sketched."""
+    store, recipe = _open(job)
+    spec, where = job.spec, f"run {job.resources.run}"
     try:
-        header = store.open()
-        found = differences(dict(header.about), _about(job))
-        if found:
-            raise StoreError(f"{where}: {found}", "use the input and settings of its sketches")
-        recipe = Recipe.from_dict(dict(header.recipe))
         if (spec.method == "allpairs") != (recipe.num_bands == 0):
             raise RecipeError(
                 f"{where} has {recipe.num_bands} bands, which are not for method {spec.method}",
@@ -252,19 +208,16 @@ def open_shared(job: Job) -> tuple[BandStore, Recipe]:
         if num_bands is None or rows is None or recipe.num_bands == 0:
             num_bands, rows = recipe.num_bands, recipe.rows
         recipe.require_same(_recipe(spec, num_bands, rows), where)
+        _require_shards(store)
     except NeardupError:
         store.close()
         raise
-    return store, recipe
+    _note_in_manifest(job, recipe)
+    return Beginning(recipe, _plan(job, recipe, threads), store)
 
 
 def _require_shards(store: BandStore) -> None:
-    """Refuse a corpus of which a shard is missing.
-
-    Raises:
-        StoreError: The message says which.
-    """
-    there = store.partitions()
+    """Raise StoreError where a shard of the corpus is missing; the message says which."""
     shards: dict[int, dict[int, int]] = {}
     for name, text in store.notes().items():
         if name.startswith("shard "):
@@ -275,42 +228,34 @@ def _require_shards(store: BandStore) -> None:
             f"{store.url}: no shard of this run is complete", "wait until all are sketched"
         )
     # Shards of one number, all of them, make a corpus; others may be left from an earlier try.
-    for of, found in shards.items():
-        if len(found) == of:
-            missing = [number for number in range(max(found.values())) if number not in there]
-            if missing:
-                raise StoreError(
-                    f"{store.url}: partition {missing[0]} is missing", "sketch the shard again"
-                )
-            return
-    of, found = max(shards.items(), key=lambda item: len(item[1]))
-    names = ", ".join(f"{i}/{of}" for i in range(1, of + 1) if i not in found)
-    raise StoreError(
-        f"{store.url}: shard {names} is missing", "sketch it with `shard`, then try again"
-    )
+    of, found = max(shards.items(), key=lambda item: len(item[1]) / item[0])
+    if len(found) < of:
+        names = ", ".join(f"{i}/{of}" for i in range(1, of + 1) if i not in found)
+        raise StoreError(
+            f"{store.url}: shard {names} is missing", "sketch it with `shard`, then try again"
+        )
+    missing = set(range(max(found.values()))) - store.partitions().keys()
+    if missing:
+        raise StoreError(
+            f"{store.url}: partition {min(missing)} is missing", "sketch the shard again"
+        )
 
 
-def join_shared(job: Job, head: Head, recipe: Recipe, threads: int) -> tuple[BandStore, MemoryPlan]:
-    """Open a store that several processes sketch a corpus into; the first of them makes it.
-
-    Raises:
-        StoreError: It is of another recipe or input.
-    """
-    plan = _plan(job, head, recipe, threads)
+def _open(job: Job, recipe: Recipe | None = None) -> tuple[BandStore, Recipe]:
+    """Open the store of a run that was begun, of a recipe or of any; StoreError for another's."""
     store = _own_store(job)
     try:
-        store.create(store_header(job, recipe))
-        return store, plan
-    except StoreError:
-        store = _own_store(job)
-    header = store.open(recipe.digest, recipe.as_dict())
-    found = differences(dict(header.about), _about(job))
-    if found:
-        raise StoreError(
-            f"{store.url}: the run has other settings or inputs: {found}",
-            "give the same input and settings to each shard, or another name to the run",
-        )
-    return store, plan
+        header = store.open() if recipe is None else store.open(recipe.digest, recipe.as_dict())
+        found = differences(dict(header.about), _about(job))
+        if found:
+            raise StoreError(
+                f"{store.url}: the run has other settings or inputs: {found}",
+                "use the same input and settings as before, or name another store or run",
+            )
+    except NeardupError:
+        store.close()
+        raise
+    return store, Recipe.from_dict(dict(header.recipe))
 
 
 def _own_store(job: Job) -> BandStore:
@@ -343,15 +288,8 @@ def store_header(job: Job, recipe: Recipe) -> Header:
     return Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
 
 
-def _drop_own(job: Job, store: BandStore) -> None:
-    """Remove what a run of this name left in a store; what is another's stays."""
-    with suppress(StoreError):
-        if store.open().about.get("run") == _owner(job):
-            store.drop()
-
-
 def drop_store(job: Job) -> None:
     """Remove what a run left in a store outside its own file; what is another's stays."""
-    store = _own_store(job)
-    _drop_own(job, store)
-    store.close()
+    with _own_store(job) as store, suppress(StoreError):
+        if store.open().about.get("run") == _owner(job):
+            store.drop()

@@ -52,18 +52,13 @@ def process_start() -> float:
 
 @dataclass
 class Clock:
-    """Gives every moment from the beginning to one stage, so that the stages add up to the whole.
+    """Gives every moment to one stage, so that the stages add up to the whole."""
 
-    Attributes:
-        listener: Called with each event, from the calling thread; None for silence.
-        begin: Where the time begins, on the clock of `time.monotonic`.
-        seconds: Wall seconds by stage. What is between stages is counted as ``other``.
-        sizes: Bytes that a stage read or wrote, where it did.
-    """
-
-    listener: Listener | None = None
+    listener: Listener | None = None  # called from the thread that runs
     begin: float = field(default_factory=time.monotonic)
+    #: Wall seconds by stage; what is between stages is counted as ``other``.
     seconds: dict[str, float] = field(default_factory=dict)
+    #: Bytes that a stage read or wrote, where it did.
     sizes: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from neardup.cluster.edges import Edges
 from neardup.cluster.kept import kept_set, star
 from neardup.cluster.quality import Measure, quality
 from neardup.engines.clock import Clock, Event
+from neardup.engines.job import Job
 from neardup.engines.memory import Scratch
 from neardup.engines.metadata import Corpus
 from neardup.engines.reading import Reader
@@ -31,11 +32,9 @@ from neardup.match.resolve import resolve
 from neardup.match.verifying import content_order
 from neardup.recipe import Recipe
 from neardup.sketch.tokenising import Tokeniser
-from neardup.spec import Spec
 from neardup.stages.bucket_stage import first_of_equal
 from neardup.stages.cluster_stage import clusters_of, expand_to_duplicates
 from neardup.stages.match_stage import edges_of
-from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
 #: Seconds of comparing after which a run estimates how long it takes, and from which on it says so.
@@ -44,62 +43,38 @@ _PATIENCE, _LONG = 5.0, 120.0
 
 @dataclass
 class Answer:
-    """What was found, by position of the documents in the input.
+    """What was found, by position of the documents in the input."""
 
-    Attributes:
-        first: int32[documents]: the document that stands for all with the same tokens.
-        duplicate_of: int32[documents]: the kept document that a removed one is a duplicate of; -1
-            where it is kept.
-        similarity: float64[documents]: exact similarity of the two; NaN where it is kept.
-        cluster: int32[documents]: the first document, in keep order, of each one's cluster.
-        docs: int32[m]: documents that were compared, in keep order.
-        edges: Pairs of them that reach the threshold, as numbers in ``docs``; None where they were
-            not listed.
-        counts: Numbers by name, see `neardup.output.record`.
-        bucket_sizes: Number of buckets by size, all bands together: {"2": ..., "3-4": ...}.
-        candidates_by_band: Pairs in one bucket, in each band.
-        quality: What can be said of the clusters; empty where pairs were not listed.
-    """
-
-    first: np.ndarray
-    duplicate_of: np.ndarray
-    similarity: np.ndarray
-    cluster: np.ndarray
-    docs: np.ndarray
-    edges: Edges | None
-    counts: dict[str, int]
+    first: np.ndarray  # int32[documents]: the document that stands for all with the same tokens
+    duplicate_of: np.ndarray  # int32[documents]: -1 where a document is kept
+    similarity: np.ndarray  # float64[documents]: of the two; NaN where a document is kept
+    cluster: np.ndarray  # int32[documents]: the first document, in keep order, of the cluster
+    docs: np.ndarray  # int32[m]: documents that were compared, in keep order
+    edges: Edges | None  # between numbers in ``docs``; None where pairs were not listed
+    counts: dict[str, int]  # by name, see `neardup.output.record`
+    #: Number of buckets by size, all bands together: {"2": ..., "3-4": ...}.
     bucket_sizes: dict[str, int] = field(default_factory=dict)
+    #: Pairs in one bucket, in each band.
     candidates_by_band: list[int] = field(default_factory=list)
+    #: What can be said of the clusters; empty where pairs were not listed.
     quality: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
 class Comparing:
-    """All that comparing needs.
+    """All that comparing needs."""
 
-    Attributes:
-        spec: What is asked for.
-        recipe: How band keys were made.
-        corpus: The documents.
-        rank: int32[documents]: rank in keep order.
-        keys_of: Returns the keys of a band, uint64[documents]; called in several threads.
-        reader: Of the source.
-        scratch: Where arrays go.
-        pool: Threads.
-        clock: Time and events.
-        state: What the run has done so far; None to keep nothing.
-    """
-
-    spec: Spec
+    job: Job
     recipe: Recipe
     corpus: Corpus
-    rank: np.ndarray
-    keys_of: Callable[[int], np.ndarray]
+    rank: np.ndarray  # int32[documents]: in keep order
+    keys_of: Callable[[int], np.ndarray]  # uint64[documents] of a band; from several threads
     reader: Reader
     scratch: Scratch
     pool: Pool
-    clock: Clock
-    state: RunState | None = None
+
+    def __post_init__(self) -> None:
+        self.spec, self.clock = self.job.spec, self.job.clock
 
     def run(self) -> Answer:
         """Group, compare and decide."""
@@ -133,55 +108,56 @@ class Comparing:
         self._decide(answer, sets)
         expand_to_duplicates(first, answer.duplicate_of, answer.similarity)
         removed = answer.duplicate_of >= 0
-        answer.counts["kept"] = documents - int(removed.sum())
-        answer.counts["removed"] = int(removed.sum())
         sizes = np.bincount(answer.cluster, minlength=documents)
-        answer.counts["clusters"] = int((sizes > 0).sum())
-        answer.counts["clusters_of_two_or_more"] = int((sizes > 1).sum())
-        answer.counts["largest_cluster"] = int(sizes.max(initial=0))
+        answer.counts |= {
+            "kept": documents - int(removed.sum()),
+            "removed": int(removed.sum()),
+            "clusters": int((sizes > 0).sum()),
+            "clusters_of_two_or_more": int((sizes > 1).sum()),
+            "largest_cluster": int(sizes.max(initial=0)),
+        }
         return answer
 
-    def _bands(self, docs: np.ndarray) -> Iterator[BandBuckets]:
-        keys_of = self.keys_of
-        yield from bucket_bands(lambda band: keys_of(band)[docs], self.recipe.num_bands, self.pool)
+    def _bands(self, docs: np.ndarray) -> Iterable[BandBuckets]:
+        bands = self.recipe.num_bands
+        return bucket_bands(lambda band: self.keys_of(band)[docs], bands, self.pool)
 
     def _choose(self, answer: Answer) -> None:
         """Leave only the documents that may be similar to another one."""
         if not self.recipe.num_bands:
             answer.counts["candidates"] = len(answer.docs) * (len(answer.docs) - 1) // 2
             return
-        classes: dict[int, int] = {}
+        classes = np.zeros(32, np.int64)  # buckets of up to 2**k documents
         with self.clock.stage("buckets", self.recipe.num_bands, "bands") as advance:
 
             def counted() -> Iterator[BandBuckets]:
                 for band in self._bands(answer.docs):
                     answer.candidates_by_band.append(band.candidates)
-                    sizes, counts = np.unique(_class(np.diff(band.starts)), return_counts=True)
-                    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
-                        classes[size] = classes.get(size, 0) + count
+                    k = np.ceil(np.log2(np.diff(band.starts))).astype(np.int64)
+                    classes[...] += np.bincount(k, minlength=32)
                     advance(1)
                     yield band
 
-            docs, corpus = answer.docs, self.corpus
-            marked = plausible(
-                counted(),
-                corpus.shingles[docs],
-                corpus.bitmaps[docs],
-                self.spec.threshold,
-                self.pool,
-            )
+            docs = answer.docs
+            sizes, bitmaps = self.corpus.shingles[docs], self.corpus.bitmaps[docs]
+            marked = plausible(counted(), sizes, bitmaps, self.spec.threshold, self.pool)
         answer.docs = docs[marked]
         answer.counts["candidates"] = sum(answer.candidates_by_band)
-        answer.bucket_sizes = {_name(size): classes[size] for size in sorted(classes)}
+        for k, count in enumerate(classes.tolist()):
+            if count:
+                name = "2" if k == 1 else f"{2 ** (k - 1) + 1}-{2**k}"
+                answer.bucket_sizes[name] = count
 
     def _sets(self, answer: Answer) -> Sets:
         """Read the texts of those again and make their shingle sets."""
         answer.counts["compared_documents"] = len(answer.docs)
         with self.clock.stage("shingle sets", len(answer.docs)) as advance:
             tokeniser = Tokeniser(self.recipe.shingle)
-            builder = SetBuilder(self.corpus, answer.docs, tokeniser, self.scratch, self.state)
-            self.clock.sizes["shingle sets"] = builder.bytes
-            return builder.build(self.reader, self.pool, advance)
+            state = self.job.state
+            builder = SetBuilder(self.corpus, answer.docs, tokeniser, self.scratch, state)
+            sets = builder.build(self.reader, self.pool, advance)
+        self.clock.sizes["shingle sets"] = sets.values.nbytes
+        return sets
 
     def _buckets(self, docs: np.ndarray) -> Buckets:
         if not self.recipe.num_bands:
@@ -194,9 +170,7 @@ class Comparing:
         spec, docs, counts = self.spec, answer.docs, answer.counts
         if spec.enumerates:
             found, answer.edges = self._pairs(docs, sets)
-            counts["pairs_compared"] = found.compared
-            counts["pairs_ruled_out"] = found.ruled_out
-            counts["not_compared"] = found.not_compared
+            _add(counts, found.compared, found.ruled_out, found.not_compared)
             counts["edges"] = len(answer.edges)
         if answer.edges is not None and not counts["not_compared"] and spec.max_bucket is None:
             # All pairs are there: they decide, without another comparison.
@@ -206,35 +180,21 @@ class Comparing:
         else:
             with self.clock.stage("resolve", len(docs)) as advance:
                 buckets = self._buckets(docs)
-                watch = _Watch(self.clock, "resolve", np.diff(buckets.starts), len(docs), advance)
-                done = resolve(
-                    sets, buckets, spec.threshold, self.pool, spec.max_bucket, watch.advance
-                )
+                watch = _Watch(self.clock, "resolve", _largest(buckets), len(docs), advance)
+                done = resolve(sets, buckets, spec.threshold, self.pool, spec.max_bucket, watch)
             duplicate_of, similarity = done.duplicate_of, done.similarity
-            for name, more in (
-                ("pairs_compared", done.compared),
-                ("pairs_ruled_out", done.ruled_out),
-                ("not_compared", done.not_compared),
-            ):
-                counts[name] = counts.get(name, 0) + more
+            _add(counts, done.compared, done.ruled_out, done.not_compared)
         removed = np.flatnonzero(duplicate_of >= 0)
         answer.duplicate_of[docs[removed]] = docs[duplicate_of[removed]]
         answer.similarity[docs[removed]] = similarity[removed]
         with self.clock.stage("clusters", len(docs)):
             labels = star(duplicate_of)
             if answer.edges is not None:
+                edges, lowest = answer.edges, spec.minimum_in_cluster
                 if spec.cluster != "star":
-                    labels = clusters_of(
-                        spec.cluster,
-                        answer.edges,
-                        sets,
-                        spec.minimum_in_cluster,
-                        self.pool,
-                        spec.seed,
-                    )
-                measure = Measure(spec.threshold, spec.minimum_in_cluster)
-                found_quality = quality(labels, answer.edges, sets, measure, self.pool)
-                answer.quality = asdict(found_quality)
+                    labels = clusters_of(spec.cluster, edges, sets, lowest, self.pool, spec.seed)
+                measure = Measure(spec.threshold, lowest)
+                answer.quality = asdict(quality(labels, edges, sets, measure, self.pool))
             cluster = np.arange(self.corpus.documents, dtype=np.int32)
             cluster[docs] = docs[labels]
             answer.cluster = cluster[answer.first]
@@ -245,71 +205,57 @@ class Comparing:
         with self.clock.stage("pairs", len(docs)) as advance:
             if not self.recipe.num_bands:
                 order = np.arange(len(docs))
-                sizes = np.array([len(docs)])
-                watch = _Watch(self.clock, "pairs", sizes, len(docs), advance)
-                found = join(sets, spec.threshold, self.pool, sink, watch.advance)
+                watch = _Watch(self.clock, "pairs", len(docs), len(docs), advance)
+                found = join(sets, spec.threshold, self.pool, sink, watch)
             else:
                 order = content_order(sets)
                 by_content = Sets(
                     sets.values, sets.begin[order], sets.size[order], sets.bitmaps[order]
                 )
                 buckets = self._buckets(docs[order])
-                sizes = np.diff(buckets.starts)
-                watch = _Watch(self.clock, "pairs", sizes, len(docs), advance)
+                watch = _Watch(self.clock, "pairs", _largest(buckets), len(docs), advance)
                 found = pairs_of_buckets(
-                    by_content, buckets, spec.threshold, self.pool, sink, watch.advance
+                    by_content, buckets, spec.threshold, self.pool, sink, watch
                 )
             return found, edges_of(found, order, self.scratch.empty)
 
 
+@dataclass
 class _Watch:
-    """Passes on how far comparing is, and says once why it will take long.
+    """Passes on how far comparing is, and says once why it will take long."""
 
-    Args:
-        clock: Gets the note.
-        stage: What is under way, ``pairs`` or ``resolve``.
-        sizes: int[buckets]: members of each bucket.
-        documents: Documents to compare.
-        advance: Called with the number of documents done since.
-    """
+    clock: Clock
+    stage: str  # ``pairs`` or ``resolve``
+    largest: int  # documents of the largest bucket
+    documents: int
+    advance: Callable[[int], None]
+    done: int = 0
+    said: bool = False
+    begin: float = field(default_factory=time.monotonic)
 
-    def __init__(
-        self,
-        clock: Clock,
-        stage: str,
-        sizes: np.ndarray,
-        documents: int,
-        advance: Callable[[int], None],
-    ) -> None:
-        self._clock, self._stage, self._documents, self._advance = clock, stage, documents, advance
-        self._largest = int(sizes.max(initial=0))
-        self._begin = time.monotonic()
-        self._done = 0
-        self._said = False
-
-    def advance(self, documents: int, pairs: int) -> None:
-        self._done += documents
-        self._advance(documents)
-        passed = time.monotonic() - self._begin
-        if self._said or passed < _PATIENCE:
+    def __call__(self, documents: int, pairs: int) -> None:
+        self.done += documents
+        self.advance(documents)
+        passed = time.monotonic() - self.begin
+        if self.said or passed < _PATIENCE:
             return
         # In a family that is kept, each document is compared with more than the one before it.
-        whole = passed * (self._documents / self._done) ** 2
+        whole = passed * (self.documents / self.done) ** 2
         if whole > _LONG:
-            self._said = True
+            self.said = True
             note = (
-                f"this may take {whole / 60:,.0f} minutes: {self._largest:,} documents share a "
+                f"this may take {whole / 60:,.0f} minutes: {self.largest:,} documents share a "
                 f"bucket, and {pairs:,} pairs were compared so far"
             )
-            if self._stage == "resolve":  # where pairs are listed it does not
+            if self.stage == "resolve":  # where pairs are listed it does not
                 note += "; `max_bucket` limits that"
-            self._clock.emit(Event(self._stage, self._done, self._documents, note=note))
+            self.clock.emit(Event(self.stage, self.done, self.documents, note=note))
 
 
-def _class(sizes: np.ndarray) -> np.ndarray:
-    """Return the class of each bucket size, a power of two that it does not exceed: 2, 4, 8, ..."""
-    return np.asarray(np.left_shift(1, np.ceil(np.log2(sizes)).astype(np.int64)))
+def _largest(buckets: Buckets) -> int:
+    return int(np.diff(buckets.starts).max(initial=0))
 
 
-def _name(size: int) -> str:
-    return "2" if size == 2 else f"{size // 2 + 1}-{size}"
+def _add(counts: dict[str, int], compared: int, ruled_out: int, not_compared: int) -> None:
+    more = {"pairs_compared": compared, "pairs_ruled_out": ruled_out, "not_compared": not_compared}
+    counts |= {name: counts.get(name, 0) + number for name, number in more.items()}

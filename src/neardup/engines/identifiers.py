@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,15 +22,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def id_array(column: pa.ChunkedArray[Any], name: str) -> pa.ChunkedArray[Any]:
-    """Return ids in a plain type: integers, strings or bytes.
-
-    Args:
-        column: The ids as they were read.
-        name: Of the column.
-
-    Raises:
-        ColumnError: They are of a type that can't be an id, such as lists.
-    """
+    """Return ids in a plain type, integers, strings or bytes; ColumnError for lists and such."""
     kind: Any = column.type
     if isinstance(kind, pa.BaseExtensionType):
         chunks: Any = column.chunks
@@ -58,16 +50,9 @@ def id_array(column: pa.ChunkedArray[Any], name: str) -> pa.ChunkedArray[Any]:
 def check_ids(
     ids: pa.ChunkedArray[Any], name: str, place: Callable[[int], str], secret: bool
 ) -> None:
-    """Make sure that every document has an id of its own.
+    """Raise DuplicateIdError where two documents have the same id, or one has none.
 
-    Args:
-        ids: See `id_array`.
-        name: Of the column.
-        place: Returns where a document is, for messages.
-        secret: The ids are texts, which no message may quote.
-
-    Raises:
-        DuplicateIdError: Two documents have the same id, or one has none.
+    ``place`` returns where a document is; ``secret`` ids are texts, which no message may quote.
     """
     if ids.null_count:
         row = int(pc.index(pc.is_null(ids), True).as_py())
@@ -86,7 +71,9 @@ def check_ids(
             seen[value] = position
     if found:
         row, before = min(found)
-        shown = "an id" if secret else f"the id {show_id(_value(ids[row]))}"
+        text = repr(_value(ids[row]))
+        text = text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+        shown = "an id" if secret else f"the id {text}"
         raise DuplicateIdError(
             f"{place(row)} has {shown} that {place(before)} has too, in column {name!r}; ids must "
             "be unique",
@@ -95,16 +82,10 @@ def check_ids(
 
 
 def take_ids(ids: Ids, positions: np.ndarray) -> pa.Array[Any]:
-    """Return the ids at some positions as one Arrow array; null for -1.
-
-    Args:
-        ids: Ids by position; None where positions are the ids.
-        positions: int[].
-    """
-    missing = positions < 0
+    """Return the ids at some positions, int[], as one Arrow array; null for -1."""
+    chosen: Any = array_of(positions.astype(np.int64), null=positions < 0)
     if ids is None:
-        return array_of(positions.astype(np.int64), null=missing)
-    chosen: Any = array_of(positions.astype(np.int64), null=missing)
+        return cast("pa.Array[Any]", chosen)
     taken: Any = ids.take(chosen)
     return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
@@ -118,12 +99,6 @@ def plain_id(value: Any) -> int | str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     return value if isinstance(value, int | str) else str(value)
-
-
-def show_id(value: Any) -> str:
-    """Return an id as a message shows it."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
 
 
 def _value(scalar: pa.Scalar[Any]) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from neardup import __version__
@@ -21,27 +21,14 @@ from neardup.threads import check_threads
 
 @dataclass(frozen=True)
 class Resources:
-    """Settings that the result does not depend on.
+    """Settings that the result does not depend on; SpecError where one is out of range."""
 
-    Attributes:
-        memory: Bytes of private memory that may be used; None for half of what is free.
-        threads: Threads; None for the cores that there are.
-        store: Where band keys are stored: ``auto`` (in memory and in the run's own file),
-            ``sqlite:FILE`` or ``cassandra://HOST[:PORT]/KEYSPACE``.
-        layout: ``blob``, a blob for each band and partition, or ``row``, a row for each key.
-        run: Name of the run in a store that several processes use.
-        keep_run: Keep the run folder when all is done.
-
-    Raises:
-        SpecError: A setting is out of range.
-    """
-
-    memory: int | None = None
-    threads: int | None = None
-    store: str = "auto"
+    memory: int | None = None  # bytes of private memory; None for half of what is free
+    threads: int | None = None  # None for the cores that there are
+    store: str = "auto"  # in memory and in the run's own file, or see `open_store`
     layout: Layout = "blob"
-    run: str | None = None
-    keep_run: bool = False
+    run: str | None = None  # name of the run in a store that several processes use
+    keep_run: bool = False  # keep the run folder when all is done
 
     def __post_init__(self) -> None:
         check_threads(self.threads)
@@ -106,27 +93,16 @@ class Shard:
 
 @dataclass(frozen=True)
 class Job:
-    """What a run is given.
-
-    Attributes:
-        source: The documents.
-        spec: What is asked for.
-        resources: Where things are kept, and what may be used.
-        reading: JSON values that say how the source is read.
-        clock: Time and events.
-        state: What the run has done so far; None to keep nothing.
-        output: JSON values that say how the clean corpus is written.
-        recipe: JSON values of a recipe to use instead of choosing bands; None to choose.
-    """
+    """What a run is given."""
 
     source: Source
     spec: Spec
     resources: Resources
-    reading: Mapping[str, Any]
+    reading: Mapping[str, Any]  # how the source is read, in JSON values
     clock: Clock = field(default_factory=Clock)
-    state: RunState | None = None
-    output: Mapping[str, Any] = field(default_factory=dict)
-    recipe: Mapping[str, Any] | None = None
+    state: RunState | None = None  # what the run has done so far; None to keep nothing
+    output: Mapping[str, Any] = field(default_factory=dict)  # how the clean corpus is written
+    recipe: Mapping[str, Any] | None = None  # to use instead of choosing bands
 
     @property
     def secret_ids(self) -> bool:
@@ -141,7 +117,7 @@ class Job:
     def identity(self) -> dict[str, Any]:
         """What the result depends on: inputs with sizes and times, and how they are read."""
         inputs = [
-            [file.path, file.size, file_checksum_of(file.copy) if file.copy else file.mtime_ns]
+            [file.path, file.size, file_checksum(Path(file.copy)) if file.copy else file.mtime_ns]
             for file in self.source.files
         ]
         return {"neardup": __version__, **self.reading, "inputs": inputs}
@@ -162,10 +138,3 @@ def wanted_columns(spec: Spec, id_column: str | None) -> tuple[str, ...]:
     """Return the columns that a run needs besides the texts: ids, and what orders documents."""
     names = (id_column, spec.keep.partition(":")[2], spec.order_by)
     return tuple(dict.fromkeys(name for name in names if name))
-
-
-def file_checksum_of(path: str | os.PathLike[str]) -> int:
-    """Return the checksum of the copy of a pipe."""
-    from pathlib import Path
-
-    return file_checksum(Path(path))

@@ -44,17 +44,10 @@ _HELD = 256 << 20
 
 
 def parse_size(size: int | str) -> int:
-    """Return bytes: ``"4GB"`` is 4 * 10**9, ``"4GiB"`` 4 * 2**30.
+    """Return bytes, of a number of them or a text; SpecError for what is no size.
 
-    Args:
-        size: A number of bytes, or a text with a unit.
-
-    Raises:
-        SpecError: It is no size.
-
-    Examples:
-        >>> parse_size("1.5GB")
-        1500000000
+    >>> parse_size("1.5GB"), parse_size("4GiB")
+    (1500000000, 4294967296)
     """
     if isinstance(size, int) and not isinstance(size, bool) and size > 0:
         return size
@@ -77,8 +70,7 @@ def show_size(size: int) -> str:
     return f"{size / 1000:.0f} kB"
 
 
-def default_memory() -> int:
-    """Return half of the memory that is free now, in bytes."""
+def _half_of_free() -> int:
     import psutil
 
     free = psutil.virtual_memory().available
@@ -91,51 +83,29 @@ def default_memory() -> int:
 
 @dataclass(frozen=True)
 class Workload:
-    """What decides how much memory a run needs.
+    """What decides how much memory a run needs."""
 
-    Attributes:
-        documents: How many there are, about.
-        text: Bytes of text, about.
-        columns: Bytes of the columns that are held: ids, and what decides what is kept.
-        num_bands: Bands.
-        threads: Threads.
-        char: Whether shingles are of characters.
-        edges: Whether pairs are listed.
-    """
-
-    documents: int
-    text: int
-    columns: int
+    documents: int  # about, as the bytes
+    text: int  # bytes
+    columns: int  # bytes of those that are held: ids, and what decides what is kept
     num_bands: int
     threads: int
-    char: bool
-    edges: bool = False
+    char: bool  # shingles are of characters
+    edges: bool = False  # pairs are listed
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """How the memory is divided, in bytes.
+    """How the memory is divided, in bytes."""
 
-    Attributes:
-        memory: What may be used.
-        minimum: What the run needs at least.
-        keys: What all band keys take; they are read from the store again where that is too much.
-        arrays: What arrays may take before they are mapped to files.
-        held: Documents that are held, so that they need not be read again.
-    """
-
-    memory: int
-    minimum: int
-    keys: int
-    arrays: int
-    held: int
+    memory: int  # what may be used
+    minimum: int  # what the run needs
+    keys: int  # what all band keys take; they are read from the store again where it is too much
+    arrays: int  # what arrays may take before they are mapped to files
+    held: int  # of documents that are held, so that they need not be read again
 
     def check(self, documents: int) -> None:
-        """Refuse what can't be done.
-
-        Raises:
-            SpecError: The memory is less than the minimum.
-        """
+        """Raise SpecError if the memory is less than the minimum."""
         if self.memory < self.minimum:
             raise SpecError(
                 f"`memory` is {show_size(self.memory)}; at least {show_size(self.minimum)} are "
@@ -145,13 +115,8 @@ class MemoryPlan:
 
 
 def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
-    """Divide the memory.
-
-    Args:
-        workload: What there is to do.
-        memory: What may be used; None for half of what is free.
-    """
-    memory = default_memory() if memory is None else memory
+    """Divide the memory, or half of what is free."""
+    memory = _half_of_free() if memory is None else memory
     working = _BASE + workload.threads * (_THREAD_CHAR if workload.char else _THREAD)
     working += _EDGES if workload.edges else 0
     minimum = working + DOCUMENT * workload.documents + workload.columns
@@ -180,10 +145,8 @@ def peak_memory() -> int:
 class PrivatePeak:
     """Watches the private memory of this process (RSS of anonymous pages) while it is open.
 
-    Pages of mapped files don't count: the system drops them when it needs the memory.
-
-    Args:
-        pause: Seconds between two looks.
+    Pages of mapped files don't count: the system drops them when it needs the memory. ``pause`` is
+    the seconds between two looks.
     """
 
     def __init__(self, pause: float = 0.05) -> None:
@@ -198,7 +161,7 @@ class PrivatePeak:
             self._look()
 
     def _look(self) -> None:
-        self.peak = max(self.peak, _private())
+        self.peak = max(self.peak, _status("RssAnon"))
 
     def __enter__(self) -> Self:
         self._look()
@@ -209,10 +172,6 @@ class PrivatePeak:
     def __exit__(self, *error: object) -> None:
         self._end.set()
         self._look()
-
-
-def _private() -> int:
-    return _status("RssAnon")
 
 
 def _status(name: str) -> int:
@@ -231,9 +190,8 @@ class Scratch:
     is short, so that they don't count as private memory of the process. The files have no name, so
     that nothing is left of them, however the process ends.
 
-    Args:
-        budget: Bytes of arrays that may be in memory; None for all.
-        folder: Where files go; None for the system's folder for temporary files.
+    ``budget`` is the bytes of arrays that may be in memory, None for any number; files go to
+    ``folder``, or to that of the system for temporary files.
     """
 
     def __init__(self, budget: int | None = None, folder: Path | None = None) -> None:
@@ -242,41 +200,25 @@ class Scratch:
         # Arrays may be given up while one is asked for, in the same thread.
         self._lock = threading.RLock()
         self.used = 0
-        self.mapped = 0
 
     def fits(self, size: int) -> bool:
         """Return whether an array of so many bytes would be in memory."""
         return self.budget is None or self.used + size <= self.budget
 
     def empty(self, shape: Shape, dtype: npt.DTypeLike) -> np.ndarray:
-        """Return an array with anything in it.
-
-        Args:
-            shape: Of the array.
-            dtype: Of its entries.
-
-        Raises:
-            OutputError: There is no space on the disk for it.
-        """
+        """Return an array with anything in it; OutputError where the disk is full."""
         kind = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         if size < _SMALL:
             return np.empty(shape, kind)
         with self._lock:
             held = self.fits(size)
-            if held:
-                self.used += size
+            self.used += size if held else 0
         flat = np.empty(size, np.uint8) if held else np.frombuffer(self._map(size), np.uint8)
-        if not held:
-            with self._lock:
-                self.mapped += size
-        # Views keep the flat array alive, so that it goes when the last of them does.
-        weakref.finalize(flat, self._forget, held, size).atexit = False
+        if held:
+            # Views keep the flat array alive, so that it goes when the last of them does.
+            weakref.finalize(flat, self._forget, size).atexit = False
         return flat.view(kind).reshape(shape)
-
-    def zeros(self, shape: Shape, dtype: npt.DTypeLike) -> np.ndarray:
-        """Return an array of zeros."""
-        return self.filled(shape, dtype, 0)
 
     def filled(self, shape: Shape, dtype: npt.DTypeLike, value: float) -> np.ndarray:
         """Return an array that is ``value`` everywhere."""
@@ -284,12 +226,9 @@ class Scratch:
         array[...] = value
         return array
 
-    def _forget(self, held: bool, size: int) -> None:
+    def _forget(self, size: int) -> None:
         with self._lock:
-            if held:
-                self.used -= size
-            else:
-                self.mapped -= size
+            self.used -= size
 
     def _map(self, size: int) -> mmap.mmap:
         try:
@@ -305,23 +244,12 @@ class Scratch:
 
 
 def reserve(descriptor: int, size: int) -> None:
-    """Have a file of so many bytes allocated on the disk.
+    """Have an empty file of so many bytes allocated on the disk, or raise OSError.
 
     A full disk must show here, not when a mapped page is written to, which would end the process.
-
-    Args:
-        descriptor: Of the file.
-        size: Bytes, from its beginning.
-
-    Raises:
-        OSError: There is no space.
     """
-    if size == 0:
-        return
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
         return
-    zeros = bytes(1 << 20)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    for low in range(0, size, len(zeros)):
-        os.write(descriptor, zeros[: min(len(zeros), size - low)])
+    for low in range(0, size, 1 << 20):
+        os.write(descriptor, bytes(min(1 << 20, size - low)))

@@ -1,21 +1,17 @@
-"""Per-document metadata: what is kept of each document besides its band keys.
-
-That of a partition goes into the store as bytes, next to the keys, so that it can be read again
-whatever happens to the process. `Corpus` is the metadata of all partitions.
-"""
+"""Per-document metadata: what is kept of each document besides its band keys."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.arrays import array_of, numbers
+from neardup.engines.job import Job
 from neardup.engines.memory import Scratch
 from neardup.errors import ColumnError, StoreError
 from neardup.io.source import Documents, Partition
@@ -24,174 +20,87 @@ from neardup.sketch.texts import text_buffers
 from neardup.stages.batches import binary_of, words
 
 _ABOUT = b"neardup"
+_OWN = ["neardup.hash", "neardup.tokens", "neardup.shingles", "neardup.bitmap"]
 _LENGTH = "neardup.length"
 
 
 class PartitionMetadata(NamedTuple):
-    """What is kept of a partition.
+    """What is kept of a partition; in the store as one Arrow IPC stream, next to the keys."""
 
-    Attributes:
-        file: Number of its file; -1 where there are no files.
-        start: Bytes of the file before it.
-        size: Bytes of the source that it stands for.
-        text: Bytes of its texts.
-        replaced: Documents whose text was not UTF-8 and was repaired.
-        schema: Schema of all columns, as bytes; empty where nobody asked for it.
-        hashes: uint64[n, 2]: of the token sequences.
-        tokens: int32[n]: number of tokens.
-        shingles: int32[n]: number of shingles, repetitions included.
-        bitmaps: uint64[n, 4]: see `neardup.sketch.sketcher.Sketches`.
-        lengths: int32[n]: characters of text; empty unless the longest is kept.
-        columns: The columns that the run itself needs: ids, and what decides what is kept.
-    """
+    file: int  # number of its file; -1 where there are no files
+    start: int  # bytes of the file before it
+    size: int  # bytes of the source that it stands for
+    text: int  # bytes of its texts
+    replaced: int  # documents whose text was not UTF-8 and was repaired
+    schema: bytes  # of all columns; empty unless they are written in another format
+    #: Of each document: the arrays of `Sketches` but the keys; its characters if the longest is
+    #: kept; and the columns that the run itself needs, such as ids.
+    table: pa.Table
 
-    file: int
-    start: int
-    size: int
-    text: int
-    replaced: int
-    schema: bytes
-    hashes: np.ndarray
-    tokens: np.ndarray
-    shingles: np.ndarray
-    bitmaps: np.ndarray
-    lengths: np.ndarray
-    columns: pa.Table
+    def pack(self) -> bytes:
+        about = {name: getattr(self, name) for name in self._fields[:5]}
+        metadata = {_ABOUT: json.dumps(about).encode(), b"schema": self.schema}
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, self.table.schema.with_metadata(metadata)) as stream:
+            stream.write_table(self.table)
+        return sink.getvalue().to_pybytes()
 
-    @property
-    def documents(self) -> int:
-        return len(self.tokens)
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What a run needs of each partition.
-
-    Attributes:
-        columns: Columns besides the text.
-        measure: Whether to count the characters of each text.
-        schema: Whether to find the types of all columns, for another format.
-    """
-
-    columns: tuple[str, ...] = ()
-    measure: bool = False
-    schema: bool = False
+    @classmethod
+    def unpack(cls, data: bytes, where: str) -> PartitionMetadata:
+        """Return what `pack` packed; StoreError, about ``where``, for anything else."""
+        try:
+            table = pa.ipc.open_stream(data).read_all()
+            metadata = table.schema.metadata or {}
+            table.select(_OWN)
+            about: dict[str, int] = json.loads(metadata[_ABOUT])
+            return cls(**about, schema=metadata[b"schema"], table=table.replace_schema_metadata())
+        except (KeyError, ValueError, TypeError, OSError, pa.ArrowException) as error:
+            raise StoreError(f"{where}: the metadata of a partition is damaged") from error
 
 
 def about_partition(
-    partition: Partition, documents: Documents, sketches: Sketches, needs: Needs
+    job: Job, partition: Partition, documents: Documents, sketches: Sketches
 ) -> PartitionMetadata:
-    """Return what is kept of a partition.
-
-    Args:
-        partition: The partition.
-        documents: What was read of it.
-        sketches: What was made of that.
-        needs: What the run needs.
-    """
-    lengths = np.empty(0, dtype=np.int32)
-    if needs.measure:
-        lengths = numbers(pc.utf8_length(documents.text), np.int32)
-    there = [name for name in needs.columns if name in documents.columns.column_names]
+    """Return what a job keeps of a partition."""
+    columns: dict[str, Any] = {
+        "neardup.hash": binary_of(sketches.hashes),
+        "neardup.tokens": array_of(sketches.tokens),
+        "neardup.shingles": array_of(sketches.shingles),
+        "neardup.bitmap": binary_of(sketches.bitmaps),
+    }
+    if job.spec.keep == "longest":
+        columns[_LENGTH] = pc.utf8_length(documents.text).cast(pa.int32())
+    for name in job.wanted:
+        if name in documents.columns.column_names:
+            columns[name] = documents.columns.column(name)
+    # The columns of JSON lines have to be known before the first is written in another format.
+    converted = job.output.get("format") not in (None, "jsonl")
+    described = converted and job.source.format in ("jsonl", "mixed")
     return PartitionMetadata(
         file=partition.file,
         start=partition.start,
         size=partition.size,
         text=int(text_buffers(documents.text)[1][-1]),
         replaced=documents.replaced,
-        schema=partition.schema().serialize().to_pybytes() if needs.schema else b"",
-        hashes=sketches.hashes,
-        tokens=sketches.tokens,
-        shingles=sketches.shingles,
-        bitmaps=sketches.bitmaps,
-        lengths=lengths,
-        columns=documents.columns.select(there).combine_chunks(),
+        schema=partition.schema().serialize().to_pybytes() if described else b"",
+        table=pa.table(columns).combine_chunks(),
     )
 
 
-def pack(found: PartitionMetadata) -> bytes:
-    """Return the metadata of a partition as bytes: one Arrow IPC stream."""
-    columns: dict[str, Any] = {
-        "neardup.hash": binary_of(found.hashes),
-        "neardup.tokens": array_of(found.tokens),
-        "neardup.shingles": array_of(found.shingles),
-        "neardup.bitmap": binary_of(found.bitmaps),
-    }
-    if len(found.lengths):
-        columns[_LENGTH] = array_of(found.lengths)
-    about = {name: getattr(found, name) for name in ("file", "start", "size", "text", "replaced")}
-    columns.update({name: found.columns[name] for name in found.columns.column_names})
-    table = pa.table(columns)
-    metadata = {_ABOUT: json.dumps(about).encode(), b"schema": found.schema}
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema.with_metadata(metadata)) as stream:
-        stream.write_table(table)
-    return sink.getvalue().to_pybytes()
-
-
-def unpack(data: bytes, where: str) -> PartitionMetadata:
-    """Return what `pack` packed.
-
-    Args:
-        data: The bytes.
-        where: For messages.
-
-    Raises:
-        StoreError: They are something else.
-    """
-    try:
-        table = pa.ipc.open_stream(data).read_all().combine_chunks()
-        metadata = table.schema.metadata or {}
-        about: dict[str, int] = json.loads(metadata[_ABOUT])
-        own = [name for name in table.column_names if not name.startswith("neardup.")]
-
-        def column(name: str) -> Any:
-            found: Any = table.column(name)
-            return found.chunk(0) if found.num_chunks else pa.array([], found.type)
-
-        lengths = _LENGTH in table.column_names
-        return PartitionMetadata(
-            **about,
-            schema=metadata[b"schema"],
-            hashes=words(column("neardup.hash")),
-            tokens=numbers(column("neardup.tokens")),
-            shingles=numbers(column("neardup.shingles")),
-            bitmaps=words(column("neardup.bitmap")),
-            lengths=numbers(column(_LENGTH)) if lengths else np.empty(0, np.int32),
-            columns=table.select(own),
-        )
-    except (KeyError, ValueError, TypeError, OSError, pa.ArrowException) as error:
-        raise StoreError(f"{where}: the metadata of a partition is damaged") from error
-
-
 class Corpus(NamedTuple):
-    """The metadata of all documents, by position in the input.
+    """The metadata of all documents, by position in the input; see `Sketches`."""
 
-    Attributes:
-        hashes: uint64[documents, 2].
-        tokens: int32[documents].
-        shingles: int32[documents].
-        bitmaps: uint64[documents, 4].
-        lengths: int32[documents]; empty unless the longest is kept.
-        columns: The columns that the run itself needs.
-        ends: int64[partitions]: documents up to the end of each partition.
-        places: (file, start, size) of each partition.
-        text: Bytes of all texts.
-        schemas: Distinct schemas of all columns, in order of appearance; none where nobody asked.
-        replaced: Documents whose text was repaired.
-    """
-
-    hashes: np.ndarray
-    tokens: np.ndarray
-    shingles: np.ndarray
-    bitmaps: np.ndarray
-    lengths: np.ndarray
-    columns: pa.Table
-    ends: np.ndarray
-    places: list[tuple[int, int, int]]
-    text: int
-    schemas: list[pa.Schema]
-    replaced: int
+    hashes: np.ndarray  # uint64[documents, 2]
+    tokens: np.ndarray  # int32[documents]
+    shingles: np.ndarray  # int32[documents]
+    bitmaps: np.ndarray  # uint64[documents, 4]
+    lengths: np.ndarray  # int32[documents]: characters; empty unless the longest is kept
+    columns: pa.Table  # those that the run itself needs
+    ends: np.ndarray  # int64[partitions]: documents up to the end of each
+    places: list[tuple[int, int, int]]  # (file, start, size) of each partition
+    text: int  # bytes of all texts
+    schemas: list[pa.Schema]  # distinct ones of all columns, in order of appearance, where needed
+    replaced: int  # documents whose text was repaired
 
     @property
     def documents(self) -> int:
@@ -212,47 +121,39 @@ class Corpus(NamedTuple):
 
 
 def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch) -> Corpus:
-    """Put the metadata of all partitions one behind the other.
-
-    Args:
-        parts: In order.
-        documents: Of all partitions.
-        scratch: Where arrays go.
-
-    Raises:
-        ColumnError: A column has no type that fits all partitions.
-        StoreError: There are more or fewer documents.
-    """
+    """Put the metadata of all partitions, in their order, one behind the other."""
     hashes = scratch.empty((documents, 2), np.uint64)
-    tokens = scratch.empty(documents, np.int32)
-    shingles = scratch.empty(documents, np.int32)
+    tokens, shingles = (scratch.empty(documents, np.int32) for _ in range(2))
     bitmaps = scratch.empty((documents, BITMAP_WORDS), np.uint64)
     lengths = np.empty(0, np.int32)
     ends: list[int] = []
     places: list[tuple[int, int, int]] = []
     schemas: dict[bytes, pa.Schema] = {}
     tables: list[pa.Table] = []
-    replaced = text = at = measured = 0
+    replaced = text = end = measured = 0
     for part in parts:
-        end = at + part.documents
-        if end > documents:
-            raise StoreError("the store has more documents than it says")
-        hashes[at:end], tokens[at:end] = part.hashes, part.tokens
-        shingles[at:end], bitmaps[at:end] = part.shingles, part.bitmaps
-        if len(part.lengths):
-            if not len(lengths):
-                lengths = scratch.zeros(documents, np.int32)
-            lengths[at:end] = part.lengths
-            measured += len(part.lengths)
+        own = [name for name in part.table.column_names if name.startswith("neardup.")]
+        for batch in part.table.to_batches():
+            at, end = end, end + len(batch)
+            if end > documents:
+                raise StoreError("the store has more documents than it says")
+            hashes[at:end] = words(batch.column("neardup.hash"))
+            tokens[at:end] = numbers(batch.column("neardup.tokens"))
+            shingles[at:end] = numbers(batch.column("neardup.shingles"))
+            bitmaps[at:end] = words(batch.column("neardup.bitmap"))
+            if _LENGTH in own:
+                if not len(lengths):
+                    lengths = scratch.filled(documents, np.int32, 0)
+                lengths[at:end] = numbers(batch.column(_LENGTH))
+                measured += len(batch)
         if part.schema and part.schema not in schemas:
             schemas[part.schema] = pa.ipc.read_schema(pa.py_buffer(part.schema))
-        tables.append(part.columns)
+        tables.append(part.table.drop(own))
         ends.append(end)
         places.append((part.file, part.start, part.size))
         replaced += part.replaced
         text += part.text
-        at = end
-    if at != documents:
+    if end != documents:
         raise StoreError("the store has fewer documents than it says")
     return Corpus(
         hashes,
@@ -271,43 +172,29 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
     """Join the tables of all partitions; each column in a type that fits all of them."""
-    if not tables:
-        return pa.table({})
-    try:
-        return pa.concat_tables(tables)
-    except pa.ArrowInvalid:
-        pass
     names = dict.fromkeys(name for table in tables for name in table.column_names)
-    columns: dict[str, Any] = {}
-    for name in names:
-        kinds = [t.schema.field(name).type for t in tables if name in t.column_names]
-        kind: Any = _common_type(name, kinds)
-        chunks: Any = [
-            chunk
-            for t in tables
-            for chunk in (
-                t.column(name).cast(kind).chunks
-                if name in t.column_names
-                else [pa.nulls(t.num_rows, kind)]
-            )
-        ]
-        columns[name] = pa.chunked_array(chunks, kind)
+    columns: dict[str, Any] = {name: _joined_column(name, tables) for name in names}
     return pa.table(columns)
 
 
-def _common_type(name: str, kinds: list[pa.DataType]) -> pa.DataType:
-    schemas = [pa.schema([pa.field(name, kind)]) for kind in kinds]
+def _joined_column(name: str, tables: list[pa.Table]) -> pa.ChunkedArray[Any]:
+    parts = [
+        table.select([name])
+        if name in table.column_names
+        else pa.table({name: pa.nulls(len(table))})
+        for table in tables
+    ]
     try:
-        unified: Any = pa.unify_schemas(schemas, promote_options="permissive").field(0)
-        return cast(pa.DataType, unified.type)
+        return pa.concat_tables(parts, promote_options="permissive").column(0)
     except pa.ArrowException:
-        pass
+        kinds = {part.schema.field(0).type for part in parts}
     # Numbers and strings in one column: all of them as strings.
     simple = pa.types
     if all(simple.is_integer(k) or simple.is_large_string(k) or simple.is_null(k) for k in kinds):
-        return pa.large_string()
+        strings = pa.schema([pa.field(name, pa.large_string())])
+        return pa.concat_tables([part.cast(strings) for part in parts]).column(0)
     raise ColumnError(
         f"column {name!r} has no type that fits all of the input: "
-        + ", ".join(sorted({str(kind) for kind in kinds})),
+        + ", ".join(sorted(map(str, kinds))),
         "convert the column to one type",
     )

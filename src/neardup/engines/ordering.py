@@ -19,15 +19,7 @@ _EXACT = 2.0**53
 
 
 def require_stored(corpus: Corpus, spec: Spec) -> None:
-    """Refuse sketches of other processes without what this run orders the documents by.
-
-    Args:
-        corpus: The documents.
-        spec: ``keep`` and ``order_by`` are looked at.
-
-    Raises:
-        StoreError: It is not in the store; the hint says how to sketch again.
-    """
+    """Raise StoreError for sketches of other processes without what orders the documents."""
     there = corpus.columns.column_names
     column = spec.keep.partition(":")[2]
     if spec.order_by is not None and spec.order_by not in there:
@@ -43,57 +35,35 @@ def require_stored(corpus: Corpus, spec: Spec) -> None:
 
 
 def document_order(corpus: Corpus, spec: Spec) -> np.ndarray | None:
-    """Return int64[documents]: positions in the order that the user asks for; None for the input's.
-
-    Args:
-        corpus: The documents.
-        spec: ``order_by`` is looked at.
-
-    Raises:
-        ColumnError: The column is not there, or can't be ordered.
-    """
+    """Return int64[documents]: positions in the order of ``order_by``; None for the input's."""
     if spec.order_by is None:
         return None
-    return _sorted_by(corpus, spec.order_by, "order_by", descending=False)
+    ranks = _ranks(corpus, spec.order_by, "order_by", descending=False)
+    return np.argsort(ranks, kind="stable")
 
 
 def keep_order(corpus: Corpus, spec: Spec, order: np.ndarray | None) -> np.ndarray:
-    """Rank the documents: of two similar ones that of the lower rank is kept.
+    """Return int32[documents]: ranks; of two similar documents that of the lower rank is kept.
 
-    Args:
-        corpus: The documents.
-        spec: ``keep`` is looked at.
-        order: See `document_order`; it decides where ``keep`` does not.
-
-    Returns:
-        int32[documents]: rank by position, a permutation.
-
-    Raises:
-        ColumnError: The column to keep by is not there, or can't be ordered.
+    Where ``keep`` does not decide, ``order`` does, see `document_order`.
     """
-    documents = corpus.documents
-    rank = np.empty(documents, dtype=np.int32)
-    numbers = np.arange(documents, dtype=np.int32)
-    if order is None:
-        rank[...] = numbers
-    else:
-        rank[order] = numbers
+    ranks = np.arange(corpus.documents, dtype=np.int32)
+    rank = ranks.copy()
+    if order is not None:
+        rank[order] = ranks
     if spec.keep == "first":
         return rank
     if spec.keep == "longest":
-        best = np.lexsort((rank, -corpus.lengths.astype(np.int64)))
+        best = -corpus.lengths.astype(np.int64)
     else:
         how, _, name = spec.keep.partition(":")
-        by_column = _sorted_by(corpus, name, "keep", descending=how == "max", dense=True)
-        best = np.lexsort((rank, by_column))
-    rank[best] = numbers
+        best = _ranks(corpus, name, "keep", descending=how == "max")
+    rank[np.lexsort((rank, best))] = ranks
     return rank
 
 
-def _sorted_by(
-    corpus: Corpus, name: str, setting: str, *, descending: bool, dense: bool = False
-) -> np.ndarray:
-    """Return the positions in the order of a column, nulls last; or the rank of each value."""
+def _ranks(corpus: Corpus, name: str, setting: str, *, descending: bool) -> np.ndarray:
+    """Return int64[documents]: ranks of the values of a column, nulls last."""
     if name not in corpus.columns.column_names:
         raise ColumnError(f"`{setting}` names a column that is not there: {name!r}")
     column: Any = corpus.columns.column(name)
@@ -106,10 +76,7 @@ def _sorted_by(
         column = _as_numbers(column, name)
     direction: Any = "descending" if descending else "ascending"
     try:
-        if dense:
-            ranks: Any = pc.rank(column, sort_keys=direction, tiebreaker="dense")
-            return numbers(ranks, np.int64)
-        found: Any = pc.sort_indices(pa.table({"value": column}), [("value", direction)])
+        found: Any = pc.rank(column, sort_keys=direction, tiebreaker="dense")
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:  # lists, structs
         raise ColumnError(f"column {name!r} of type {column.type} can't be ordered") from error
     return numbers(found, np.int64)

@@ -14,27 +14,16 @@ from neardup.io.source import Documents, Partition, Source
 
 
 class Wanted(NamedTuple):
-    """A partition of which some documents are wanted.
-
-    Attributes:
-        number: Of the partition.
-        partition: The partition.
-        rows: int64[]: rows of the documents; None for all.
-        documents: Documents of the partition.
-    """
+    """A partition of which some documents are wanted."""
 
     number: int
     partition: Partition
-    rows: np.ndarray | None
-    documents: int
+    rows: np.ndarray | None  # int64[]: rows of those; None for all
+    documents: int  # of the partition
 
 
 class Reader:
-    """Goes through a source.
-
-    Args:
-        source: The source; where it can be read only once, its partitions are held.
-    """
+    """Goes through a source; where that can be read only once, its partitions are held."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -44,11 +33,8 @@ class Reader:
 
     def partitions(self) -> Iterator[tuple[int, Partition]]:
         """Yield all partitions with their numbers."""
-        if self.source.rereadable:
-            yield from enumerate(self.source.partitions())
-            return
-        if self._once is not None:
-            yield from enumerate(self._once)
+        if self.source.rereadable or self._once is not None:
+            yield from enumerate(self._once or self.source.partitions())
             return
         held: list[Partition] = []
         for number, partition in enumerate(self.source.partitions()):
@@ -61,10 +47,8 @@ class Reader:
     ) -> Iterator[Wanted]:
         """Yield the partitions that have wanted documents.
 
-        Args:
-            corpus: What was found in the first pass.
-            rows: Called with the positions (first, last) of a partition's documents; returns the
-                wanted rows, ascending, or None for all.
+        ``rows`` gets the positions (first, last) of a partition's documents, and returns the wanted
+        rows, ascending, or None for all.
         """
         for number, partition in self.partitions():
             first, last = corpus.limits(number)

@@ -13,7 +13,6 @@ import numpy as np
 from neardup.engines.memory import Scratch, reserve
 from neardup.engines.metadata import Corpus
 from neardup.engines.reading import Reader, Wanted
-from neardup.errors import OutputError
 from neardup.io.source import unwritable
 from neardup.kernels.jaccard import Sets, fill_bitmaps
 from neardup.match.verifying import SET_WORDS
@@ -28,14 +27,7 @@ class SetBuilder:
     """Reads the texts of some documents again and makes their sets.
 
     In memory while there is room; else in a mapped file of the run folder, where a run that was
-    killed finds them again.
-
-    Args:
-        corpus: The documents.
-        positions: int32[m]: those to make sets of, in keep order.
-        tokeniser: Makes the sets.
-        scratch: Where arrays go.
-        state: What the run has done so far; None to keep nothing.
+    killed finds them again. ``positions``, int32[m], are in keep order.
     """
 
     def __init__(
@@ -69,32 +61,15 @@ class SetBuilder:
             scratch.empty((documents, SET_WORDS), np.uint64),
         )
 
-    @property
-    def bytes(self) -> int:
-        """Bytes of the sets."""
-        return self._sets.values.nbytes
-
     def build(self, reader: Reader, pool: Pool, advance: Callable[[int], None]) -> Sets:
-        """Make the sets.
-
-        Args:
-            reader: Of the source.
-            pool: Threads.
-            advance: Called with the number of documents done since.
-
-        Raises:
-            InputError: The source is no longer what it was.
-            OutputError: The disk is full.
-        """
+        """Make the sets; ``advance`` is called with the number of documents done since."""
 
         def rows(first: int, last: int) -> np.ndarray:
             low, high = np.searchsorted(self._in_order, [first, last])
             return self._in_order[low:high] - first
 
-        def work(wanted: Wanted) -> int:
-            return self._fill(reader, wanted)
-
-        for done in pool.ordered(work, reader.again(self._corpus, rows)):
+        wanted = reader.again(self._corpus, rows)
+        for done in pool.ordered(lambda some: self._fill(reader, some), wanted):
             advance(done)
         return self._sets
 
@@ -127,20 +102,12 @@ class SetBuilder:
             return None
         size = np.frombuffer(self._state.get(_STAGE, number), dtype=np.int32)
         values = self._sets.values[start : start + int(size.sum())]
-        intact = len(size) == documents
-        return (
-            size
-            if intact and zlib.crc32(values.data) == self._state.about(_STAGE, number)
-            else None
-        )
+        stored = self._state.about(_STAGE, number)
+        return size if len(size) == documents and zlib.crc32(values.data) == stored else None
 
 
 def _mapped(path: Path, values: int) -> np.ndarray:
-    """Return uint64[values] that are mapped to a file.
-
-    Raises:
-        OutputError: There is no space on the disk.
-    """
+    """Return uint64[values] that are mapped to a file; OutputError if the disk is full."""
     size = max(1, 8 * values)
     try:
         with path.open("r+b") as file:
@@ -150,6 +117,4 @@ def _mapped(path: Path, values: int) -> np.ndarray:
                 file.truncate(size)
             return np.frombuffer(mmap.mmap(file.fileno(), size), np.uint64, values)
     except OSError as error:
-        if isinstance(error, OutputError):
-            raise
         raise unwritable(path, error) from error

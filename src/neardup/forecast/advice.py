@@ -18,26 +18,15 @@ _COMPARED, _OTHERS, _DENSITY = 0.8, 10, 0.02
 
 @dataclass(frozen=True)
 class Advice:
-    """A warning.
+    """A warning."""
 
-    Attributes:
-        kind: ``short``, ``long shingle``, ``crowded`` or ``head only``.
-        text: What a person should know.
-        value: The number that it is about.
-    """
-
-    kind: str
+    kind: str  # ``short``, ``long shingle``, ``crowded`` or ``head only``
     text: str
-    value: float
+    value: float  # the number that it is about
 
 
 def advice(outcome: Outcome, sample: str) -> Iterator[Advice]:
-    """Yield warnings.
-
-    Args:
-        outcome: What was found in a sample.
-        sample: Where it is from, see `neardup.forecast.plan.Plan`.
-    """
+    """Yield warnings for what was found in a sample; where it is from, see `Plan`."""
     counts, tokens, spec = outcome.answer.counts, outcome.corpus.tokens, outcome.job.spec
     n, word, documents = spec.shingle.n, spec.shingle.unit == "word", len(tokens)
     unit, one = ("words", "word") if word else ("characters", "character")

@@ -43,13 +43,7 @@ _METADATA, _ROW = 60, 20
 
 
 class Share(NamedTuple):
-    """A share of the sampled documents, 0 to 1, with its 95 % interval.
-
-    Attributes:
-        share: The share.
-        low: Lower end.
-        high: Upper end.
-    """
+    """A share of the sampled documents, 0 to 1, with its 95 % interval."""
 
     share: float
     low: float
@@ -109,13 +103,6 @@ def plan(job: Job) -> Plan:
 
     Nothing is written. Fewer documents are compared where that would take long. What can be read
     only once is read.
-
-    Args:
-        job: The run, such as `neardup.plan` makes it.
-
-    Raises:
-        InputError: The input can't be used; its subclasses say why.
-        SpecError: A setting is out of range.
     """
     with Pool(job.resources.threads) as pool:
         head = Head.read(Reader(job.source), job.wanted)
@@ -125,17 +112,13 @@ def plan(job: Job) -> Plan:
     _measured(job, recipe, looked, _WARM)
     outcome = _measured(job, recipe, looked, _FIRST)
     # Where nearly all documents share a bucket, work grows with the square of their number.
-    size = int(_FIRST * math.sqrt(_WORK / max(1, _work(outcome))))
+    counts = outcome.answer.counts
+    pairs = counts["pairs_compared"] + counts["pairs_ruled_out"]
+    work = pairs * counts["shingles"] // counts["documents"]  # shingles to go through, at most
+    size = int(_FIRST * math.sqrt(_WORK / max(1, work)))
     if size >= 2 * _FIRST and len(looked.texts) > _FIRST:
         outcome = _measured(job, recipe, looked, size)
     return _estimate(job, looked, outcome, threads)
-
-
-def _work(outcome: Outcome) -> int:
-    """Return how many shingles were gone through to compare pairs, at most."""
-    counts = outcome.answer.counts
-    pairs = counts["pairs_compared"] + counts["pairs_ruled_out"]
-    return pairs * counts["shingles"] // counts["documents"]
 
 
 class _Looked(NamedTuple):
@@ -143,16 +126,12 @@ class _Looked(NamedTuple):
 
     sample: str
     whole: bool
-    #: Some of each partition.
-    texts: pa.LargeStringArray
-    #: Number, bytes of text, and bytes of other columns, of all their documents.
-    documents: int
-    text: int
-    columns: int
-    #: How much larger the source is; 1 where that is unknown.
-    scale: float
-    #: Wall seconds that reading took.
-    seconds: float
+    texts: pa.LargeStringArray  # some of each partition
+    documents: int  # of all of them
+    text: int  # bytes
+    columns: int  # bytes
+    scale: float  # how much larger the source is; 1 where that is unknown
+    seconds: float  # wall time of reading
 
 
 def _look(job: Job, head: Head, pool: Pool) -> _Looked:

@@ -215,11 +215,7 @@ def tune(
 
 
 def solve(points: Sequence[Point], num_hashes: int) -> list[Choice]:
-    """Return all choices that satisfy all points with so many hashes, the cheapest first.
-
-    Raises:
-        SpecError: Points contradict each other.
-    """
+    """Return all choices that satisfy all points with so many hashes, the cheapest first."""
     lower = [p for p in points if p.at_least]
     for low in lower:
         for high in points:

@@ -15,8 +15,8 @@ from pathlib import Path
 def _find_cache() -> None:
     """Have a place for compiled kernels where neither the package nor the home can be written to.
 
-    Numba refuses to work without one. A folder of this process's own is the safe choice: compiled
-    code is loaded from it, so that nobody else may have put something there.
+    Numba refuses to work without one. A folder of this process's own is the safe choice: what is
+    compiled is loaded from it, and nobody else can have put something there.
     """
     here = Path(__file__).parent
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())

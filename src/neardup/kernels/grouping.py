@@ -9,73 +9,68 @@ from neardup.kernels.bits import popcount
 from neardup.kernels.jaccard import jaccard, may_reach
 
 #: A document is compared with at least so many following ones of its bucket.
-_WINDOW = 256
+WINDOW = 256
 #: Pairs of a bucket that are compared in any case: all of a bucket of 1,024 documents.
-_PAIRS = 1 << 20
+PAIRS = 1 << 20
+
+
+@njit(cache=True, nogil=True)
+def _scatter(keys, docs, skipped, bits, ends, out_keys, out_docs):
+    """Copy keys and documents in the order of ``bits`` bits of each, after some leading ones.
+
+    ``ends`` gets where the keys of each value of these bits end.
+    """
+    slots = 1 << bits
+    ends[: slots + 1] = 0
+    # A shift by 64 is undefined, so it is done in two steps.
+    skip, shift = np.uint64(skipped), np.uint64(63 - bits)
+    for key in keys:
+        ends[np.int64(key << skip >> np.uint64(1) >> shift) + 1] += 1
+    for s in range(slots):
+        ends[s + 1] += ends[s]
+    for i in range(keys.shape[0]):
+        s = np.int64(keys[i] << skip >> np.uint64(1) >> shift)
+        out_keys[ends[s]] = keys[i]
+        out_docs[ends[s]] = docs[i]
+        ends[s] += 1
 
 
 @njit(cache=True, nogil=True)
 def group_keys(keys, members, starts):
-    """Group equal keys.
+    """Group equal keys; return the number of buckets of two and more.
 
     Two passes by leading bits (keys are hashes, so they fill their range evenly) and an insertion
-    that then has next to nothing to do: linear time, also where most keys are equal.
-
-    Args:
-        keys: uint64[documents].
-        members: int32[documents], out: documents of each bucket of two and more, ascending;
-            buckets in ascending order of key.
-        starts: int32[documents // 2 + 1], out: where each bucket begins in ``members``.
-
-    Returns:
-        Number of buckets; ``starts`` has one entry more.
+    that then has next to nothing to do: linear time, also where most keys are equal. ``members``
+    gets the documents of each bucket, ascending, buckets in ascending order of key; ``starts``,
+    int32[documents // 2 + 1], where each begins.
     """
     n = keys.shape[0]
     bits = 0
     while n >> bits > 256 and bits < 16:
         bits += 1
-    # A shift by 64 is undefined, so the leading bits go in two steps.
-    shift = np.uint64(63 - bits)
-    counts = np.zeros((1 << bits) + 1, dtype=np.int64)
-    for i in range(n):
-        counts[np.int64(keys[i] >> np.uint64(1) >> shift) + 1] += 1
-    widest = np.int64(0)
-    for s in range(1 << bits):
-        widest = max(widest, counts[s + 1])
-        counts[s + 1] += counts[s]
+    ends = np.empty((1 << bits) + 1, dtype=np.int64)
     part_keys = np.empty(n, dtype=np.uint64)
     part_docs = np.empty(n, dtype=np.int32)
-    for i in range(n):
-        s = np.int64(keys[i] >> np.uint64(1) >> shift)
-        part_keys[counts[s]] = keys[i]
-        part_docs[counts[s]] = i
-        counts[s] += 1
+    _scatter(keys, np.arange(n).astype(np.int32), 0, bits, ends, part_keys, part_docs)
+    widest = ends[0]
+    for part in range(1, 1 << bits):
+        widest = max(widest, ends[part] - ends[part - 1])
     found = 0
     filled = 0
     starts[0] = 0
     near_keys = np.empty(widest, dtype=np.uint64)
     near_docs = np.empty(widest, dtype=np.int32)
-    near = np.empty((1 << 12) + 1, dtype=np.int64)
+    near_ends = np.empty((1 << 12) + 1, dtype=np.int64)
     low = np.int64(0)
     for part in range(1 << bits):
-        high = counts[part]
+        high = ends[part]
         m = high - low
         fine = 1
         while fine < 12 and (1 << fine) < m:
             fine += 1
-        slots = 1 << fine
-        for s in range(slots + 1):
-            near[s] = 0
-        fine_shift = np.uint64(64 - fine)
-        for i in range(low, high):
-            near[np.int64((part_keys[i] << np.uint64(bits)) >> fine_shift) + 1] += 1
-        for s in range(slots):
-            near[s + 1] += near[s]
-        for i in range(low, high):
-            s = np.int64((part_keys[i] << np.uint64(bits)) >> fine_shift)
-            near_keys[near[s]] = part_keys[i]
-            near_docs[near[s]] = part_docs[i]
-            near[s] += 1
+        _scatter(
+            part_keys[low:high], part_docs[low:high], bits, fine, near_ends, near_keys, near_docs
+        )
         for i in range(1, m):
             key, doc = near_keys[i], near_docs[i]
             j = i
@@ -90,9 +85,8 @@ def group_keys(keys, members, starts):
             while j < m and near_keys[j] == near_keys[i]:
                 j += 1
             if j - i > 1:
-                for k in range(i, j):
-                    members[filled] = near_docs[k]
-                    filled += 1
+                members[filled : filled + j - i] = near_docs[i:j]
+                filled += j - i
                 found += 1
                 starts[found] = filled
             i = j
@@ -104,14 +98,8 @@ def group_keys(keys, members, starts):
 def mark_plausible(members, starts, size, bitmaps, slack, marked):
     """Mark the documents of a band that may reach the threshold with another of their bucket.
 
-    Args:
-        members: int32[]: documents of each bucket.
-        starts: int32[buckets + 1]: where each begins.
-        size: int32[documents]: shingles of each document, repetitions included, so that only the
-            bitmaps can rule a pair out and not the sizes.
-        bitmaps: uint64[documents, words], see `neardup.kernels.jaccard.fill_bitmaps`.
-        slack: See `neardup.kernels.jaccard.may_reach`.
-        marked: bool[documents], in and out. Several threads may mark at once.
+    ``size`` counts repetitions, so that only the bitmaps can rule a pair out and not the sizes.
+    Several threads may mark at once, in bool[documents].
     """
     for bucket in range(starts.shape[0] - 1):
         low, high = starts[bucket], starts[bucket + 1]
@@ -134,21 +122,6 @@ def mark_plausible(members, starts, size, bitmaps, slack, marked):
 
 
 @njit(cache=True, nogil=True)
-def place_buckets(members, starts, first, of):
-    """Note the bucket of each document in one band.
-
-    Args:
-        members: int32[]: documents of each bucket.
-        starts: int32[buckets + 1]: where each begins.
-        first: Number of the first bucket.
-        of: int32[documents], out; other documents are left as they are.
-    """
-    for bucket in range(starts.shape[0] - 1):
-        for i in range(starts[bucket], starts[bucket + 1]):
-            of[members[i]] = first + bucket
-
-
-@njit(cache=True, nogil=True)
 def _place_of(rank, members, low, high):
     """Return the place of the document of that rank in ``members[low:high]``, which has it."""
     while low < high:
@@ -161,28 +134,12 @@ def _place_of(rank, members, low, high):
 
 
 @njit(cache=True, nogil=True)
-def window_of(members):
-    """Return with how many following ones each document of a bucket is compared."""
-    return max(_WINDOW, _PAIRS // members)
-
-
-@njit(cache=True, nogil=True)
 def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
     """Compare some documents with those that follow them in their buckets.
 
-    Args:
-        first: First document.
-        last: Document after the last one.
-        buckets: See `neardup.kernels.resolving.Buckets`.
-        sets: See `neardup.kernels.jaccard.Sets`.
-        threshold: Similarity that makes an edge.
-        seen: int32[m]: working memory of the thread, -1 at the beginning.
-        edges: (int32[], int32[], float64[]), out: the edges (earlier, later, similarity). It stops,
-            before a document, where they might not fit.
-        counts: int64[2]: comparisons, pairs ruled out by size or bitmap; added to.
-
-    Returns:
-        (first document not done, number of edges).
+    ``seen`` and ``counts`` are as for `neardup.kernels.resolving.against_kept`. Edges (earlier,
+    later, similarity) are written to three arrays; it stops, before a document, where they might
+    not fit, and returns (first document not done, number of edges).
     """
     members, starts = buckets.members, buckets.starts
     num_bands = buckets.of.shape[1]
@@ -194,7 +151,7 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
             bucket = buckets.of[x, band]
             if bucket >= 0:
                 members_there = starts[bucket + 1] - starts[bucket]
-                most += min(window_of(members_there), members_there)
+                most += min(max(WINDOW, PAIRS // members_there), members_there)
         if filled + most > edges[0].shape[0] and x > first:
             return x, filled
         for band in range(num_bands):
@@ -203,7 +160,7 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
                 continue
             high = starts[bucket + 1]
             low = _place_of(x, members, starts[bucket], high) + 1
-            window = window_of(high - starts[bucket])
+            window = max(WINDOW, PAIRS // (high - starts[bucket]))
             for i in range(low, min(high, low + window)):
                 y = members[i]
                 if seen[y] == x:

@@ -11,19 +11,12 @@ from neardup.kernels.bits import popcount
 
 
 class Sets(NamedTuple):
-    """Shingle sets of documents 0 to m - 1.
+    """Shingle sets of documents 0 to m - 1."""
 
-    Attributes:
-        values: uint64[]: the sets, each sorted and without repetitions, in any order, with gaps.
-        begin: int64[m]: where each set begins.
-        size: int32[m]: its length; 0 for a document whose set is not held.
-        bitmaps: uint64[m, words]: each set folded into bits, see `fill_bitmaps`.
-    """
-
-    values: np.ndarray
-    begin: np.ndarray
-    size: np.ndarray
-    bitmaps: np.ndarray
+    values: np.ndarray  # uint64[]: the sets, each sorted and distinct, in any order, with gaps
+    begin: np.ndarray  # int64[m]: where each set begins
+    size: np.ndarray  # int32[m]: its length; 0 for a document whose set is not held
+    bitmaps: np.ndarray  # uint64[m, words]: each set folded into bits, see `fill_bitmaps`
 
 
 @njit(cache=True, nogil=True)
@@ -45,13 +38,8 @@ def needed_overlap(total, threshold):
 def fill_bitmaps(values, begin, size, distinct, out):
     """Fold the shingles of each document into bits: the leading bits of a hash name its bit.
 
-    Args:
-        values: uint64[].
-        begin: int64[documents]: where the shingles of each document begin.
-        size: int32[documents]: how many there are.
-        distinct: Each shingle is there once, so that it may flip its bit, which says more about
-            large sets; else it sets its bit.
-        out: uint64[documents, power of two], out.
+    If each shingle is there once (``distinct``), it flips its bit, which says more about large
+    sets; else it sets its bit. ``out`` is uint64[documents, power of two].
     """
     words = out.shape[1]
     shift = np.uint64(58)
@@ -122,16 +110,6 @@ def jaccard(sets, x, y, threshold):
 
 @njit(cache=True, nogil=True)
 def verify(sets, a, b, first, last, threshold, out):
-    """Write the similarity of each pair ``(a[i], b[i])``, or -1 where it is below ``threshold``.
-
-    Args:
-        sets: See `Sets`.
-        a: int32[pairs].
-        b: int32[pairs].
-        first: First pair to do.
-        last: Pair after the last one.
-        threshold: Lowest similarity of interest.
-        out: float64[pairs], out.
-    """
+    """Write the similarity of each pair ``(a[i], b[i])``, or -1 where it is below ``threshold``."""
     for i in range(first, last):
         out[i] = jaccard(sets, a[i], b[i], threshold)

@@ -21,53 +21,32 @@ _LOW = np.uint64((1 << 44) - 1)
 
 
 class Prefixes(NamedTuple):
-    """The rarest shingles of some documents, rarest first.
+    """The rarest shingles of some documents, rarest first."""
 
-    Attributes:
-        docs: int32[k]: the documents.
-        starts: int64[k + 1]: where the prefix of each begins.
-        values: uint64[]: shingles by rarity, see `rank_prefixes`.
-    """
-
-    docs: np.ndarray
-    starts: np.ndarray
-    values: np.ndarray
+    docs: np.ndarray  # int32[k]: the documents
+    starts: np.ndarray  # int64[k + 1]: where the prefix of each begins
+    values: np.ndarray  # uint64[]: shingles by rarity, see `rank_prefixes`
 
 
 class Chains(NamedTuple):
-    """Documents by the shingles of their prefixes; entries of one slot form a chain.
+    """Documents by the shingles of their prefixes; entries of one slot form a chain."""
 
-    Attributes:
-        head: int32[power of two]: last entry of each slot; -1 where there is none.
-        next: int32[entries]: the entry before it in the chain; -1 at the end.
-        value: uint64[entries]: the shingle.
-        doc: int32[entries]: the document.
-        place: int32[entries]: place of the shingle in the document's prefix; of equal ones the
-            first, so that what follows it is never counted too low.
-    """
-
-    head: np.ndarray
-    next: np.ndarray
-    value: np.ndarray
-    doc: np.ndarray
+    head: np.ndarray  # int32[power of two]: last entry of each slot; -1 where there is none
+    next: np.ndarray  # int32[entries]: the entry before it in the chain; -1 at the end
+    value: np.ndarray  # uint64[entries]: the shingle
+    doc: np.ndarray  # int32[entries]: the document
+    # int32[entries]: place of the shingle in the document's prefix; of equal ones the first, so
+    # that what follows it is never counted too low.
     place: np.ndarray
 
 
 class Search(NamedTuple):
-    """Working memory of one thread that searches.
+    """Working memory of one thread that searches, int32[m] each."""
 
-    Attributes:
-        seen: int32[m]: the document that came upon this one last; -1 at the beginning.
-        shared: int32[m]: shingles that the two share so far; -1 where they can't reach the
-            threshold.
-        needed: int32[m]: shingles that they must share.
-        found: int32[m]: documents that share a shingle.
-    """
-
-    seen: np.ndarray
-    shared: np.ndarray
-    needed: np.ndarray
-    found: np.ndarray
+    seen: np.ndarray  # the document that came upon this one last; -1 at the beginning
+    shared: np.ndarray  # shingles that the two share so far; -1 where they can't reach it
+    needed: np.ndarray  # shingles that they must share
+    found: np.ndarray  # documents that share a shingle
 
 
 @njit(cache=True, nogil=True)
@@ -89,12 +68,9 @@ def _sort(values, count):
 
 @njit(cache=True, nogil=True)
 def count_shingles(sets, docs, counts):
-    """Count how often shingles occur, by a hash of each: an upper bound of their frequency.
+    """Count how often the shingles of some documents occur, by a hash of each, in uint32[2**k].
 
-    Args:
-        sets: See `neardup.kernels.jaccard.Sets`.
-        docs: int32[]: documents to count.
-        counts: uint32[power of two], in and out.
+    A count is an upper bound of the frequency.
     """
     mask = np.uint64(counts.shape[0] - 1)
     for d in docs:
@@ -104,17 +80,10 @@ def count_shingles(sets, docs, counts):
 
 @njit(cache=True, nogil=True)
 def rank_prefixes(sets, counts, prefixes, first, last):
-    """Find the rarest shingles of some documents.
+    """Fill in the rarest shingles of the documents at some places of the prefixes.
 
     A shingle becomes a number that orders it by rarity, then by hash; equal shingles become equal
     numbers. Different ones do so too in rare cases, which may cost a comparison and loses nothing.
-
-    Args:
-        sets: See `neardup.kernels.jaccard.Sets`.
-        counts: uint32[power of two], see `count_shingles`.
-        prefixes: See `Prefixes`; its values are filled in.
-        first: First document to do, as a place in the prefixes.
-        last: Place after the last one.
     """
     mask = np.uint64(counts.shape[0] - 1)
     most = np.uint32((1 << 20) - 1)
@@ -132,22 +101,10 @@ def rank_prefixes(sets, counts, prefixes, first, last):
 
 
 @njit(cache=True, nogil=True)
-def add_to_chains(prefixes, chosen, chains, entries):
-    """Add the prefixes of some documents to the chains, which must have room.
-
-    Args:
-        prefixes: See `Prefixes`.
-        chosen: bool[k]: documents to add.
-        chains: See `Chains`; in and out.
-        entries: Entries that are there.
-
-    Returns:
-        Entries that are there now.
-    """
+def add_to_chains(prefixes, chains, entries):
+    """Add prefixes to chains that have ``entries`` and room for more; return how many have now."""
     mask = np.uint64(chains.head.shape[0] - 1)
     for k in range(prefixes.docs.shape[0]):
-        if not chosen[k]:
-            continue
         low = prefixes.starts[k]
         place = np.int64(0)
         for i in range(low, prefixes.starts[k + 1]):
@@ -200,26 +157,15 @@ def _candidates(x, prefix, chains, sizes, threshold, search):
 def probe(
     prefixes, first, last, chains, sets, of, threshold, every, search, answers, edges, counts
 ):
-    """Search the chains for what is similar to some documents; several threads may do so.
+    """Search the chains for what is similar to the documents at some places of the prefixes.
 
-    Args:
-        prefixes: See `Prefixes`: those of the documents that are searched for.
-        first: First of these, as a place in the prefixes.
-        last: Place after the last one.
-        chains: See `Chains`: documents before all of these.
-        sets: See `neardup.kernels.jaccard.Sets`.
-        of: int32[m, num_bands], see `neardup.kernels.resolving.Buckets`: only documents that share
-            a bucket count; with no bands all do.
-        threshold: Similarity that makes an edge.
-        every: Report all edges; else only the first document that has one is the answer.
-        search: See `Search`.
-        answers: See `neardup.kernels.resolving.Answers`; out, unless ``every``.
-        edges: (int32[], int32[], float64[]), out, if ``every``: the edges (earlier, later,
-            similarity). It stops, before a document, where they might not fit.
-        counts: int64[2]: comparisons, pairs ruled out by size or bitmap; added to.
+    The chains hold documents before all of these. Only documents that share a bucket count, by
+    ``of`` as in `neardup.kernels.resolving.Buckets`; with no bands all do. If ``every``, all edges
+    (earlier, later, similarity) are written to three arrays; it stops, before a document, where
+    they might not fit. Else the first document that has an edge is written to ``answers``.
+    ``counts`` is as for `neardup.kernels.resolving.against_kept`.
 
-    Returns:
-        (place of the first document not done, number of edges).
+    Returns (first place not done, number of edges). Several threads may search at once.
     """
     slack = (1.0 - threshold) / (1.0 + threshold)
     filled = 0

@@ -37,10 +37,9 @@ _B_QUOTE, _B_BACKSLASH = np.uint8(_QUOTE), np.uint8(_BACKSLASH)
 def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What bytes mean in JSON: white space, escapes, hexadecimal digits, numbers and words.
 
-    Returns:
-        bool[256] white space within a line; uint8[256] what a byte stands for after a backslash, 0
-        for none; int8[256] value as a digit, -1 for none; uint8[states, 256] the automaton of
-        numbers and words, 0 is its start and its end; uint8[states] what ends in each state.
+    Returns bool[256] white space within a line; uint8[256] what a byte stands for after a
+    backslash, 0 for none; int8[256] value as a digit, -1 for none; uint8[states, 256] the automaton
+    of numbers and words, 0 is its start and its end; uint8[states] what ends in each state.
     """
     space = np.zeros(256, np.bool_)
     space[[_TAB, _CR, _SPACE]] = True
@@ -91,16 +90,10 @@ _IS_SPACE, _ESCAPES, _HEX, _NEXT, _SCALARS = _tables()
 
 @njit(cache=True, nogil=True)
 def json_lines(data, size, lines):
-    """Find the lines of JSON lines; blank ones are skipped.
+    """Find the lines of JSON lines, those of spaces alone left out; return their number.
 
-    Args:
-        data: uint8[size + PAD].
-        size: Bytes.
-        lines: int32[size // 2 + 1, 3], out: start, last byte that is no space, and end of each
-            line. The end is after the newline, which the last line may lack.
-
-    Returns:
-        Number of lines.
+    ``lines``, int32[size // 2 + 1, 3], gets the start, the last byte that is no space, and the end
+    of each line. The end is after the newline, which the last line may lack.
     """
     count = 0
     start = 0
@@ -136,21 +129,14 @@ def json_fields(data, lines, keys, key_ends, every, values, kinds, stack, name):
     """Check JSON lines byte by byte and find some of their values.
 
     A line must hold one object. What Python's parser takes is taken, NaN and Infinity too.
+    ``keys`` has the UTF-8 of the names of the wanted members, which end at ``key_ends``, 0 first;
+    ``every`` is whether to stop at another name. ``values``, int32[k, count, 2], gets the start
+    and end of each value, without quotes; ``kinds``, uint8[k, count], its kind. ``stack`` has a
+    byte for each level of nesting allowed, and one; ``name`` 6 for each of the longest wanted
+    name, and PAD.
 
-    Args:
-        data: uint8[n + PAD].
-        lines: int32[count, 3]: the lines to parse, see `json_lines`.
-        keys: uint8[]: UTF-8 of the names of the wanted members, one after the other.
-        key_ends: int64[k + 1]: where they end; 0 first.
-        every: Whether to stop at a member of another name.
-        values: int32[k, count, 2], out: start and end of each value, without quotes.
-        kinds: uint8[k, count], out: kind of each value.
-        stack: uint8[depth + 1], scratch: one byte for each level of nesting allowed.
-        name: uint8[], scratch: 6 bytes for each byte of the longest wanted name, and PAD.
-
-    Returns:
-        (number of the first line that is refused, or ``count``; why; start and end of a member's
-        name that is not wanted).
+    Returns (number of the first line that is refused, or ``count``; why; start and end of a
+    member's name that is not wanted).
     """
     for r in range(lines.shape[0]):
         i = np.int64(lines[r, 0])
@@ -286,22 +272,15 @@ def _match(data, start, stop, escaped, keys, key_ends, name):
 @njit(cache=True, nogil=True)
 def _code(data, i):
     """The number of an escape, a ``u`` and four hexadecimal digits; negative where it is none."""
-    one, two, three, four = (
-        _HEX[data[i + 2]],
-        _HEX[data[i + 3]],
-        _HEX[data[i + 4]],
-        _HEX[data[i + 5]],
-    )
-    return np.int64(one) << 12 | np.int64(two) << 8 | np.int64(three) << 4 | np.int64(four)
+    code = np.int64(0)
+    for j in range(i + 2, i + 6):
+        code = code << 4 | np.int64(_HEX[data[j]])
+    return code
 
 
 @njit(cache=True, nogil=True)
 def _unescape(data, start, stop, out, place):
-    """Copy a JSON string without its escapes.
-
-    Returns:
-        (end in ``out``, whether a lone surrogate was replaced by U+FFFD).
-    """
+    """Copy a JSON string without escapes; return (end, if a lone surrogate became U+FFFD)."""
     i = start
     lone = False
     while i < stop:
@@ -360,14 +339,8 @@ def _copy(data, start, stop, out, place):
 def gather_values(data, values, kinds, columns, out, offsets, lone):
     """Copy values one behind the other, without escapes; those of several columns with a space.
 
-    Args:
-        data: uint8[n + PAD].
-        values: int32[k, count, 2]: see `json_fields` and `csv_records`.
-        kinds: uint8[k, count].
-        columns: int64[]: which of the ``k``, in this order.
-        out: uint8[], out: as many bytes as the values have, spaces, and PAD.
-        offsets: int64[count + 1], out.
-        lone: uint8[count], out: whether a lone surrogate was replaced.
+    ``columns`` says which of the ``k`` of `json_fields` or `csv_records`, in which order. ``out``
+    has room for all values, spaces, and PAD; ``lone`` is whether a lone surrogate was replaced.
     """
     place = np.int64(0)
     offsets[0] = 0
@@ -398,23 +371,15 @@ def gather_values(data, values, kinds, columns, out, offsets, lone):
 def csv_records(data, size, delimiter, final, wanted, expected, lines, values, kinds):
     """Find the records of CSV and some of their fields. A blank line is no record.
 
-    Quoting starts at the start of a field only.
+    Quoting starts at the start of a field only. ``final`` is whether the end of the data is the end
+    of the file. ``wanted`` says for each field which row of ``values`` takes it; -1 for none. Each
+    record must have as many fields as ``expected``; with 0 that does not matter, nor what comes
+    after a closing quote. ``lines``, int32[size // 2 + 1, 3], gets the start, the end without the
+    line end, and the end of records; ``values`` and ``kinds`` (ABSENT where empty, PLAIN or
+    DOUBLED) are as in `json_fields`.
 
-    Args:
-        data: uint8[size + PAD].
-        size: Bytes.
-        delimiter: uint8.
-        final: Whether the end of the data is the end of the file.
-        wanted: int64[]: for each field, which row of ``values`` takes it; -1 for none.
-        expected: Fields that each record must have; 0 where that does not matter, nor what comes
-            after a closing quote.
-        lines: int32[size // 2 + 1, 3], out: start, end without the line end, and end of records.
-        values: int32[k, size // 2 + 1, 2], out: start and end of the values, without quotes.
-        kinds: uint8[k, size // 2 + 1], out: ABSENT (empty), PLAIN or DOUBLED.
-
-    Returns:
-        (records, what is wrong with the one after them, position where the scan stopped, fields
-        of the wrong one).
+    Returns (records, what is wrong with the one after them, position where the scan stopped, fields
+    of the wrong one).
     """
     i = np.int64(0)
     count = 0
@@ -490,17 +455,11 @@ def csv_records(data, size, delimiter, final, wanted, expected, lines, values, k
 
 @njit(cache=True, nogil=True)
 def copy_records(data, records, extra, ends, out):
-    """Copy records; each ends with a line end, the last one too.
+    """Copy records; each ends with a line end, the last one too. Returns the bytes in ``out``.
 
-    Args:
-        data: uint8[n + PAD].
-        records: int32[count, 3]: start, place for what is put in, and end of each record.
-        extra: uint8[]: what is put into them, one behind the other, and PAD.
-        ends: int64[count + 1]: where that ends, 0 first; empty where nothing is put in.
-        out: uint8[], out: as many bytes as the records have, those put in, one, and PAD.
-
-    Returns:
-        Bytes in ``out``.
+    ``records``, int32[count, 3], has the start, the place for what is put in, and the end of each;
+    ``extra`` what is put in, one behind the other, which ends at ``ends``, 0 first; empty where
+    nothing is put in. ``out`` has room for one byte more, and PAD.
     """
     place = np.int64(0)
     count = records.shape[0]

@@ -22,66 +22,37 @@ LANES = 64
 
 
 class Buckets(NamedTuple):
-    """Buckets of all bands.
+    """Buckets of all bands."""
 
-    Attributes:
-        members: int32[]: documents of each bucket, ascending.
-        starts: int64[buckets + 1]: where each begins.
-        of: int32[m, num_bands]: the bucket of each document in each band; -1 where it is alone.
-    """
-
-    members: np.ndarray
-    starts: np.ndarray
-    of: np.ndarray
+    members: np.ndarray  # int32[]: documents of each bucket, ascending
+    starts: np.ndarray  # int64[buckets + 1]: where each begins
+    of: np.ndarray  # int32[m, num_bands]: bucket of each document and band; -1 where it is alone
 
 
 class KeptPlaces(NamedTuple):
-    """The kept documents of each bucket.
+    """The kept documents of each bucket."""
 
-    Attributes:
-        held: int32[buckets]: how many there are at the front of the bucket.
-        beyond: int32[buckets]: kept documents that are not there since the bucket is full.
-        limit: Documents that a bucket holds at most.
-    """
-
-    held: np.ndarray
-    beyond: np.ndarray
-    limit: int
+    held: np.ndarray  # int32[buckets]: how many there are at the front of the bucket
+    beyond: np.ndarray  # int32[buckets]: kept documents not there, since the bucket is full
+    limit: int  # documents that a bucket holds at most
 
 
 class BitmapLanes(NamedTuple):
     """Bitmaps of the kept documents of large buckets, word by word, so that many are read at once.
 
-    Attributes:
-        first: int64[buckets]: where the places of a large bucket begin; -1 for a small one. There
-            are as many as it has members, up to a multiple of `LANES`.
-        bits: uint64[places * FOLDED_WORDS]: the words of a bucket follow one another, each for all
-            its places.
-        size: int32[places]: shingles of each kept document.
+    A large bucket has as many places as it has members, up to a multiple of `LANES`.
     """
 
-    first: np.ndarray
-    bits: np.ndarray
-    size: np.ndarray
+    first: np.ndarray  # int64[buckets]: where the places of a bucket begin; -1 for a small one
+    bits: np.ndarray  # uint64[places * FOLDED_WORDS]: words of a bucket, each for all its places
+    size: np.ndarray  # int32[places]: shingles of each kept document
 
 
 class Answers(NamedTuple):
-    """What was found for each document.
+    """What was found for each document."""
 
-    Attributes:
-        duplicate_of: int32[m]: first kept document that it reaches the threshold with; -1 where
-            there is none (yet).
-        similarity: float64[m]: that of the two; NaN where there is none.
-    """
-
-    duplicate_of: np.ndarray
-    similarity: np.ndarray
-
-
-@njit(cache=True, nogil=True)
-def room_of(members):
-    """Return the places of a large bucket with so many members."""
-    return (members + LANES - 1) // LANES * LANES
+    duplicate_of: np.ndarray  # int32[m]: first kept document with an edge; -1 for none (yet)
+    similarity: np.ndarray  # float64[m]: of the two; NaN where there is none
 
 
 @njit(cache=True, nogil=True)
@@ -97,10 +68,8 @@ def share_a_bucket(of, x, y):
 def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
     """Find the first of ``members[low:high]``, before ``best``, that reaches the threshold.
 
-    The members are ascending, so the first one found is the one.
-
-    Returns:
-        (document, similarity); (best, -1.0) if there is none.
+    The members are ascending, so the first one found is the one. Returns (document, similarity);
+    (best, -1.0) if there is none.
     """
     slack = (1.0 - threshold) / (1.0 + threshold)
     for i in range(low, high):
@@ -124,7 +93,7 @@ def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
 def _first_of_large(x, bucket, buckets, kept, columns, best, sets, threshold, counts):
     """Find the first kept document of a large bucket that reaches the threshold, as `_first_of`."""
     members, low = buckets.members, buckets.starts[bucket]
-    room = room_of(buckets.starts[bucket + 1] - low)
+    room = (buckets.starts[bucket + 1] - low + LANES - 1) // LANES * LANES
     place = columns.first[bucket]
     slack = (1.0 - threshold) / (1.0 + threshold)
     own = np.float64(sets.size[x])
@@ -175,20 +144,12 @@ def _first_of_large(x, bucket, buckets, kept, columns, best, sets, threshold, co
 def against_kept(
     first, last, buckets, kept, columns, sets, threshold, elsewhere, seen, answers, counts
 ):
-    """Compare some documents with the documents kept before them; several threads may do so.
+    """Compare documents from ``first`` to ``last`` with those kept before.
 
-    Args:
-        first: First document.
-        last: Document after the last one.
-        buckets: See `Buckets`.
-        kept: See `KeptPlaces`; of documents before ``first`` only.
-        columns: See `BitmapLanes`.
-        sets: See `neardup.kernels.jaccard.Sets`.
-        threshold: Similarity that makes a duplicate.
-        elsewhere: bool[m]: documents for which large buckets were searched by other means.
-        seen: int32[m]: working memory of the thread, -1 at the beginning.
-        answers: See `Answers`; in and out: an answer that is there already may be improved.
-        counts: int64[2]: comparisons, pairs ruled out by size or bitmap; added to.
+    Several threads may do so. ``kept`` and ``columns`` are of documents before ``first`` only.
+    Where ``elsewhere``, large buckets were searched by other means. ``seen``, int32[m], is -1 at
+    the beginning, one for each thread. An answer that is there already may be improved. Added to
+    ``counts``: comparisons, and pairs ruled out by size or bitmap.
     """
     none = answers.duplicate_of.shape[0]
     for x in range(first, last):
@@ -219,17 +180,8 @@ def against_kept(
 def among_themselves(first, last, buckets, kept, columns, sets, threshold, seen, answers, counts):
     """Decide some documents, compared already with all before ``first``, and keep those left.
 
-    Args:
-        first: First document.
-        last: Document after the last one.
-        buckets: As for `against_kept`; kept documents are moved to the front.
-        kept: As for `against_kept`; added to.
-        columns: As for `against_kept`; added to.
-        sets: As for `against_kept`.
-        threshold: As for `against_kept`.
-        seen: As for `against_kept`.
-        answers: As for `against_kept`.
-        counts: int64[3]: as for `against_kept`; and pairs that a full bucket left out.
+    Kept documents are moved to the front of their buckets, and added to ``kept`` and ``columns``.
+    The third of the ``counts`` is of pairs that a full bucket left out.
     """
     members, starts = buckets.members, buckets.starts
     none = answers.duplicate_of.shape[0]
@@ -266,7 +218,7 @@ def among_themselves(first, last, buckets, kept, columns, sets, threshold, seen,
                 at = columns.first[bucket]
                 if at >= 0:
                     columns.size[at + place] = sets.size[x]
-                    room = room_of(starts[bucket + 1] - starts[bucket])
+                    room = (starts[bucket + 1] - starts[bucket] + LANES - 1) // LANES * LANES
                     for w in range(FOLDED_WORDS):
                         columns.bits[at * FOLDED_WORDS + w * room + place] = (
                             sets.bitmaps[x, w] ^ sets.bitmaps[x, w + FOLDED_WORDS]

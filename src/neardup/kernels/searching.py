@@ -13,75 +13,42 @@ from numba import njit
 
 
 class QueryIndex(NamedTuple):
-    """The shingles of some queries, each with the queries that have it.
+    """The shingles of some queries, each with the queries that have it."""
 
-    Attributes:
-        heads: int32[power of two + 1]: where the shingles with given leading bits begin.
-        head_shift: uint64: shift of a shingle that gives those bits.
-        shingles: uint64[m], sorted: shingles of all queries, each once.
-        postings: int32[]: queries of each shingle, one shingle after the other.
-        starts: int64[m + 1]: where the queries of each begin.
-        row_of: int32[m]: row of a shingle that many queries have; -1 for the others.
-        rows: uint64[rows, words]: a byte for each query, 1 where it has the shingle.
-        sizes: int64[queries]: sizes of their sets.
-    """
-
-    heads: np.ndarray
-    head_shift: np.uint64
-    shingles: np.ndarray
-    postings: np.ndarray
-    starts: np.ndarray
-    row_of: np.ndarray
-    rows: np.ndarray
-    sizes: np.ndarray
+    heads: np.ndarray  # int32[2**k + 1]: where the shingles with given leading bits begin
+    head_shift: np.uint64  # shift of a shingle that gives those bits
+    shingles: np.ndarray  # uint64[m], sorted: shingles of all queries, each once
+    postings: np.ndarray  # int32[]: queries of each shingle, one shingle after the other
+    starts: np.ndarray  # int64[m + 1]: where the queries of each begin
+    row_of: np.ndarray  # int32[m]: row of a shingle that many queries have; -1 for the others
+    rows: np.ndarray  # uint64[rows, words]: a byte for each query, 1 where it has the shingle
+    sizes: np.ndarray  # int64[queries]: sizes of their sets
 
 
 class Counters(NamedTuple):
-    """Working memory of one thread; all zeros before and after a call.
+    """Working memory of one thread; all zeros before and after a call."""
 
-    Attributes:
-        counts: int32[queries]: shingles shared with each.
-        touched: int32[queries]: queries that share a shingle.
-        packed: uint64[words]: sums of rows of bytes.
-        unpacked: uint8[8 * words]: the same memory.
-    """
-
-    counts: np.ndarray
-    touched: np.ndarray
-    packed: np.ndarray
-    unpacked: np.ndarray
+    counts: np.ndarray  # int32[queries]: shingles shared with each
+    touched: np.ndarray  # int32[queries]: queries that share a shingle
+    packed: np.ndarray  # uint64[words]: sums of rows of bytes
+    unpacked: np.ndarray  # uint8[8 * words]: the same memory
 
 
 class Matches(NamedTuple):
-    """Pairs of a document and a query.
+    """Pairs of a document and a query, int32[pairs] each."""
 
-    Attributes:
-        doc: int32[pairs]: row of the document, ascending.
-        query: int32[pairs]: row of the query.
-        overlap: int32[pairs]: shingles that they share.
-    """
-
-    doc: np.ndarray
-    query: np.ndarray
-    overlap: np.ndarray
+    doc: np.ndarray  # row of the document, ascending
+    query: np.ndarray  # row of the query
+    overlap: np.ndarray  # shingles that they share
 
 
 @njit(cache=True, nogil=True)
 def overlaps(values, offsets, first, index, minimum, contained, counters, out):
-    """Count what documents share with queries; report the pairs that reach a minimum.
+    """Count what documents share with queries; report the pairs that reach a minimum above 0.
 
-    Args:
-        values: uint64[]: sets of the documents, each value once.
-        offsets: int64[documents + 1]: where each begins.
-        first: Document to begin with.
-        index: See `QueryIndex`.
-        minimum: Lowest similarity, above 0.
-        contained: Measure the share of the query that the document has, not their similarity.
-        counters: See `Counters`.
-        out: See `Matches`; with room for as many pairs as there are queries, at least.
-
-    Returns:
-        (pairs, the first document that is not done).
+    Begins at document ``first``. ``contained`` measures the share of the query that the document
+    has, not their similarity. ``out`` has room for as many pairs as there are queries, at least.
+    Returns (pairs, the first document that is not done).
     """
     counts, touched, packed = counters.counts, counters.touched, counters.packed
     queries, words = index.sizes.shape[0], packed.shape[0]

@@ -10,22 +10,12 @@ from neardup.kernels.hashing import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
 
 @njit(cache=True, nogil=True)
 def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):
-    """Hash every ``n`` consecutive tokens of each document, in order, repetitions included.
+    """Hash every ``n`` consecutive tokens of each document, in order; return how many there are.
 
     A document of fewer than ``n`` tokens gives one shingle of all its tokens, one of none gives
     none. The hash is a polynomial in the tokens (rolling, so that ``n`` costs nothing), mixed.
-
-    Args:
-        tokens: uint64[].
-        offsets: int64[documents + 1] into ``tokens``.
-        n: Tokens in a shingle.
-        out: uint64[len(tokens)], out.
-        out_offsets: int64[documents + 1], out.
-        hashes: uint64[documents, 2], out: 128-bit hash of the whole token sequence of each
-            document, which finds exact duplicates; skipped if it has no rows.
-
-    Returns:
-        Number of shingles.
+    ``hashes``, uint64[documents, 2], gets a 128-bit hash of each whole token sequence, which finds
+    exact duplicates; it is skipped if it has no rows.
     """
     top = np.uint64(1)
     for _ in range(n):
@@ -113,18 +103,11 @@ def _occurrences(values, first, last):
 
 @njit(cache=True, nogil=True)
 def sort_sets(values, offsets, bag, scratch, counts, out_offsets):
-    """Turn the shingles of each document into a sorted set, in place.
+    """Turn the shingles of each document into a sorted set, in place; return the number of values.
 
-    Args:
-        values: uint64[], in and out; the sets follow one another from the start.
-        offsets: int64[documents + 1] of the shingles.
-        bag: The i-th occurrence of a shingle becomes a shingle of its own; else once is enough.
-        scratch: uint64[at least the shingles of the longest document].
-        counts: int64[65537].
-        out_offsets: int64[documents + 1], out; may be ``offsets`` itself.
-
-    Returns:
-        Number of values.
+    The sets follow one another from the start. With ``bag`` the i-th occurrence of a shingle
+    becomes a shingle of its own. ``scratch`` has room for the longest document, ``counts`` is
+    int64[65537], and ``out_offsets`` may be ``offsets`` itself.
     """
     count = 0
     first = offsets[0]
@@ -136,14 +119,10 @@ def sort_sets(values, offsets, bag, scratch, counts, out_offsets):
         if bag:
             _occurrences(values, first, last)
             _sort(values, first, last, scratch, counts)
-            for i in range(first, last):
+        for i in range(first, last):
+            if count == start or values[i] != values[count - 1]:
                 values[count] = values[i]
                 count += 1
-        else:
-            for i in range(first, last):
-                if count == start or values[i] != values[count - 1]:
-                    values[count] = values[i]
-                    count += 1
         first = last
         out_offsets[d + 1] = count
     return count

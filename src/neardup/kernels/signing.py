@@ -18,12 +18,8 @@ EMPTY = np.uint32(0xFFFFFFFF)
 def sign_affine(shingles, offsets, a, b, out):
     """Compute minima of ``a * x + b`` (mod 2**32) over the shingles of each document.
 
-    Args:
-        shingles: uint64[].
-        offsets: int64[documents + 1].
-        a: uint32[width]: factors; odd, so that each function is a permutation.
-        b: uint32[width]: constants. A width that is a multiple of 16 suits vector instructions.
-        out: uint32[documents, width], out; `EMPTY` for a document without shingles.
+    ``a``, ``b`` are uint32[width]; odd factors make each function a permutation, and a width that
+    is a multiple of 16 suits vector instructions. A document without shingles gets `EMPTY`.
     """
     high = np.uint64(32)
     width = a.shape[0]
@@ -58,13 +54,8 @@ def sign_oph(shingles, offsets, seed, out):
     round that reached it. From round ``width`` on, round ``width + j`` sends everything to bin
     ``j``, so that the work ends. This is Fast Similarity Sketching (Dahlgaard, Knudsen, Thorup,
     FOCS 2017, algorithm 1): unbiased, and never worse than independent functions, also for sets
-    smaller than the signature, where densification by copying is worse.
-
-    Args:
-        shingles: uint64[].
-        offsets: int64[documents + 1].
-        seed: uint64.
-        out: uint32[documents, width], out; `EMPTY` for a document without shingles.
+    smaller than the signature, where densification by copying is worse. A document without
+    shingles gets `EMPTY`.
     """
     k = out.shape[1]
     filled = np.empty(k, dtype=np.bool_)
@@ -100,13 +91,7 @@ def sign_oph(shingles, offsets, seed, out):
 
 @njit(cache=True, nogil=True)
 def band_keys(signatures, rows, keys):
-    """Hash each band of each signature to 64 bits.
-
-    Args:
-        signatures: uint32[documents, width]; ``keys.shape[1] * rows <= width``.
-        rows: Signature entries in a band.
-        keys: uint64[documents, num_bands], out.
-    """
+    """Hash each band of ``rows`` entries of each signature to 64 bits."""
     for d in range(signatures.shape[0]):
         for band in range(keys.shape[1]):
             h = np.uint64(band)

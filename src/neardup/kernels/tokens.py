@@ -16,30 +16,18 @@ SEPARATOR, WORD, MARK, SOLO, SPACE = range(5)
 
 
 class Alphabet(NamedTuple):
-    """What the tokeniser knows of each code point, in two stages: ``page[code >> 8]`` names a row.
+    """What the tokeniser knows of each code point, in two stages: ``page[code >> 8]`` is a row."""
 
-    Attributes:
-        page: uint16[4352].
-        kind: uint8[pages * 256]: separator, word, mark, solo (a token by itself) or white space.
-        delta: int32[pages * 256]: what is added to a code point to get its lower case; all zero
-            where case is kept.
-    """
-
-    page: np.ndarray
-    kind: np.ndarray
-    delta: np.ndarray
+    page: np.ndarray  # uint16[4352]
+    kind: np.ndarray  # uint8[pages * 256]: separator, word, mark, solo (a token) or white space
+    delta: np.ndarray  # int32[pages * 256]: added to get the lower case; 0 where case is kept
 
 
 class Spans(NamedTuple):
-    """Where tokens are in the text; arrays without entries where nobody asks for it.
-
-    Attributes:
-        first: int64[tokens]: first byte of each token.
-        last: int64[tokens]: the byte after its last one.
-    """
+    """Bytes of each token in the text, int64[tokens]; without entries where nobody asks for it."""
 
     first: np.ndarray
-    last: np.ndarray
+    last: np.ndarray  # the byte after its last one
 
 
 class WordBuffers(NamedTuple):
@@ -47,24 +35,15 @@ class WordBuffers(NamedTuple):
 
     A run is a longest stretch of bytes that may be in a word. There are at most
     ``most = (size + documents) // 2 + 1``.
-
-    Attributes:
-        lowered: uint8[size + 2 * LANES]: the texts with separators as 0 and bytes above 127 as 255.
-        edges: int32[2 * most + LANES]: where runs begin and end, by turns.
-        runs: int32[documents + 1]: edges before each document.
-        hashes: uint64[most]: hash of each run.
-        rest: uint64[most]: last bytes of each run.
-        length: uint8[most]: bytes of each run (mod 256).
-        other: int32[most + 1]: runs that are long or not ASCII.
     """
 
-    lowered: np.ndarray
-    edges: np.ndarray
-    runs: np.ndarray
-    hashes: np.ndarray
-    rest: np.ndarray
-    length: np.ndarray
-    other: np.ndarray
+    lowered: np.ndarray  # uint8[size + 2 * LANES]: the texts as `classify` makes them
+    edges: np.ndarray  # int32[2 * most + LANES]: where runs begin and end, by turns
+    runs: np.ndarray  # int32[documents + 1]: edges before each document
+    hashes: np.ndarray  # uint64[most]: hash of each run
+    rest: np.ndarray  # uint64[most]: last bytes of each run
+    length: np.ndarray  # uint8[most]: bytes of each run (mod 256)
+    other: np.ndarray  # int32[most + 1]: runs that are long or not ASCII
 
 
 @functools.cache
@@ -77,16 +56,6 @@ def alphabet(keep_case: bool) -> Alphabet:
         page, kind, delta = (tables[name] for name in ("page", "kind", "delta"))
     delta = delta.reshape(-1)
     return Alphabet(page, kind.reshape(-1), np.zeros_like(delta) if keep_case else delta)
-
-
-@functools.cache
-def unicode_version() -> str:
-    """Return the version of Unicode that the tables were made from."""
-    with (
-        resources.files("neardup.kernels").joinpath("unicode.npz").open("rb") as file,
-        np.load(file) as tables,
-    ):
-        return str(tables["version"])
 
 
 @njit(cache=True, nogil=True)
@@ -225,22 +194,11 @@ def _find_runs(data, offsets, lower, buffers):
 
 @njit(cache=True, nogil=True)
 def _hash_short(lowered, edges, count, hashes, rest, length, other):
-    """Hash the runs of less than 16 ASCII bytes, as nearly all words are.
+    """Hash the runs of less than 16 ASCII bytes, as nearly all words are; return how many are not.
 
     Two reads of eight bytes, and no branch that depends on the length. The hashing proper is in a
-    loop of its own, so that the compiler does several runs at once.
-
-    Args:
-        lowered: As in `WordBuffers`.
-        edges: As in `WordBuffers`.
-        count: Number of edges.
-        hashes: uint64[runs], out.
-        rest: uint64[runs], out.
-        length: uint8[runs], out.
-        other: int32[runs], out: runs of another kind, whose hash has no meaning yet.
-
-    Returns:
-        Number of runs of another kind.
+    loop of its own, so that the compiler does several runs at once. ``count`` is of edges. The
+    hash of ``other`` runs has no meaning yet.
     """
     one, three, zero = np.uint64(1), np.uint64(3), np.uint64(0)
     highs = np.uint64(0x8080808080808080)
@@ -280,20 +238,10 @@ def _long_word(lowered, first, last):
 
 @njit(cache=True, nogil=True)
 def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans):
-    """Hash the words of each document.
+    """Hash the words of each document; return the number of tokens.
 
-    Args:
-        data: uint8[], valid UTF-8.
-        offsets: int64[documents + 1] into ``data``.
-        alphabet: See `Alphabet`.
-        lower: uint8: 32 to turn capitals into small letters, 0 to keep them, as the alphabet does.
-        buffers: See `WordBuffers`.
-        tokens: uint64[most], out, see `WordBuffers`.
-        token_offsets: int64[documents + 1], out.
-        spans: See `Spans`; out.
-
-    Returns:
-        Number of tokens.
+    ``data`` is valid UTF-8. ``lower`` is 32 to turn capitals into small letters, 0 to keep them, as
+    the alphabet does. ``tokens`` has room for ``most``, see `WordBuffers`.
     """
     _find_runs(data, offsets, lower, buffers)
     lowered, edges, runs, hashes, rest, length, other = buffers
@@ -331,18 +279,10 @@ def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans)
 
 @njit(cache=True, nogil=True)
 def characters(data, offsets, alphabet, raw, tokens, token_offsets):
-    """Give the code points of each document as tokens, in lower case and with single spaces.
+    """Give the code points of each document as tokens, in lower case; return their number.
 
-    Args:
-        data: As for `words`.
-        offsets: As for `words`.
-        alphabet: As for `words`.
-        raw: Keep white space as it is; else runs become one space, and those at the ends go.
-        tokens: uint64[], out; two a byte of ``data`` are always enough.
-        token_offsets: int64[documents + 1], out.
-
-    Returns:
-        Number of tokens.
+    ``raw`` keeps white space as it is; else runs become one space, and those at the ends go. Two
+    tokens for each byte are always enough.
     """
     page, kind, delta = alphabet
     count = 0
@@ -375,13 +315,7 @@ def characters(data, offsets, alphabet, raw, tokens, token_offsets):
 
 @njit(cache=True, nogil=True)
 def hash_tokens(data, offsets, out):
-    """Hash whole strings as `words` hashes a token, for tokens that were changed (stemmed).
-
-    Args:
-        data: uint8[].
-        offsets: int64[strings + 1].
-        out: uint64[strings], out.
-    """
+    """Hash whole strings as `words` hashes a token, for tokens that were changed (stemmed)."""
     for d in range(offsets.shape[0] - 1):
         state, w, length = np.uint64(0), np.uint64(0), 0
         for i in range(offsets[d], offsets[d + 1]):
@@ -391,17 +325,10 @@ def hash_tokens(data, offsets, out):
 
 @njit(cache=True, nogil=True)
 def replace_known(tokens, keys, values, out, missing):
-    """Replace each token by what a table of replacements holds for it.
+    """Replace each token by what a table of replacements holds for it; ``out`` may be ``tokens``.
 
-    Args:
-        tokens: uint64[].
-        keys: uint64[power of two]: tokens in an open-addressing table; 0 is a free slot.
-        values: uint64[power of two]: their replacements.
-        out: uint64[len(tokens)], out; may be ``tokens``.
-        missing: int64[len(tokens)], out: positions of tokens that the table lacks; these stay.
-
-    Returns:
-        Number of positions in ``missing``.
+    ``keys`` are tokens in an open-addressing table of 2**k slots; 0 is a free one. ``missing`` gets
+    the positions of tokens that the table lacks, which stay. Returns how many there are.
     """
     mask = np.uint64(keys.shape[0] - 1)
     count = 0

@@ -19,41 +19,23 @@ _TOLERANCE = 1e-9
 
 
 class Trees(NamedTuple):
-    """Disjoint sets of documents whose distance from their root is bounded.
+    """Disjoint sets of documents whose distance from their root is bounded."""
 
-    Attributes:
-        parent: int32[n]: parent of each document; a root is its own.
-        rank: uint8[n]: for a root, an upper bound of the height of its tree.
-        low: float64[n]: for a root, a lower bound of its similarity with any document of its tree.
-        degree: int32[n]: of two roots of equal rank, the one with the higher degree stays a root.
-        content: uint64[n]: hash of each document; decides where degrees are equal, the lower stays.
-        refused: uint64[2**k]: pairs of roots that were refused; a cache, so that an entry may be
-            overwritten by another one.
-    """
-
-    parent: np.ndarray
-    rank: np.ndarray
-    low: np.ndarray
-    degree: np.ndarray
-    content: np.ndarray
-    refused: np.ndarray
+    parent: np.ndarray  # int32[n]: parent of each document; a root is its own
+    rank: np.ndarray  # uint8[n]: for a root, an upper bound of the height of its tree
+    low: np.ndarray  # float64[n]: for a root, lower bound of its similarity with its documents
+    degree: np.ndarray  # int32[n]: of two roots of equal rank, the higher degree stays a root
+    content: np.ndarray  # uint64[n]: hash; where degrees are equal, the lower stays
+    refused: np.ndarray  # uint64[2**k]: cache of pairs of roots that were refused
 
 
 class Tree(NamedTuple):
-    """Shortest paths from roots: one entry for each document.
+    """Shortest paths from roots: one entry for each document."""
 
-    Attributes:
-        parent: int32[n]: the document before it on its path; -1 for roots, for single documents,
-            and where no edges lead there.
-        similarity: float64[n]: exact similarity to the parent; NaN without one.
-        steps: int32[n]: edges on the path; 0 for roots, -1 where no edges lead there.
-        minimum: float64[n]: lowest similarity on the path; 1 for roots.
-    """
-
-    parent: np.ndarray
-    similarity: np.ndarray
-    steps: np.ndarray
-    minimum: np.ndarray
+    parent: np.ndarray  # int32[n]: the document before it on its path; -1 if there is none
+    similarity: np.ndarray  # float64[n]: exact similarity to the parent; NaN without one
+    steps: np.ndarray  # int32[n]: edges on the path; 0 for roots, -1 where no edges lead there
+    minimum: np.ndarray  # float64[n]: lowest similarity on the path; 1 for roots
 
 
 @njit(cache=True, nogil=True)
@@ -70,13 +52,8 @@ def kept_set(a, b, similarity, duplicate_of, of):
     """Remove each document that has an edge with an earlier kept one.
 
     Since edges are sorted by ``a``, all edges that lead to a document from earlier ones have been
-    seen before the first one that starts from it.
-
-    Args:
-        a, b: int32[edges], ``a < b``, sorted by ``a``.
-        similarity: float64[edges].
-        duplicate_of: int32[n], in: -1; out: the first kept neighbour of a removed document.
-        of: float64[n], out: similarity with it.
+    seen before the first one that starts from it. ``duplicate_of`` is -1 at the beginning, and
+    then the first kept neighbour; ``of`` gets the similarity of the two.
     """
     for i in range(a.shape[0]):
         if duplicate_of[a[i]] < 0 and duplicate_of[b[i]] < 0:
@@ -85,11 +62,9 @@ def kept_set(a, b, similarity, duplicate_of, of):
 
 @njit(cache=True, nogil=True)
 def components(a, b, labels):
-    """Label each document with the lowest one that pairs connect it with.
+    """Label each document with the lowest one that pairs, in any order, connect it with.
 
-    Args:
-        a, b: integers[pairs], in any order.
-        labels: int32[n], in: the document itself, or labels of earlier pairs.
+    Labels are the documents themselves at the beginning, or those of earlier pairs.
     """
     for i in range(a.shape[0]):
         x, y = find(labels, a[i]), find(labels, b[i])
@@ -107,17 +82,8 @@ def unite_bounded(a, b, similarity, threshold, tree_threshold, trees, sets):
     similarity of any two of their documents, reaches the tree threshold. ``low`` only decreases, so
     that two roots which were refused once stay refused.
 
-    Args:
-        a, b: int32[pairs], in any order within a pair.
-        similarity: float64[pairs], in and out: NaN where it is not known yet. Of these, pairs in
-            one tree are not compared, and those below the threshold become -1.
-        threshold: Minimum similarity of pairs that are compared here.
-        tree_threshold: Minimum similarity within a tree.
-        trees: `Trees`, in and out.
-        sets: See `neardup.kernels.jaccard.Sets`.
-
-    Returns:
-        (unions, pairs refused, pairs of roots compared).
+    A similarity of NaN is not known yet: pairs in one tree are not compared, and those below
+    ``threshold`` become -1. Returns (unions, pairs refused, pairs of roots compared).
     """
     parent, rank, low, degree, content, known = trees
     slots = np.int64(known.shape[0] - 1)
@@ -183,18 +149,10 @@ def _extend(u, v, similarity, tree):
 def spanning(a, b, similarity, begin_a, by_b, begin_b, labels, queue, count, tree):
     """Find the best path of fewest edges from roots to the other documents of their clusters.
 
-    See `neardup.cluster.spanning.spanning` for which one is best.
-
-    Args:
-        a, b: int32[edges], ``a < b``, sorted by ``a``.
-        similarity: float64[edges].
-        begin_a: int64[n + 1]: where the edges of each document begin as ``a``.
-        by_b: int64[edges]: numbers of the edges sorted by ``b``.
-        begin_b: int64[n + 1]: where the edges of each document begin as ``b``, in ``by_b``.
-        labels: int32[n]: edges between different labels are left out.
-        queue: int32[n], in: roots first; out.
-        count: Number of roots.
-        tree: `Tree`, in: as for documents without a path, but 0 steps for the roots; out.
+    See `neardup.cluster.spanning.spanning` for which one is best. Edges of a document begin at
+    ``begin_a`` as ``a`` and, in ``by_b``, edges sorted by ``b``, at ``begin_b``. Edges between
+    different labels are left out. ``queue``, int32[n], begins with the ``count`` roots; ``tree``
+    is as for documents without a path, but 0 steps for the roots.
     """
     head = 0
     while head < count:

@@ -16,15 +16,10 @@ Allocate = Callable[[tuple[int, int], npt.DTypeLike], np.ndarray]
 
 
 class BandBuckets(NamedTuple):
-    """Buckets of two documents and more, in one band.
+    """Buckets of two documents and more, in one band."""
 
-    Attributes:
-        members: int32[]: documents of each bucket, ascending; buckets in ascending order of key.
-        starts: int32[buckets + 1]: where each begins.
-    """
-
-    members: np.ndarray
-    starts: np.ndarray
+    members: np.ndarray  # int32[]: documents of each bucket, ascending; buckets by ascending key
+    starts: np.ndarray  # int32[buckets + 1]: where each begins
 
     @property
     def candidates(self) -> int:
@@ -34,13 +29,9 @@ class BandBuckets(NamedTuple):
 
 
 def group(keys: np.ndarray, docs: np.ndarray | None = None) -> BandBuckets:
-    """Group the documents of one band by key.
+    """Group the documents of one band by key, uint64[documents]; takes some 30 bytes for each.
 
-    Takes some 30 bytes for each document meanwhile.
-
-    Args:
-        keys: uint64[documents].
-        docs: int32[documents], ascending: their numbers; positions by default.
+    ``docs`` are their numbers, int32[documents], ascending; positions by default.
     """
     members = np.empty(len(keys), dtype=np.int32)
     starts = np.empty(len(keys) // 2 + 1, dtype=np.int32)
@@ -53,13 +44,7 @@ def group(keys: np.ndarray, docs: np.ndarray | None = None) -> BandBuckets:
 def bucket_bands(
     keys_of: Callable[[int], np.ndarray], num_bands: int, pool: Pool
 ) -> Iterable[BandBuckets]:
-    """Group one band after the other, some of them at the same time.
-
-    Args:
-        keys_of: Returns the keys of a band, uint64[documents]; called in several threads.
-        num_bands: Bands.
-        pool: Threads.
-    """
+    """Group the bands; some at the same time, so ``keys_of`` is called in several threads."""
     return pool.ordered(lambda band: group(keys_of(band)), range(num_bands), pool.threads)
 
 
@@ -73,16 +58,7 @@ def plausible(
     """Find the documents that may reach the threshold with another one of their buckets.
 
     Only these need to be compared. A pair that does reach the threshold is never left out.
-
-    Args:
-        bands: Buckets of each band.
-        size: int32[documents]: shingles of each document, repetitions included.
-        bitmaps: uint64[documents, words], see `neardup.kernels.jaccard.fill_bitmaps`.
-        threshold: Similarity that makes an edge.
-        pool: Threads.
-
-    Returns:
-        bool[documents].
+    ``size`` counts the shingles of each document, repetitions included. Returns bool[documents].
     """
     marked = np.zeros(len(size), dtype=np.bool_)
     slack = (1 - threshold) / (1 + threshold)
@@ -100,20 +76,16 @@ def bucket_documents(
 ) -> Buckets:
     """Put the buckets of all bands together.
 
-    Takes 4 bytes for each document and band, and 4 for each member.
-
-    Args:
-        bands: Buckets of each band.
-        documents: Number of documents.
-        num_bands: Bands.
-        allocate: Makes the largest array from a shape and a dtype.
+    Takes 4 bytes for each document and band, in an array that ``allocate`` makes, and 4 for each
+    member.
     """
     of = allocate((documents, num_bands), np.int32)
     members, starts = [], [np.zeros(1, dtype=np.int64)]
     buckets = filled = 0
     for number, band in enumerate(bands):
         column = np.full(documents, -1, dtype=np.int32)
-        kernels.place_buckets(band.members, band.starts, buckets, column)
+        numbers = np.arange(buckets, buckets + len(band.starts) - 1, dtype=np.int32)
+        column[band.members] = np.repeat(numbers, np.diff(band.starts))
         of[:, number] = column
         members.append(band.members)
         starts.append(band.starts[1:].astype(np.int64) + filled)

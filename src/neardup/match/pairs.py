@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from neardup.cluster.edges import Allocate, Triple
 from neardup.kernels import grouping, prefixes
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Answers, Buckets
@@ -17,6 +18,7 @@ from neardup.match.rarest import (
     empty_chains,
     make_prefixes,
     search_memory,
+    with_room,
 )
 from neardup.threads import Local, Pool
 
@@ -28,26 +30,20 @@ _ROOM = 1 << 16
 _TOGETHER = 1 << 18
 _STEP = 512
 
-_Part = tuple[np.ndarray, np.ndarray, np.ndarray]
-Allocate = Callable[[int, npt.DTypeLike], np.ndarray]
 Advance = Callable[[int, int], None]
 
 
 class PairSink:
-    """Takes pairs from several threads, in arrays of one size, so that they can be mapped.
-
-    Args:
-        allocate: Makes an array from a length and a dtype.
-    """
+    """Takes pairs from several threads, in arrays of one size, so that they can be mapped."""
 
     def __init__(self, allocate: Allocate = np.empty) -> None:
         self._allocate = allocate
         self._lock = threading.Lock()
-        self._full: list[_Part] = []
-        self._last: _Part | None = None
+        self._full: list[Triple] = []
+        self._last: Triple | None = None
         self._filled = 0
 
-    def add(self, pairs: _Part, count: int) -> None:
+    def add(self, pairs: Triple, count: int) -> None:
         """Copy the first ``count`` pairs of some arrays."""
         with self._lock:
             begin = 0
@@ -64,7 +60,7 @@ class PairSink:
                     self._full.append(self._last)
                     self._last = None
 
-    def parts(self) -> list[_Part]:
+    def parts(self) -> list[Triple]:
         """Return all pairs: (a int32[], b int32[], similarity float64[])."""
         if self._last is None:
             return list(self._full)
@@ -74,20 +70,44 @@ class PairSink:
 
 @dataclass(frozen=True)
 class Found:
-    """Pairs that reach the threshold.
+    """Pairs that reach the threshold."""
 
-    Attributes:
-        parts: (a int32[], b int32[], similarity float64[]): documents, with ``a < b`` by their
-            numbers, in any order; each pair once.
-        compared: Pairs whose similarity was computed.
-        ruled_out: Pairs that sizes or bitmaps ruled out.
-        not_compared: Pairs left out in large buckets, once for each band.
+    # (a int32[], b int32[], similarity float64[]): documents, with ``a < b`` by their numbers, in
+    # any order; each pair once.
+    parts: list[Triple]
+    compared: int  # pairs whose similarity was computed
+    ruled_out: int  # pairs that sizes or bitmaps ruled out
+    not_compared: int  # pairs left out in large buckets, once for each band
+
+
+class _Search(NamedTuple):
+    """A search for pairs in ranges of documents, which threads share.
+
+    ``compare(first, last, out, counts)`` fills ``out``, and returns (first one not done, pairs).
     """
 
-    parts: list[_Part]
-    compared: int
-    ruled_out: int
-    not_compared: int
+    compare: Callable[[int, int, Triple, np.ndarray], tuple[int, int]]
+    total: int
+    step: int
+    room: int  # pairs for which ``out`` has room
+
+    def run(self, pool: Pool, sink: PairSink, advance: Advance | None, left_out: int = 0) -> Found:
+        room = self.room
+        out = Local(lambda: (np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room)))
+        counts = Local(lambda: np.zeros(2, np.int64))
+
+        def work(low: int) -> int:
+            first, last = low, min(low + self.step, self.total)
+            while first < last:
+                first, filled = self.compare(first, last, out(), counts())
+                sink.add(out(), filled)
+            return last - low
+
+        for done in pool.ordered(work, range(0, self.total, self.step)):
+            if advance is not None:
+                advance(done, int(sum(c[0] for c in counts.all)))
+        compared, ruled_out = np.sum([np.zeros(2, np.int64), *counts.all], axis=0).tolist()
+        return Found(sink.parts(), compared, ruled_out, left_out)
 
 
 def pairs_outside_windows(sizes: np.ndarray) -> int:
@@ -97,9 +117,8 @@ def pairs_outside_windows(sizes: np.ndarray) -> int:
     6
     """
     sizes = sizes.astype(np.int64)
-    windows = np.array([grouping.window_of(size) for size in np.unique(sizes).tolist()])
-    window = windows[np.searchsorted(np.unique(sizes), sizes)] if len(sizes) else sizes
-    beyond = np.maximum(sizes - window - 1, 0)
+    windows = np.maximum(grouping.WINDOW, grouping.PAIRS // sizes)
+    beyond = np.maximum(sizes - windows - 1, 0)
     return int((beyond * (beyond + 1) // 2).sum())
 
 
@@ -116,39 +135,17 @@ def pairs_of_buckets(
     The documents must be numbered by what they contain (by a hash of it, say), not by where they
     are. In a bucket of n > 1,024 documents, each is compared with the 256 that follow it, or with
     2**20 / n if that is more: a rule that depends on the contents of that bucket and on nothing
-    else.
-
-    Args:
-        sets: Shingle sets of the documents.
-        buckets: Their buckets.
-        threshold: Similarity that makes an edge, in (0, 1].
-        pool: Threads.
-        sink: Where pairs go.
-        advance: Called now and then with (documents done since, pairs compared so far).
+    else. ``advance`` is called with (documents done since, pairs compared so far).
     """
-    sink = sink or PairSink()
     documents = len(sets.size)
     seen = Local(lambda: np.full(documents, -1, np.int32))
-    counts = Local(lambda: np.zeros(2, np.int64))
-    room = Local(lambda: _room(max(_ROOM, buckets.of.shape[1] * _WIDEST)))
 
-    def work(first: int, last: int) -> int:
-        out = room()
-        low = first
-        while low < last:
-            low, filled = grouping.window_pairs(
-                low, last, buckets, sets, threshold, seen(), out, counts()
-            )
-            sink.add(out, filled)
-        return last - first
+    def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
+        return grouping.window_pairs(first, last, buckets, sets, threshold, seen(), out, counts)
 
-    ranges = ((low, min(low + _STEP, documents)) for low in range(0, documents, _STEP))
-    for done in pool.ordered(lambda limits: work(*limits), ranges):
-        if advance is not None:
-            advance(done, int(sum(c[0] for c in counts.all)))
-    totals = np.sum([np.zeros(2, np.int64), *counts.all], axis=0)
+    search = _Search(compare, documents, _STEP, max(_ROOM, buckets.of.shape[1] * _WIDEST))
     left_out = pairs_outside_windows(np.diff(buckets.starts))
-    return Found(sink.parts(), int(totals[0]), int(totals[1]), left_out)
+    return search.run(pool, sink or PairSink(), advance, left_out)
 
 
 def join(
@@ -163,62 +160,22 @@ def join(
     An exact join with prefix filter; some 28 bytes of memory for each shingle in a prefix. The cost
     depends on the corpus: near linear where documents have rare shingles, quadratic in families
     around the threshold, since all their pairs are in the result.
-
-    Args:
-        sets: Shingle sets.
-        threshold: Lowest similarity, in (0, 1].
-        pool: Threads.
-        sink: Where pairs go.
-        advance: Called now and then with (documents done since, pairs compared so far).
     """
-    sink = sink or PairSink()
     documents = len(sets.size)
     docs = np.flatnonzero(sets.size).astype(np.int32)
     counters = count_shingles(sets, docs, pool)
     every = make_prefixes(sets, docs, threshold, counters, pool)
-    chains = empty_chains(len(every.values))
-    chains = chains._replace(
-        next=np.empty(len(every.values), np.int32),
-        value=np.empty(len(every.values), np.uint64),
-        doc=np.empty(len(every.values), np.int32),
-        place=np.empty(len(every.values), np.int32),
-    )
-    chosen = np.ones(len(docs), np.bool_)
-    pool.submit(lambda: prefixes.add_to_chains(every, chosen, chains, 0)).result()
+    entries = len(every.values)
+    chains = with_room(empty_chains(entries), entries)
+    pool.submit(lambda: prefixes.add_to_chains(every, chains, 0)).result()
     memory = Local(lambda: search_memory(documents))
-    counts = Local(lambda: np.zeros(2, np.int64))
-    room = Local(lambda: _room(max(_ROOM, documents)))
-    nothing = Answers(np.empty(0, np.int32), np.empty(0))
-    anywhere = np.empty((documents, 0), np.int32)
+    none = Answers(np.empty(0, np.int32), np.empty(0))
+    no_bands = np.empty((documents, 0), np.int32)
 
-    def work(first: int, last: int) -> int:
-        out = room()
-        low = first
-        while low < last:
-            low, filled = prefixes.probe(
-                every,
-                low,
-                last,
-                chains,
-                sets,
-                anywhere,
-                threshold,
-                True,
-                memory(),
-                nothing,
-                out,
-                counts(),
-            )
-            sink.add(out, filled)
-        return last - first
+    def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
+        return prefixes.probe(
+            every, first, last, chains, sets, no_bands, threshold, True, memory(), none, out, counts
+        )
 
-    ranges = ((low, min(low + 64, len(docs))) for low in range(0, len(docs), 64))
-    for done in pool.ordered(lambda limits: work(*limits), ranges):
-        if advance is not None:
-            advance(done, int(sum(c[0] for c in counts.all)))
-    totals = np.sum([np.zeros(2, np.int64), *counts.all], axis=0)
-    return Found(sink.parts(), int(totals[0]), int(totals[1]), 0)
-
-
-def _room(pairs: int) -> _Part:
-    return np.empty(pairs, np.int32), np.empty(pairs, np.int32), np.empty(pairs, np.float64)
+    search = _Search(compare, len(docs), 64, max(_ROOM, documents))
+    return search.run(pool, sink or PairSink(), advance)

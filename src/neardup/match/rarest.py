@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from neardup.kernels import prefixes as kernels
@@ -20,14 +22,8 @@ class RarestIndex:
     """The kept documents of large buckets, found by their rarest shingles.
 
     Documents that share a template share its boilerplate, not their rare shingles. So only few of
-    the kept ones have to be compared, however large the bucket is.
-
-    Args:
-        sets: Shingle sets of all documents.
-        of: int32[m, num_bands]: buckets of the documents.
-        large: bool[buckets]: the buckets that are searched this way.
-        threshold: Similarity that makes a duplicate.
-        pool: Threads.
+    the kept ones have to be compared, however large the bucket is. ``of`` are the buckets of the
+    documents, int32[m, num_bands]; ``large`` those that are searched this way, bool[buckets].
     """
 
     def __init__(
@@ -40,8 +36,7 @@ class RarestIndex:
         #: bool[m]: documents that are searched for; the caller may take some out.
         self.wanted = self._inside.copy()
         self._memory = Local(lambda: search_memory(len(of)))
-        self._tallies = Local(lambda: np.zeros(2, dtype=np.int64))
-        self._edges = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
+        self._counts = Local(lambda: np.zeros(2, dtype=np.int64))
         self._entries = 0
         #: Whether there is anything in the index.
         self.active = False
@@ -49,15 +44,10 @@ class RarestIndex:
     @property
     def counts(self) -> np.ndarray:
         """int64[2]: comparisons, pairs ruled out by size or bitmap."""
-        return np.asarray(np.sum([np.zeros(2, np.int64), *self._tallies.all], axis=0))
+        return np.asarray(np.sum([np.zeros(2, np.int64), *self._counts.all], axis=0))
 
     def add(self, docs: np.ndarray, answers: Answers) -> None:
-        """Add the kept ones of some documents.
-
-        Args:
-            docs: int32[]: documents that are decided, not added before.
-            answers: What was decided.
-        """
+        """Add the kept ones of some documents that are decided, int32[], each once."""
         if not self.active:
             # Only sets of a size near those that are searched for can be similar to them; one more,
             # as this product is rounded in another way than a similarity.
@@ -69,35 +59,20 @@ class RarestIndex:
             self._chains = empty_chains(room)
             self.active = True
         prefixes = self._prefixes(docs[self._near[docs] & (answers.duplicate_of[docs] < 0)])
-        chosen = np.ones(len(prefixes.docs), dtype=np.bool_)
-        self._chains = _with_room(self._chains, self._entries + len(prefixes.values))
-        self._entries = kernels.add_to_chains(prefixes, chosen, self._chains, self._entries)
+        self._chains = with_room(self._chains, self._entries + len(prefixes.values))
+        self._entries = kernels.add_to_chains(prefixes, self._chains, self._entries)
 
     def first_matches(self, first: int, last: int, answers: Answers) -> None:
-        """Find, for some documents of large buckets, the first kept one that is similar.
-
-        Args:
-            first: First document.
-            last: Document after the last one.
-            answers: What was decided; added to.
-        """
+        """Find, for some documents of large buckets, the first kept one that is similar."""
         docs = first + np.flatnonzero(self.wanted[first:last]).astype(np.int32)
-        prefixes = self._prefixes(docs)
+        rare = self._prefixes(docs)
+        chains, sets, of, threshold = self._chains, self._sets, self._of, self._threshold
+        edges = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
 
         def search(low: int, high: int) -> None:
+            memory, counts = self._memory(), self._counts()
             kernels.probe(
-                prefixes,
-                low,
-                high,
-                self._chains,
-                self._sets,
-                self._of,
-                self._threshold,
-                False,
-                self._memory(),
-                answers,
-                self._edges,
-                self._tallies(),
+                rare, low, high, chains, sets, of, threshold, False, memory, answers, edges, counts
             )
 
         self._pool.ranges(search, len(docs), _STEP)
@@ -114,16 +89,7 @@ def search_memory(documents: int) -> Search:
 
 
 def count_shingles(sets: Sets, docs: np.ndarray, pool: Pool) -> np.ndarray:
-    """Count shingles, by a hash of each.
-
-    Args:
-        sets: Shingle sets.
-        docs: int32[]: documents whose shingles are counted.
-        pool: Threads.
-
-    Returns:
-        uint32[power of two].
-    """
+    """Count the shingles of some documents, by a hash of each, in uint32[power of two]."""
     total = int(sets.size[docs].sum(dtype=np.int64))
     counters = np.zeros(_power_of_two(total, _FEW_COUNTERS, _MANY_COUNTERS), dtype=np.uint32)
     pool.submit(lambda: kernels.count_shingles(sets, docs, counters)).result()
@@ -133,51 +99,35 @@ def count_shingles(sets: Sets, docs: np.ndarray, pool: Pool) -> np.ndarray:
 def make_prefixes(
     sets: Sets, docs: np.ndarray, threshold: float, counters: np.ndarray, pool: Pool
 ) -> Prefixes:
-    """Find the rarest shingles of some documents.
-
-    Args:
-        sets: Shingle sets.
-        docs: int32[]: the documents.
-        threshold: Similarity that must not be missed.
-        counters: See `count_shingles`.
-        pool: Threads.
-    """
+    """Find the rarest shingles of some documents, by the counters of `count_shingles`."""
     starts = np.zeros(len(docs) + 1, dtype=np.int64)
     np.cumsum(_prefix_lengths(sets.size[docs], threshold), out=starts[1:])
     prefixes = Prefixes(docs, starts, np.empty(int(starts[-1]), dtype=np.uint64))
-    pool.ranges(
-        lambda low, high: kernels.rank_prefixes(sets, counters, prefixes, low, high),
-        len(docs),
-        _STEP,
-    )
+    pool.ranges(partial(kernels.rank_prefixes, sets, counters, prefixes), len(docs), _STEP)
     return prefixes
 
 
 def empty_chains(room: int) -> Chains:
-    """Return chains for about so many entries."""
+    """Return chains for about so many entries, which have no room yet, see `with_room`."""
     head = np.full(_power_of_two(room, _FEW_COUNTERS, _MANY_COUNTERS), -1, dtype=np.int32)
     none = np.empty(0, dtype=np.int32)
     return Chains(head, none, np.empty(0, dtype=np.uint64), none, none)
 
 
-def _with_room(chains: Chains, entries: int) -> Chains:
-    if entries <= len(chains.next):
+def with_room(chains: Chains, entries: int) -> Chains:
+    """Return chains of the same entries that have room for so many."""
+    present = len(chains.next)
+    if entries <= present:
         return chains
-    room = max(entries, 2 * len(chains.next), 1 << 16)
-
-    def larger(array: np.ndarray) -> np.ndarray:
-        grown = np.empty(room, dtype=array.dtype)
-        grown[: len(array)] = array
-        return grown
-
-    return Chains(chains.head, *(larger(array) for array in chains[1:]))
+    more = max(entries, 2 * present, 1 << 16) - present
+    grown = (np.concatenate([array, np.empty(more, array.dtype)]) for array in chains[1:])
+    return Chains(chains.head, *grown)
 
 
 def _prefix_lengths(size: np.ndarray, threshold: float) -> np.ndarray:
     """Return how many of a document's rarest shingles must be looked at.
 
-    A similar document shares ``ceil(threshold * size)`` shingles at least, so that it shares one of
-    the others plus one.
+    A similar document shares ``ceil(threshold * size)`` at least, so one of the others plus one.
     """
     size = size.astype(np.int64)
     needed = np.ceil(threshold * size).astype(np.int64)

@@ -29,22 +29,13 @@ _NO_LIMIT = 2**31 - 1
 
 @dataclass(frozen=True)
 class Resolved:
-    """What was found, by number of the document in keep order.
+    """What was found, by number of the document in keep order."""
 
-    Attributes:
-        duplicate_of: int32[m]: the first kept document that a removed one reaches the threshold
-            with; -1 for a kept one.
-        similarity: float64[m]: exact similarity of the two; NaN for a kept one.
-        compared: Pairs whose similarity was computed.
-        ruled_out: Pairs that sizes or bitmaps ruled out.
-        not_compared: Pairs left out since a bucket was full, once for each band.
-    """
-
-    duplicate_of: np.ndarray
-    similarity: np.ndarray
-    compared: int
-    ruled_out: int
-    not_compared: int
+    duplicate_of: np.ndarray  # int32[m]: first kept document with an edge; -1 where it is kept
+    similarity: np.ndarray  # float64[m]: exact similarity of the two; NaN where it is kept
+    compared: int  # pairs whose similarity was computed
+    ruled_out: int  # pairs that sizes or bitmaps ruled out
+    not_compared: int  # pairs left out since a bucket was full, once for each band
 
 
 def resolve(
@@ -61,26 +52,19 @@ def resolve(
     before it that shares a bucket with it, and is kept otherwise. The answer does not depend on
     threads, batches, or on which documents are searched by an index.
 
-    Args:
-        sets: Shingle sets of the documents.
-        buckets: Their buckets; ``members`` is overwritten.
-        threshold: Similarity that makes a duplicate, in (0, 1].
-        pool: Threads.
-        max_bucket: Only the first so many kept documents of each bucket are compared; None for all.
-        advance: Called now and then with (documents done since, pairs compared so far).
+    The members of the buckets are overwritten. With ``max_bucket`` only the first so many kept
+    documents of each bucket are compared. ``advance`` is called with (documents done since, pairs
+    compared so far).
     """
     documents = len(sets.size)
     answers = Answers(np.full(documents, -1, np.int32), np.full(documents, np.nan))
     sizes = np.diff(buckets.starts)
-    kept = KeptPlaces(
-        np.zeros(len(sizes), np.int32),
-        np.zeros(len(sizes), np.int32),
-        _NO_LIMIT if max_bucket is None else max_bucket,
-    )
+    limit = _NO_LIMIT if max_bucket is None else max_bucket
+    kept = KeptPlaces(np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32), limit)
     columns = _columns(sizes)
     large = columns.first >= 0
     index = None
-    elsewhere = np.zeros(documents, np.bool_)
+    indexed = np.zeros(documents, np.bool_)
     if large.any() and max_bucket is None:
         index = RarestIndex(sets, buckets.of, large, threshold, pool)
         # Of very large sets a bitmap says too little.
@@ -92,17 +76,7 @@ def resolve(
 
     def against(first: int, last: int) -> None:
         kernels.against_kept(
-            first,
-            last,
-            buckets,
-            kept,
-            columns,
-            sets,
-            threshold,
-            elsewhere,
-            seen(),
-            answers,
-            counts(),
+            first, last, buckets, kept, columns, sets, threshold, indexed, seen(), answers, counts()
         )
 
     def among(first: int, last: int) -> None:
@@ -122,7 +96,7 @@ def resolve(
                 index.add(np.arange(first, last, dtype=np.int32), answers)
             elif kept.held[large].max() > _INDEXED:
                 index.add(np.arange(last, dtype=np.int32), answers)
-                elsewhere = index.wanted
+                indexed = index.wanted
         if advance is not None:
             advance(last - first, int(sum(c[0] for c in counts.all)))
     totals = np.sum([*counts.all, np.zeros(3, np.int64)], axis=0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -19,11 +17,7 @@ SET_WORDS = 16
 
 
 def make_sets(sets: Ragged) -> Sets:
-    """Prepare shingle sets for comparison.
-
-    Args:
-        sets: As made by `neardup.sketch.tokenising.shingle_sets`.
-    """
+    """Prepare shingle sets for comparison."""
     begin, size = sets.offsets[:-1].copy(), np.diff(sets.offsets).astype(np.int32)
     bitmaps = np.empty((len(size), SET_WORDS), dtype=np.uint64)
     kernels.fill_bitmaps(sets.values, begin, size, True, bitmaps)
@@ -58,18 +52,7 @@ def smallest(sets: Sets) -> npt.NDArray[np.uint64]:
 def similarities(
     sets: Sets, a: np.ndarray, b: np.ndarray, threshold: float, pool: Pool
 ) -> np.ndarray:
-    """Return the exact Jaccard similarity of each pair, or -1 where it is below ``threshold``.
-
-    Args:
-        sets: Sets of all documents in the pairs.
-        a: int32[pairs].
-        b: int32[pairs].
-        threshold: Lowest similarity of interest; 0 for all.
-        pool: Threads.
-
-    Returns:
-        float64[pairs].
-    """
+    """Return the exact Jaccard similarity of each pair, or -1 where it is below ``threshold``."""
     out = np.empty(len(a), dtype=np.float64)
     pool.ranges(lambda first, last: kernels.verify(sets, a, b, first, last, threshold, out), len(a))
     return out
@@ -87,6 +70,5 @@ def similarity(first: str, second: str, spec: ShingleSpec | None = None) -> floa
         >>> similarity("a b c d", "a b c e", ShingleSpec(n=2))
         0.5
     """
-    texts: Sequence[str] = [first, second]
-    sets = make_sets(shingle_sets(texts, spec))
+    sets = make_sets(shingle_sets([first, second], spec))
     return max(0.0, float(kernels.jaccard(sets, 0, 1, 0.0)))

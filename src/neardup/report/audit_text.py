@@ -1,15 +1,12 @@
-"""What an audit found, in a few lines, and as a chart."""
+"""What an audit found, in a few lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from neardup.report.numbers import aligned, counted, labelled, percent, with_interval
 from neardup.report.visible import name
-
-if TYPE_CHECKING:
-    from neardup.report.charts import Chart
 
 Line = tuple[str, str]
 
@@ -26,14 +23,6 @@ def render(audit: dict[str, Any], limit: int = 10) -> str:
         _curve(audit),
     )
     return "\n\n".join(filter(None, blocks))
-
-
-def chart(audit: dict[str, Any]) -> Chart:
-    """Return the share of pairs that share a bucket, observed and predicted, by similarity."""
-    from neardup.report.charts import observed_curve  # most callers want no chart
-
-    bands = audit["bands"] and (audit["bands"]["num_bands"], audit["bands"]["rows"])
-    return observed_curve(audit["curve"], bands, audit["threshold"])
 
 
 def _kept(audit: dict[str, Any]) -> Iterator[Line]:

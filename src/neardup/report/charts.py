@@ -11,13 +11,12 @@ Raises:
 from __future__ import annotations
 
 import base64
-import functools
 import io
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +32,6 @@ try:
     from matplotlib.ticker import PercentFormatter
 except ImportError as error:
     raise DependencyError("charts need Matplotlib", "pip install 'neardup[report]'") from error
-
-P = ParamSpec("P")
 
 _ENDINGS = (".svg", ".png", ".html")
 #: Colour of text and axes.
@@ -83,21 +80,18 @@ class Chart(Figure):
         return _drawn(self, "png", dpi=110)
 
 
-def _style() -> AbstractContextManager[None]:
+@contextmanager
+def _style() -> Iterator[None]:
     """Draw in our style, whatever the user's settings of Matplotlib are; they are put back."""
-    return matplotlib.style.context(["default", _STYLE])
+    with matplotlib.style.context(["default", _STYLE]):
+        yield
 
 
 def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
     """Write a chart to a file, which appears as a whole; one that exists is replaced.
 
-    Args:
-        chart: From `neardup.report.charts`.
-        path: ``.svg``, ``.png`` (200 dots per inch), or ``.html`` for a page with the chart and
-            its description.
-
-    Returns:
-        The path.
+    The ending is ``.svg``, ``.png`` (200 dots per inch), or ``.html`` for a page with the chart and
+    its description.
 
     Raises:
         SpecError: Another ending.
@@ -139,16 +133,7 @@ def check_path(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[
     return check_file(path, inputs)
 
 
-def _styled(make: Callable[P, Chart]) -> Callable[P, Chart]:
-    @functools.wraps(make)
-    def inside(*args: P.args, **more: P.kwargs) -> Chart:
-        with _style():
-            return make(*args, **more)
-
-    return inside
-
-
-@_styled
+@_style()
 def s_curves(
     choices: Sequence[tuple[int, int]], points: Sequence[tuple[float, float]] = ()
 ) -> Chart:
@@ -200,19 +185,15 @@ def s_curves(
     return _finished(chart, says)
 
 
-@_styled
-def observed_curve(
-    curve: Sequence[Mapping[str, Any]], bands: tuple[int, int] | None, threshold: float
-) -> Chart:
+@_style()
+def observed_curve(audit: Mapping[str, Any]) -> Chart:
     """Draw which share of the pairs shares a bucket, by similarity, next to the S-curve.
 
-    Without banding, it is the share of the pairs that was found.
-
-    Args:
-        curve: Of an audit: ``similarity``, ``observed``, and its 95 % interval.
-        bands: ``(num_bands, rows)``; None without banding.
-        threshold: Drawn as a line.
+    Without banding, it is the share of the pairs that was found. The audit is given as a dict, as
+    ``Audit.as_dict`` returns it.
     """
+    curve, threshold = audit["curve"], audit["threshold"]
+    bands = audit["bands"] and (audit["bands"]["num_bands"], audit["bands"]["rows"])
     title, share_of, did = "Pairs that were found", "share of pairs found", "were found"
     if bands is not None:
         title = "Pairs that share a bucket, predicted and observed"
@@ -237,14 +218,10 @@ def observed_curve(
     return _finished(chart, says or ["no pairs were observed"])
 
 
-@_styled
-def precision_recall(lines: Sequence[Mapping[str, Any]]) -> Chart:
-    """Draw precision, recall and F1 of the pairs, by the similarity from which they are taken.
-
-    Args:
-        lines: Of an evaluation: ``threshold``, ``precision``, ``recall`` and ``f1``, which are None
-            where there are no pairs.
-    """
+@_style()
+def precision_recall(evaluation: Mapping[str, Any]) -> Chart:
+    """Draw precision, recall and F1 of the pairs, by the similarity from which they are taken."""
+    lines = evaluation["by_threshold"]["lines"]
     title = "Precision and recall of the edges"
     chart, axes = _new_axes(title, "threshold (Jaccard)", "share")
     names = ("threshold", "precision", "recall", "f1")

@@ -56,13 +56,7 @@ class Fold(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A part of several texts.
-
-    Attributes:
-        equal: Whether all have the same words there.
-        spans: Begin and end in each text.
-        words: How many words; the most of any text.
-    """
+    """A part of several texts: begin and end in each, and how many words the longest has there."""
 
     equal: bool
     spans: tuple[tuple[int, int], ...]
@@ -83,22 +77,19 @@ def differences(a: str, b: str) -> list[Difference]:
         replace 'on Monday' 'today'
         equal ', well' '; well'
     """
-    found: list[Difference] = []
+    found = []
     for segment in segments(cut([a, b])):
         (i, j), (k, m) = segment.spans
-        op: Op = "replace"
-        if segment.equal:
-            op = "equal"
-        elif i == j:
-            op = "insert"
-        elif k == m:
-            op = "delete"
-        found.append(Difference(op, a[i:j], b[k:m]))
+        changed: Op = "insert" if i == j else "delete" if k == m else "replace"
+        found.append(Difference("equal" if segment.equal else changed, a[i:j], b[k:m]))
     return found
 
 
-def folded(parts: Sequence[Difference], context: int) -> Iterator[Difference | Fold]:
-    """Yield the parts of two texts, without what is far from any difference."""
+def folded(parts: Sequence[Difference], context: int | None) -> Iterator[Difference | Fold]:
+    """Yield the parts of two texts, without what is far from any difference; for None all."""
+    if context is None:
+        yield from parts
+        return
     for place, part in enumerate(parts):
         before, after = (context if place else 0), (context if place < len(parts) - 1 else 0)
         a, b = ([m.start() for m in _words(text)] for text in (part.text_a, part.text_b))

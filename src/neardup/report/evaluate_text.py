@@ -1,14 +1,11 @@
-"""How a run agrees with the ground truth, in a few lines, and as a chart."""
+"""How a run agrees with the ground truth, in a few lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from neardup.report.numbers import aligned, counted, labelled, percent, with_interval
-
-if TYPE_CHECKING:
-    from neardup.report.charts import Chart
 
 Line = tuple[str, str]
 _SCORES = ("precision", "recall", "f1")
@@ -27,13 +24,6 @@ def render(result: dict[str, Any]) -> str:
         blocking = f"{_STARS}\n{blocking}"
     blocks = (labelled(_truth(result)), _scores(result), blocking, _by_threshold(result))
     return "\n\n".join(blocks)
-
-
-def chart(result: dict[str, Any]) -> Chart:
-    """Return precision, recall and F1 by threshold."""
-    from neardup.report.charts import precision_recall  # most callers want no chart
-
-    return precision_recall(result["by_threshold"]["lines"])
 
 
 def _judged(judged: dict[str, Any]) -> Iterator[Line]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from neardup.report.differences import Difference, Fold, differences, folded
@@ -15,14 +15,7 @@ _RED, _GREEN, _PLAIN = "\x1b[9;31m", "\x1b[4;32m", "\x1b[0m"
 
 @dataclass(frozen=True)
 class View:
-    """What is shown.
-
-    Attributes:
-        head: What came out, in a sentence.
-        notes: A label and a sentence each.
-        names: Of the documents, as they are shown.
-        texts: Of none, one or two documents.
-    """
+    """What came out in a sentence, notes with a label each, and none, one or two named texts."""
 
     head: str
     notes: tuple[tuple[str, str], ...]
@@ -34,9 +27,9 @@ class View:
         """The differences of the two texts; nothing without two."""
         return differences(*self.texts) if len(self.texts) == 2 else []
 
-    def folded(self, context: int | None) -> Iterable[Difference | Fold]:
-        """Return the differences, folded as by `differences.folded`; or as they are."""
-        return self.parts if context is None else folded(self.parts, context)
+    def folded(self, context: int | None) -> Iterator[Difference | Fold]:
+        """Yield the differences as `differences.folded` does."""
+        return folded(self.parts, context)
 
 
 def render(view: View, colour: bool = False, context: int | None = None) -> str:

@@ -57,6 +57,14 @@ def _spelled(match: re.Match[str]) -> str:
     return "␡" if point == 0x7F else f"⟨U+{point:04X}⟩"
 
 
+def need_jinja() -> None:
+    """Refuse, before any work, what ends in a page if Jinja is not installed."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError as error:
+        raise DependencyError("pages need Jinja", "pip install 'neardup[report]'") from error
+
+
 def html_page(
     template: str, styles: Sequence[str], scripts: Sequence[str] = (), **values: Any
 ) -> str:
@@ -68,10 +76,9 @@ def html_page(
     Raises:
         DependencyError: Jinja is not installed.
     """
-    try:
-        import jinja2
-    except ImportError as error:
-        raise DependencyError("pages need Jinja", "pip install 'neardup[report]'") from error
+    need_jinja()
+    import jinja2
+
     style = "\n".join(map(_asset, styles))
     script = '"use strict";\n(() => {\n' + "\n".join(map(_asset, scripts)) + "})();\n"
     policy = ["default-src 'none'", f"style-src {_digest(style)}"]

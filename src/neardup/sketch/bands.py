@@ -30,6 +30,7 @@ _DOCUMENTS = 1_000_000
 # rule out, a pair that is compared, a document searched for among very many similar ones.
 _HASH, _BAND, _PRUNED, _PAIR, _SEARCH = 8.0, 60.0, 20.0, 250.0, 30_000.0
 _CLASSES = 50
+_CENTRES = (np.arange(_CLASSES) + 0.5) / _CLASSES
 
 
 class Bands(NamedTuple):
@@ -47,18 +48,12 @@ class Bands(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What some documents say about a corpus.
+    """What some documents say about a corpus."""
 
-    Attributes:
-        documents: How many there are in the sample.
-        shingles: Mean number of shingles of a document.
-        copies: float64[50]: pairs of a document and its copies, by similarity in classes of 0.02;
-            their number grows with the corpus.
-        families: float64[50]: the other pairs; their number grows with its square.
-    """
-
-    documents: int
-    shingles: float
+    documents: int  # how many there are in the sample
+    shingles: float  # mean number of shingles of a document
+    # float64[50]: pairs by similarity in classes of 0.02: of a document and its copies, whose
+    # number grows with the corpus, and the others, whose number grows with its square.
     copies: np.ndarray
     families: np.ndarray
 
@@ -84,8 +79,6 @@ def candidate_probability(
 def similarity_at(probability: float, num_bands: int, rows: int) -> float:
     """Return the similarity of pairs that become candidates with this probability.
 
-    The inverse of `candidate_probability`: (1 - (1 - p)**(1/num_bands))**(1/rows).
-
     >>> round(similarity_at(0.99, 42, 3), 3)
     0.47
     """
@@ -95,13 +88,9 @@ def similarity_at(probability: float, num_bands: int, rows: int) -> float:
 
 
 def steepest(num_bands: int, rows: int) -> float:
-    """Return the similarity at which P(candidate) rises fastest.
+    """Return the similarity at which P(candidate) rises fastest, where its second derivative is 0.
 
-    There the second derivative is 0: ((1 - 1/rows) / (num_bands - 1/rows))**(1/rows). With one row
-    the curve is steepest at 0; with one row and one band, a straight line, it is 0 too.
-
-    >>> round(steepest(42, 3), 3)
-    0.252
+    With one row the curve is steepest at 0; with one row and one band, a straight line, it is 0.
     """
     if rows == 1:
         return 0.0
@@ -137,11 +126,8 @@ def rounded_documents(documents: int) -> int:
 def sample_pairs(texts: Texts, shingle: ShingleSpec) -> Sample:
     """Estimate how similar the first documents of a corpus are to each other, by signatures.
 
-    A document that is like fewer than four others of the sample is taken as one that has copies.
-
-    Args:
-        texts: Documents; the first `SAMPLE` of them, up to 1 MB, are looked at.
-        shingle: What a document becomes. Stems are left out: they change little, and take long.
+    Up to `SAMPLE` documents and 1 MB are looked at. A document that is like fewer than four others
+    is taken as one that has copies. Stems are left out: they change little, and take long.
     """
     shingle = replace(shingle, stem=None)
     text = as_text(texts).slice(0, SAMPLE)
@@ -170,42 +156,33 @@ def sample_pairs(texts: Texts, shingle: ShingleSpec) -> Sample:
 
 def _expected_pairs(sample: Sample | None, documents: int) -> np.ndarray:
     """Return float64[50]: pairs in a corpus of that many documents, by similarity."""
-    centres = (np.arange(_CLASSES) + 0.5) / _CLASSES
     if sample is None or sample.documents < 2:
         # Unrelated documents are taken to have three percent in common.
-        unrelated = np.exp(-35 * centres)
+        unrelated = np.exp(-35 * _CENTRES)
         return np.asarray(unrelated * documents**2 / 2 / unrelated.sum())
     square = (documents / sample.documents) ** 2
     # A sample says little of what it does not hold: one pair more, more likely a distant one.
-    unseen = np.exp(-10 * centres)
+    unseen = np.exp(-10 * _CENTRES)
     expected = sample.copies * documents / sample.documents + sample.families * square
     return np.asarray(expected + square * unseen / unseen.sum())
 
 
 def band_cost(bands: Bands, threshold: float, documents: int, sample: Sample | None) -> float:
-    """Return what some bands cost: hashing, grouping, and comparing in vain.
+    """Return what some bands cost: hashing, grouping, and comparing pairs in vain.
 
-    Args:
-        bands: The choice.
-        threshold: Pairs of lower similarity are compared in vain.
-        documents: Size of the corpus.
-        sample: See `sample_pairs`; without it, unrelated documents are taken to have three percent
-            in common, and 300 shingles.
-
-    Returns:
-        Nanoseconds of one core; good for comparing choices only.
+    Without a sample, unrelated documents are taken to have three percent in common, and 300
+    shingles. In nanoseconds of one core; good for comparing choices only.
     """
     num_bands, rows, _ = bands
-    centres = (np.arange(_CLASSES) + 0.5) / _CLASSES
-    pairs = _expected_pairs(sample, documents) * (centres < threshold)
+    pairs = _expected_pairs(sample, documents) * (threshold > _CENTRES)
     shingles = 300.0 if sample is None else sample.shingles
-    near = centres > 0.1
+    near = _CENTRES > 0.1
     # Unrelated documents collide by chance, in one band or another; those of a family in many
     # bands, but two documents are compared once, and large families are searched by an index.
-    chance = (pairs * centres**rows)[~near].sum() * num_bands * _PRUNED
+    chance = (pairs * _CENTRES**rows)[~near].sum() * num_bands * _PRUNED
     # Bitmaps tell pairs apart that are some way below the threshold.
-    cost = np.where(centres < threshold - 0.15, _PRUNED, _PAIR)
-    family = (pairs * candidate_probability(centres, num_bands, rows) * cost)[near].sum()
+    cost = np.where(threshold - 0.15 > _CENTRES, _PRUNED, _PAIR)
+    family = (pairs * candidate_probability(_CENTRES, num_bands, rows) * cost)[near].sum()
     searched = _SEARCH * math.sqrt(pairs[near].sum() * 2)
     hashing = num_bands * (rows * _HASH * shingles / 300 + _BAND)
     return documents * hashing + float(chance) + min(float(family), searched)

@@ -25,22 +25,13 @@ _SIGNATURES = 1 << 20
 
 
 class Sketches(NamedTuple):
-    """What is kept of some documents.
+    """What is kept of some documents."""
 
-    Attributes:
-        hashes: uint64[n, 2]: 128-bit hash of the token sequence; equal for exact duplicates.
-        tokens: int32[n]: number of tokens.
-        shingles: int32[n]: number of shingles, repetitions included.
-        bitmaps: uint64[n, 4]: the shingles folded into 256 bits, see
-            `neardup.kernels.jaccard.fill_bitmaps`.
-        keys: uint64[n, num_bands]: band keys; of no meaning where there are no tokens.
-    """
-
-    hashes: np.ndarray
-    tokens: np.ndarray
-    shingles: np.ndarray
-    bitmaps: np.ndarray
-    keys: np.ndarray
+    hashes: np.ndarray  # uint64[n, 2]: of the token sequence; equal for exact duplicates
+    tokens: np.ndarray  # int32[n]: number of tokens
+    shingles: np.ndarray  # int32[n]: number of shingles, repetitions included
+    bitmaps: np.ndarray  # uint64[n, 4]: the shingles in 256 bits, see `fill_bitmaps`
+    keys: np.ndarray  # uint64[n, num_bands]: band keys; of no meaning where there are no tokens
 
     @classmethod
     def empty(cls, documents: int, num_bands: int) -> Sketches:
@@ -70,14 +61,8 @@ class Signer:
     The share of equal entries of two signatures is an unbiased estimate of the Jaccard similarity J
     of the two sets, with standard error sqrt(J (1 - J) / num_hashes) or less.
 
-    Args:
-        num_hashes: Entries of a signature.
-        scheme: ``"affine32/1"``: independent functions ``a * x + b`` mod 2**32. ``"oph32/1"``: one
-            permutation in bins, empty ones filled by further rounds.
-        seed: Seed of the functions.
-
-    Raises:
-        SpecError: There is no such scheme.
+    Schemes: ``"affine32/1"``, independent functions ``a * x + b`` mod 2**32; ``"oph32/1"``, one
+    permutation in bins, empty ones filled by further rounds.
     """
 
     def __init__(self, num_hashes: int, scheme: str = SCHEMES["affine32"], seed: int = 0) -> None:
@@ -90,9 +75,8 @@ class Signer:
     def __call__(self, shingles: Ragged) -> np.ndarray:
         """Return uint32[documents, num_hashes or more]; only the first `num_hashes` columns count.
 
-        Args:
-            shingles: Shingles by document; their order and repetitions don't matter. The row of a
-                document without shingles is all ones.
+        The order of shingles and their repetitions don't matter. The row of a document without
+        shingles is all ones.
         """
         documents = len(shingles.offsets) - 1
         if not self._affine:
@@ -106,11 +90,7 @@ class Signer:
 
 
 class Sketcher:
-    """Turns texts into sketches; for many threads at once.
-
-    Args:
-        recipe: How.
-    """
+    """Turns texts into sketches; for many threads at once."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
@@ -118,11 +98,7 @@ class Sketcher:
         self._signer = Signer(recipe.num_hashes, recipe.scheme, recipe.seed)
 
     def __call__(self, texts: Texts) -> Sketches:
-        """Return the sketches of some texts.
-
-        Args:
-            texts: Arrow array of strings, or a list; None counts as empty.
-        """
+        """Return the sketches of some texts."""
         data, offsets = self.tokeniser.normalise(texts)
         out = Sketches.empty(len(offsets) - 1, self.recipe.num_bands)
         for first, last in batches(offsets):
@@ -132,13 +108,8 @@ class Sketcher:
             out.shingles[first:last] = np.diff(shingles.offsets)
             if self.recipe.shingle.bag:
                 shingles = self.tokeniser.to_sets(shingles)
-            fill_bitmaps(
-                shingles.values,
-                shingles.offsets[:-1],
-                np.diff(shingles.offsets).astype(np.int32),
-                False,
-                out.bitmaps[first:last],
-            )
+            begin, sizes = shingles.offsets[:-1], np.diff(shingles.offsets).astype(np.int32)
+            fill_bitmaps(shingles.values, begin, sizes, False, out.bitmaps[first:last])
             self._fill_keys(shingles, out.keys[first:last])
         return out
 

@@ -10,14 +10,10 @@ from neardup.kernels import tokens as kernels
 
 
 class Stemmer:
-    """Replaces the hash of each token by the hash of its stem.
+    """Replaces the hash of each token by the hash of its stem, of a Snowball algorithm.
 
     A token is stemmed when it first occurs, and looked up by its hash from then on, so that
     PyStemmer sees each distinct token of a corpus about once.
-
-    Args:
-        language: Name of a Snowball algorithm.
-        keep_case: Whether tokens keep their case.
     """
 
     def __init__(self, language: str, keep_case: bool = False) -> None:
@@ -26,23 +22,12 @@ class Stemmer:
         self._snowball = Snowball(language, 0)  # the table is the cache
         self._keep_case = keep_case
         self._lock = threading.Lock()
-        self._count = 0
+        self._count = 0  # tokens that were stemmed; two threads may both stem one
         # Replaced as a whole, never changed, so that readers need no lock.
         self._table = (np.zeros(1 << 16, dtype=np.uint64), np.zeros(1 << 16, dtype=np.uint64))
 
-    @property
-    def learned(self) -> int:
-        """Tokens that were stemmed so far; two threads may both stem one."""
-        return self._count
-
     def __call__(self, tokens: np.ndarray, data: np.ndarray, spans: kernels.Spans) -> None:
-        """Replace the hash of each token by the hash of its stem, in place.
-
-        Args:
-            tokens: uint64[tokens].
-            data: uint8[], the text.
-            spans: Where each token is in it.
-        """
+        """Replace the hash of each token by the hash of its stem, in place."""
         missing = np.empty(len(tokens), dtype=np.int64)
         count = kernels.replace_known(tokens, *self._table, tokens, missing)
         if count:
@@ -51,7 +36,7 @@ class Stemmer:
     def _learn(
         self, tokens: np.ndarray, data: np.ndarray, spans: kernels.Spans, missing: np.ndarray
     ) -> None:
-        new, index = np.unique(tokens[missing], return_index=True)
+        new, index, inverse = np.unique(tokens[missing], return_index=True, return_inverse=True)
         places = missing[index]
         limits = zip(spans.first[places].tolist(), spans.last[places].tolist(), strict=True)
         strings = [data[first:last].tobytes().decode() for first, last in limits]
@@ -77,6 +62,4 @@ class Stemmer:
             kernels.add_replacements(keys[known], values[known], *larger)
             kernels.add_replacements(new, stem_hashes, *larger)
             self._table = larger
-        again = tokens[missing]
-        kernels.replace_known(again, *larger, again, np.empty(len(again), dtype=np.int64))
-        tokens[missing] = again
+        tokens[missing] = stem_hashes[inverse]

@@ -26,15 +26,17 @@ _KEPT_BYTES = 64 << 20
 
 
 class Ragged(NamedTuple):
-    """Rows of different lengths in one array: row ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
+    """Rows in one array: row ``i`` is ``values[offsets[i]:offsets[i + 1]]``."""
 
-    Attributes:
-        values: uint64[].
-        offsets: int64[rows + 1].
-    """
+    values: np.ndarray  # uint64[]
+    offsets: np.ndarray  # int64[rows + 1]
 
-    values: np.ndarray
-    offsets: np.ndarray
+
+def joined(rows: Iterable[Ragged], dtype: npt.DTypeLike = np.uint64) -> Ragged:
+    """Return rows one behind the other."""
+    rows = list(rows)
+    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(r.offsets) for r in rows)])
+    return Ragged(np.concatenate([np.empty(0, dtype), *(r.values for r in rows)]), sizes.cumsum())
 
 
 class Workspace(threading.local):
@@ -48,12 +50,9 @@ class Workspace(threading.local):
         self._arrays: dict[str, np.ndarray] = {}
 
     def array(self, name: str, dtype: type[_Scalar], size: int) -> npt.NDArray[_Scalar]:
-        """Return this thread's array of that name, uninitialised.
+        """Return this thread's array of that name and one dtype, uninitialised.
 
-        Args:
-            name: Who asks for it again gets the same memory, so must be done with it.
-            dtype: Type of the entries; always the same for one name.
-            size: Number of entries.
+        Who asks for a name again gets the same memory, so must be done with it.
         """
         array = self._arrays.get(name)
         if array is None or len(array) < size:

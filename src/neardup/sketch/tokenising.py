@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from neardup.kernels import shingling
 from neardup.kernels import tokens as kernels
 from neardup.kernels.bits import LANES
 from neardup.sketch.stemming import Stemmer
-from neardup.sketch.texts import Ragged, Texts, Workspace, as_text, normalise, text_buffers
+from neardup.sketch.texts import Ragged, Texts, Workspace, as_text, joined, normalise, text_buffers
 from neardup.spec import ShingleSpec
 
 #: Bytes of text that go through all steps together, so that what is between them stays in the
@@ -18,28 +20,15 @@ _NO_HASHES = np.empty((0, 2), dtype=np.uint64)
 
 
 def batches(offsets: np.ndarray) -> list[tuple[int, int]]:
-    """Cut documents into ranges of about 256 kB of text; a longer document is one by itself.
-
-    Args:
-        offsets: int64[documents + 1] into the text.
-
-    Returns:
-        (first, last) of each range.
-    """
+    """Cut documents into ranges of about 256 kB of text; a longer document is one by itself."""
     ends = np.arange(offsets[0] + _BATCH_BYTES, offsets[-1], _BATCH_BYTES)
     cuts = np.searchsorted(offsets, ends, side="right") - 1
-    cuts = np.unique(
-        np.concatenate([[0], cuts, np.searchsorted(offsets, ends), [len(offsets) - 1]])
-    )
-    return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+    cuts = np.concatenate([[0], cuts, np.searchsorted(offsets, ends), [len(offsets) - 1]])
+    return list(pairwise(np.unique(cuts).tolist()))
 
 
 class Tokeniser:
-    """Turns texts into tokens and shingles, batch by batch; for many threads at once.
-
-    Args:
-        spec: What a document becomes.
-    """
+    """Turns texts into tokens and shingles, batch by batch; for many threads at once."""
 
     def __init__(self, spec: ShingleSpec) -> None:
         self.spec = spec
@@ -55,15 +44,9 @@ class Tokeniser:
     def tokens(
         self, data: np.ndarray, offsets: np.ndarray, want_spans: bool = False
     ) -> tuple[Ragged, kernels.Spans]:
-        """Return the token hashes of each document, in order.
+        """Return the token hashes of each document, in order, and with unit word where they are.
 
-        Args:
-            data: uint8[], UTF-8.
-            offsets: int64[documents + 1].
-            want_spans: Whether it matters where the tokens are; for unit word only.
-
-        Returns:
-            Tokens by document, and their places; both valid until this thread's next call.
+        Both are valid until this thread's next call.
         """
         space, spec = self.workspace, self.spec
         documents = len(offsets) - 1
@@ -103,13 +86,8 @@ class Tokeniser:
     def shingles(self, tokens: Ragged, hashes: np.ndarray = _NO_HASHES) -> Ragged:
         """Return the shingles of each document, in order, repetitions included.
 
-        Args:
-            tokens: See `tokens`.
-            hashes: uint64[documents, 2], out: hash of each token sequence; skipped if it has no
-                rows.
-
-        Returns:
-            Shingles by document, valid until this thread's next call.
+        Valid until this thread's next call. ``hashes``, uint64[documents, 2], gets the hash of each
+        token sequence; it is skipped if it has no rows.
         """
         values = self.workspace.array("shingles", np.uint64, len(tokens.values))
         offsets = np.empty_like(tokens.offsets)
@@ -122,27 +100,21 @@ class Tokeniser:
         """Sort the shingles of each document into a set, in place."""
         longest = int(np.diff(shingles.offsets).max(initial=0))
         offsets = np.empty_like(shingles.offsets)
+        scratch = self.workspace.array("sort", np.uint64, longest)
+        counts = self.workspace.array("sort counts", np.int64, (1 << 16) + 1)
         count = shingling.sort_sets(
-            shingles.values,
-            shingles.offsets,
-            self.spec.bag,
-            self.workspace.array("sort", np.uint64, longest),
-            self.workspace.array("sort counts", np.int64, (1 << 16) + 1),
-            offsets,
+            shingles.values, shingles.offsets, self.spec.bag, scratch, counts, offsets
         )
         return Ragged(shingles.values[:count], offsets)
 
     def sets(self, texts: Texts) -> Ragged:
         """Return the set of shingles of each text: sorted 64-bit hashes, each once."""
         data, offsets = self.normalise(texts)
-        sizes = np.zeros(len(offsets), dtype=np.int64)
         found = []
         for first, last in batches(offsets):
             sets = self.to_sets(self.shingles(self.tokens(data, offsets[first : last + 1])[0]))
-            found.append(sets.values.copy())
-            sizes[first + 1 : last + 1] = np.diff(sets.offsets)
-        values = found[0] if len(found) == 1 else np.concatenate([np.empty(0, np.uint64), *found])
-        return Ragged(values, np.cumsum(sizes))
+            found.append(Ragged(sets.values.copy(), sets.offsets))
+        return joined(found)
 
 
 def shingle_sets(texts: Texts, spec: ShingleSpec | None = None) -> Ragged:

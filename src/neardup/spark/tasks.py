@@ -89,13 +89,13 @@ def sketch(batches: Batches, work: Work) -> Rows:
         if work.spec.keep == "longest":
             columns["best"] = pc.fill_null(pc.utf8_length(text), 0).cast(pa.int64())
         for made in sketch_stage.sketch([rows], work.recipe):
-            found = sketch_stage.sketches_of(made)
-            yield pa.RecordBatch.from_pydict(
-                columns
-                | {name: made.column(name) for name in ("tokens", "shingles")}
-                | {"hash": _bytes_of(found.hashes), "bitmap": _bytes_of(found.bitmaps)}
-                | {"keys": _bytes_of(found.keys)}
-            )
+            keys: Any = made.column("keys")
+            names = ("tokens", "shingles", "hash", "bitmap")
+            columns |= {name: made.column(name) for name in names}
+            columns["keys"] = _bytes_of(numbers(keys.flatten()).reshape(batch.num_rows, -1))
+            for name in ("hash", "bitmap"):
+                columns[name] = columns[name].cast(pa.binary())
+            yield pa.RecordBatch.from_pydict(columns)
 
 
 def _whole(task: Callable[..., Rows]) -> Callable[..., Rows]:

@@ -29,12 +29,7 @@ def fixed_lists_of(rows: np.ndarray) -> ArrowArray:
 
 
 def lists_of(values: np.ndarray, offsets: np.ndarray) -> ArrowArray:
-    """Return rows of different lengths as lists.
-
-    Args:
-        values: Numbers of all rows.
-        offsets: int64[rows + 1] into them, from 0 on.
-    """
+    """Return rows of different lengths as lists; ``offsets`` int64[rows + 1] begin with 0."""
     child = array_of(values)
     kind = pa.large_list(child.type)
     offsets = np.ascontiguousarray(offsets, dtype=np.int64)
@@ -56,11 +51,7 @@ def words(array: ArrowArray) -> np.ndarray:
 
 def ragged(array: ArrowArray) -> Ragged:
     """Return lists of numbers as rows in one array; the inverse of `lists_of`."""
-    lists: Any = (
-        array
-        if pa.types.is_large_list(array.type)
-        else array.cast(pa.large_list(array.type.value_type))
-    )
+    lists: Any = array.cast(pa.large_list(array.type.value_type))
     offsets = numbers(lists.offsets)
     values = numbers(lists.values)
     return Ragged(values[offsets[0] : offsets[-1]] if len(lists) else values, offsets - offsets[0])

@@ -21,13 +21,8 @@ BUCKETS = schema_of(band=pa.int32(), docs=pa.large_list(pa.int64()))
 def first_of_equal(hashes: np.ndarray, docs: np.ndarray, rank: np.ndarray) -> np.ndarray:
     """Find, for each document, the one that stands for all with the same token sequence.
 
-    Args:
-        hashes: uint64[documents, 2].
-        docs: int32[n], ascending: documents with tokens; the others stand for themselves.
-        rank: int32[documents]: rank in keep order; the lowest stands for the others.
-
-    Returns:
-        int32[documents].
+    ``docs``, int32[n], ascending, are the documents with tokens; the others stand for themselves.
+    Of equal ones the one of the lowest ``rank``, int32[documents], stands for the others.
     """
     first = np.arange(len(hashes), dtype=np.int32)
     # Few documents have equal ones: only those whose first half of the hash is shared are sorted.
@@ -45,14 +40,9 @@ def first_of_equal(hashes: np.ndarray, docs: np.ndarray, rank: np.ndarray) -> np
 
 
 def exact(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Find groups of exact duplicates.
+    """Find groups of exact duplicates among documents with tokens, in one batch of schema `FIRSTS`.
 
-    Args:
-        batches: ``doc`` int64, ``hash`` of 16 bytes: documents with tokens, all that have one of
-            these hashes.
-
-    Yields:
-        One batch of schema `FIRSTS`.
+    Batches have ``doc`` int64 and ``hash`` of 16 bytes: all documents that have one of the hashes.
     """
     batches = list(batches)
     (doc,) = columns_of(batches, "doc")
@@ -66,11 +56,7 @@ def exact(batches: Batches) -> Iterator[pa.RecordBatch]:
 
 
 def band_rows(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Turn sketches into rows ``band`` int32, ``key`` uint64, ``doc`` int64, for `bucket`.
-
-    Args:
-        batches: ``doc`` and ``keys``, see `neardup.stages.sketch_stage.sketch_schema`.
-    """
+    """Turn batches of `sketch_schema` into rows ``band``, ``key``, ``doc``, for `bucket`."""
     for batch in batches:
         keys: Any = batch.column("keys")
         width: int = keys.type.list_size
@@ -82,13 +68,9 @@ def band_rows(batches: Batches) -> Iterator[pa.RecordBatch]:
 
 
 def bucket(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Group documents by band and key.
+    """Group documents by band and key: buckets of two and more, in one batch of schema `BUCKETS`.
 
-    Args:
-        batches: ``band`` int32, ``key`` uint64, ``doc`` int64: all rows of the keys that are there.
-
-    Yields:
-        One batch of schema `BUCKETS`: buckets of two documents and more.
+    Batches have ``band`` int32, ``key`` uint64, ``doc`` int64: all rows of the keys that are there.
     """
     band, key, doc = columns_of(batches, "band", "key", "doc")
     order = np.lexsort((doc, key, band))

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of, numbers
+from neardup.arrays import array_of
 from neardup.cluster.bounded import Bound
 from neardup.cluster.edges import Edges
 from neardup.cluster.methods import cluster_edges
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import content_hashes, make_sets
-from neardup.sketch.texts import Ragged
+from neardup.sketch.texts import Ragged, joined
 from neardup.stages.batches import Batches, columns_of, ragged, schema_of
 from neardup.threads import Pool
 
@@ -24,19 +24,7 @@ CLUSTERS = schema_of(doc=pa.int64(), cluster=pa.int64())
 def clusters_of(
     method: str, edges: Edges, sets: Sets, tree_threshold: float, pool: Pool, seed: int = 0
 ) -> np.ndarray:
-    """Cluster the documents of some edges.
-
-    Args:
-        method: See `neardup.cluster.methods.cluster_edges`.
-        edges: Pairs that reach the threshold.
-        sets: Sets of all documents.
-        tree_threshold: For ``"bounded"``.
-        pool: Threads.
-        seed: For ``"louvain"``.
-
-    Returns:
-        int32[m]: the first document of each one's cluster.
-    """
+    """Label each document, int32[m], with the first one of its cluster, see `cluster_edges`."""
     bound = None
     if method == "bounded":
         bound = Bound(content_hashes(sets), sets, tree_threshold, pool)
@@ -51,26 +39,22 @@ def cluster(
     seed: int = 0,
     threads: int = 1,
 ) -> Iterator[pa.RecordBatch]:
-    """Cluster documents.
+    """Cluster the documents that have an edge, in one batch of schema `CLUSTERS`.
 
-    Args:
-        edges: See `neardup.stages.match_stage.EDGES`, in any order.
-        sets: Sets of all documents that have an edge, see `neardup.stages.sketch_stage.SETS`; empty
-            where the method needs none.
-        method: ``"star"``, ``"bounded"``, ``"components"`` or ``"louvain"``.
-        tree_threshold: For ``"bounded"``.
-        seed: For ``"louvain"``.
-        threads: Threads; they don't change the result.
-
-    Yields:
-        One batch of schema `CLUSTERS`: documents that have an edge.
+    Takes edges, see `neardup.stages.match_stage.EDGES`, in any order, and the sets of their
+    documents, see `neardup.stages.sketch_stage.SETS`, empty where the method needs none. The method
+    is one of `neardup.cluster.methods`; ``tree_threshold`` is for ``"bounded"``, ``seed`` for
+    ``"louvain"``. Threads don't change the result.
     """
     a, b, similarity = columns_of(edges, "a", "b", "similarity")
     docs = np.unique(np.concatenate([a, b]))
-    rows = {int(d): r for batch in sets for d, r in _sets_by_doc(batch)}
-    lists = [rows.get(d, np.empty(0, np.uint64)) for d in docs.tolist()]
-    offsets = np.concatenate([[0], np.cumsum([len(r) for r in lists])]).astype(np.int64)
-    made = make_sets(Ragged(np.concatenate([np.empty(0, np.uint64), *lists]), offsets))
+    sets = list(sets)
+    # Each document has an empty set as well, which counts where there is no other before it.
+    empty = Ragged(np.empty(0, np.uint64), np.zeros(len(docs) + 1, np.int64))
+    every = make_sets(joined([*(ragged(batch.column("shingles")) for batch in sets), empty]))
+    found, rows = np.unique(np.concatenate([*columns_of(sets, "doc"), docs]), return_index=True)
+    rows = rows[np.isin(found, docs)]
+    made = Sets(every.values, every.begin[rows], every.size[rows], every.bitmaps[rows])
     numbered = [np.searchsorted(docs, ends).astype(np.int32) for ends in (a, b)]
     gathered = Edges.gather([(numbered[0], numbered[1], similarity)])
     with Pool(threads) as pool:
@@ -78,26 +62,13 @@ def cluster(
     yield pa.RecordBatch.from_arrays([array_of(docs), array_of(docs[labels])], schema=CLUSTERS)
 
 
-def _sets_by_doc(batch: pa.RecordBatch) -> Iterator[tuple[int, np.ndarray]]:
-    found = ragged(batch.column("shingles"))
-    for i, doc in enumerate(numbers(batch.column("doc")).tolist()):
-        yield doc, found.values[found.offsets[i] : found.offsets[i + 1]]
-
-
 def expand_to_duplicates(
     first: np.ndarray, duplicate_of: np.ndarray, similarity: np.ndarray
 ) -> None:
     """Say of exact duplicates what holds for the one that stands for them, in place.
 
-    That one is the first of them in keep order. If it is kept, the others are its duplicates; if
-    not, all of them are duplicates of the same kept document.
-
-    Args:
-        first: int[documents]: the document that stands for each one, itself if there is no other.
-        duplicate_of: int[documents]: kept document that a removed one is a duplicate of, -1 where
-            it is kept; of documents that stand for others; in and out.
-        similarity: float64[documents]: exact similarity of the two, NaN where it is kept; in and
-            out.
+    That one is the ``first`` of them in keep order. If it is kept (``duplicate_of`` is -1), the
+    others are its duplicates; if not, all of them are duplicates of the same kept document.
     """
     others = np.flatnonzero(first != np.arange(len(first)))
     stands = first[others]

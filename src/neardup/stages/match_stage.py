@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of, numbers
+from neardup.arrays import array_of
 from neardup.cluster.edges import Allocate, Edges
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
@@ -16,8 +16,8 @@ from neardup.match.bucketing import BandBuckets, bucket_documents
 from neardup.match.pairs import Found, pairs_of_buckets
 from neardup.match.resolve import resolve as resolve_numbers
 from neardup.match.verifying import content_order, make_sets
-from neardup.sketch.texts import Ragged
-from neardup.stages.batches import Batches, ragged, schema_of
+from neardup.sketch.texts import Ragged, joined
+from neardup.stages.batches import Batches, columns_of, ragged, schema_of
 from neardup.threads import Pool
 
 #: Schema of `resolve`: ``duplicate_of`` and ``similarity`` are null for a kept document.
@@ -29,7 +29,8 @@ EDGES = schema_of(a=pa.int64(), b=pa.int64(), similarity=pa.float64())
 class _Documents(NamedTuple):
     docs: np.ndarray  # int64[m], ascending
     sets: Sets
-    lists: list[Ragged]  # of buckets: documents, for each band
+    buckets: Ragged  # documents of each bucket
+    bands: np.ndarray  # int32[buckets]: the band of each
 
 
 def numbered(docs: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -38,48 +39,31 @@ def numbered(docs: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _gather(buckets: Batches, sets: Batches) -> _Documents:
-    found = list(sets)
-    rows = [ragged(batch.column("shingles")) for batch in found]
-    docs = np.concatenate([np.empty(0, np.int64), *(numbers(b.column("doc")) for b in found)])
-    sizes = np.concatenate([np.empty(0, np.int64), *(np.diff(r.offsets) for r in rows)])
-    values = np.concatenate([np.empty(0, np.uint64), *(r.values for r in rows)])
+    buckets, sets = list(buckets), list(sets)
+    (docs,) = columns_of(sets, "doc")
+    (bands,) = columns_of(buckets, "band")
     order = np.argsort(docs, kind="stable")
-    made = make_sets(Ragged(values, np.concatenate([[0], np.cumsum(sizes)])))
+    made = make_sets(joined(ragged(b.column("shingles")) for b in sets))
     made = Sets(made.values, made.begin[order], made.size[order], made.bitmaps[order])
-    lists: dict[int, list[Ragged]] = {}
-    for batch in buckets:
-        bands = numbers(batch.column("band"))
-        members = ragged(batch.column("docs"))
-        for band in np.unique(bands).tolist():
-            chosen = bands == band
-            lengths = np.diff(members.offsets)
-            kept = members.values[np.repeat(chosen, lengths)]
-            offsets = np.concatenate([[0], np.cumsum(lengths[chosen])])
-            lists.setdefault(band, []).append(Ragged(kept, offsets))
-    return _Documents(docs[order], made, [_joined(lists[band]) for band in sorted(lists)])
-
-
-def _joined(rows: list[Ragged]) -> Ragged:
-    lengths = np.concatenate([np.diff(r.offsets) for r in rows])
-    return Ragged(
-        np.concatenate([r.values for r in rows]), np.concatenate([[0], np.cumsum(lengths)])
-    )
+    members = joined((ragged(b.column("docs")) for b in buckets), np.int64)
+    return _Documents(docs[order], made, members, bands)
 
 
 def _buckets(found: _Documents, rank: np.ndarray) -> Buckets:
     """Return the buckets with documents as numbers, in the order of their ranks."""
+    docs, bands = found.buckets.values, np.unique(found.bands)
+    bucket = np.repeat(np.arange(len(found.bands)), np.diff(found.buckets.offsets))
+    there = np.isin(docs, found.docs)
 
-    def bands() -> Iterator[BandBuckets]:
-        for lists in found.lists:
-            bucket = np.repeat(np.arange(len(lists.offsets) - 1), np.diff(lists.offsets))
-            there = np.isin(lists.values, found.docs)
-            bucket, members = bucket[there], rank[numbered(found.docs, lists.values[there])]
-            members = members[np.lexsort((members, bucket))]
-            # A bucket of which no set is there is none.
-            starts = np.unique(np.searchsorted(bucket, np.arange(len(lists.offsets))))
-            yield BandBuckets(members.astype(np.int32), starts.astype(np.int32))
+    def of_band(band: int) -> BandBuckets:
+        some = np.flatnonzero(there & (found.bands[bucket] == band))
+        members = rank[numbered(found.docs, docs[some])]
+        members = members[np.lexsort((members, bucket[some]))]
+        # A bucket of which no set is there is none.
+        starts = np.unique(np.searchsorted(bucket[some], np.arange(len(found.bands) + 1)))
+        return BandBuckets(members.astype(np.int32), starts.astype(np.int32))
 
-    return bucket_documents(bands(), len(found.docs), len(found.lists))
+    return bucket_documents(map(of_band, bands.tolist()), len(found.docs), len(bands))
 
 
 def resolve(
@@ -87,15 +71,9 @@ def resolve(
 ) -> Iterator[pa.RecordBatch]:
     """Decide what is kept, and what each removed document is a duplicate of.
 
-    Args:
-        buckets: Buckets, see `neardup.stages.bucket_stage.BUCKETS`.
-        sets: Sets of all their documents, see `neardup.stages.sketch_stage.SETS`; of those that are
-            not there, nothing is said.
-        threshold: Similarity that makes a duplicate, in (0, 1].
-        threads: Threads; they don't change the result.
-
-    Yields:
-        One batch of schema `ANSWERS`.
+    Takes buckets, see `neardup.stages.bucket_stage.BUCKETS`, and the sets of their documents, see
+    `neardup.stages.sketch_stage.SETS`; of those whose set is not there, nothing is said. Yields one
+    batch of schema `ANSWERS`. Threads don't change the result.
     """
     found = _gather(buckets, sets)
     rank = np.arange(len(found.docs), dtype=np.int32)
@@ -103,29 +81,20 @@ def resolve(
         answer = resolve_numbers(found.sets, _buckets(found, rank), threshold, pool)
     kept = answer.duplicate_of < 0
     duplicate_of = found.docs[np.where(kept, 0, answer.duplicate_of)] if len(kept) else found.docs
-    yield pa.RecordBatch.from_arrays(
-        [
-            array_of(found.docs),
-            array_of(duplicate_of.astype(np.int64), null=kept),
-            array_of(answer.similarity, null=kept),
-        ],
-        schema=ANSWERS,
-    )
+    columns = [
+        array_of(found.docs),
+        array_of(duplicate_of.astype(np.int64), null=kept),
+        array_of(answer.similarity, null=kept),
+    ]
+    yield pa.RecordBatch.from_arrays(columns, schema=ANSWERS)
 
 
 def pairs(
     buckets: Batches, sets: Batches, threshold: float, threads: int = 1
 ) -> Iterator[pa.RecordBatch]:
-    """List the pairs that share a bucket and reach the threshold.
+    """List the pairs that share a bucket and reach the threshold, in one sorted batch of `EDGES`.
 
-    Args:
-        buckets: As for `resolve`.
-        sets: As for `resolve`.
-        threshold: As for `resolve`.
-        threads: As for `resolve`.
-
-    Yields:
-        One batch of schema `EDGES`, sorted.
+    Arguments are as for `resolve`.
     """
     found = _gather(buckets, sets)
     order = content_order(found.sets)
@@ -136,24 +105,12 @@ def pairs(
     with Pool(threads) as pool:
         listed = pairs_of_buckets(by_content, _buckets(found, rank), threshold, pool)
     edges = edges_of(listed, order)
-    yield pa.RecordBatch.from_arrays(
-        [
-            array_of(found.docs[edges.a]),
-            array_of(found.docs[edges.b]),
-            array_of(edges.similarity),
-        ],
-        schema=EDGES,
-    )
+    columns = found.docs[edges.a], found.docs[edges.b], edges.similarity
+    yield pa.RecordBatch.from_arrays([array_of(column) for column in columns], schema=EDGES)
 
 
 def edges_of(found: Found, order: np.ndarray, allocate: Allocate = np.empty) -> Edges:
-    """Return pairs as edges between the documents that their numbers stand for.
-
-    Args:
-        found: Pairs; overwritten.
-        order: int[m]: the document of each number.
-        allocate: Makes the arrays of the result from a length and a dtype.
-    """
+    """Return pairs, overwritten, as edges between the documents that ``order`` has for numbers."""
     order = order.astype(np.int32)
     for a, b, _ in found.parts:
         x, y = order[a], order[b]

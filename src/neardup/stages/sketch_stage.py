@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
-from neardup.arrays import array_of, numbers
+from neardup.arrays import array_of
 from neardup.recipe import Recipe
-from neardup.sketch.sketcher import BITMAP_WORDS, Sketcher, Sketches
-from neardup.stages.batches import Batches, binary_of, fixed_lists_of, lists_of, schema_of, words
+from neardup.sketch.sketcher import BITMAP_WORDS, Sketcher
+from neardup.stages.batches import Batches, binary_of, fixed_lists_of, lists_of, schema_of
 
 #: Schema of `sets`.
 SETS = schema_of(doc=pa.int64(), shingles=pa.large_list(pa.uint64()))
@@ -39,59 +38,23 @@ def _sketcher(recipe: Recipe) -> Sketcher:
 
 
 def sketch(batches: Batches, recipe: Recipe) -> Iterator[pa.RecordBatch]:
-    """Turn texts into sketches.
-
-    Args:
-        batches: ``doc`` int64, ``text`` string; null counts as empty.
-        recipe: How.
-
-    Yields:
-        A batch for each, see `sketch_schema`.
-    """
-    sketcher = _sketcher(recipe)
+    """Turn batches of ``doc`` int64 and ``text`` string into those of `sketch_schema`."""
+    sketcher, schema = _sketcher(recipe), sketch_schema(recipe)
     for batch in batches:
-        yield to_batch(batch.column("doc"), sketcher(batch.column("text")), recipe)
-
-
-def to_batch(doc: pa.Array[pa.Int64Scalar], found: Sketches, recipe: Recipe) -> pa.RecordBatch:
-    """Put sketches and the numbers of their documents into a batch."""
-    return pa.RecordBatch.from_arrays(
-        [
-            doc,
+        found = sketcher(batch.column("text"))
+        columns = [
+            batch.column("doc"),
             binary_of(found.hashes),
             array_of(found.tokens),
             array_of(found.shingles),
             binary_of(found.bitmaps),
             fixed_lists_of(found.keys),
-        ],
-        schema=sketch_schema(recipe),
-    )
-
-
-def sketches_of(batch: pa.RecordBatch) -> Sketches:
-    """Return the sketches of a batch as NumPy arrays, uncopied."""
-    keys: Any = batch.column("keys")
-    width: int = keys.type.list_size
-    values = numbers(keys.values)[keys.offset * width : (keys.offset + len(keys)) * width]
-    return Sketches(
-        words(batch.column("hash")),
-        numbers(batch.column("tokens")),
-        numbers(batch.column("shingles")),
-        words(batch.column("bitmap")),
-        values.reshape(len(keys), width),
-    )
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def sets(batches: Batches, recipe: Recipe) -> Iterator[pa.RecordBatch]:
-    """Turn texts into sets of shingles.
-
-    Args:
-        batches: ``doc`` int64, ``text`` string.
-        recipe: How.
-
-    Yields:
-        A batch for each, of schema `SETS`: sorted 64-bit hashes, each once.
-    """
+    """Turn batches as for `sketch` into those of schema `SETS`: sorted 64-bit hashes, each once."""
     tokeniser = _sketcher(recipe).tokeniser
     for batch in batches:
         found = tokeniser.sets(batch.column("text"))

@@ -7,25 +7,10 @@ import re
 from typing import cast
 
 from neardup.errors import SpecError
-from neardup.state.band_store import BandStore, Entry, Header, Layout
-from neardup.state.json_values import JSON, differences
-from neardup.state.private_files import file_checksum
-from neardup.state.run_state import RUN_FOLDER, RunState
+from neardup.state.band_store import BandStore, Header, Layout
+from neardup.state.run_state import RunState
 
-__all__ = [
-    "JSON",
-    "RUN_FOLDER",
-    "STORES",
-    "BandStore",
-    "Entry",
-    "Header",
-    "Layout",
-    "RunState",
-    "check_store",
-    "differences",
-    "file_checksum",
-    "open_store",
-]
+__all__ = ["STORES", "BandStore", "Header", "Layout", "RunState", "check_store", "open_store"]
 
 #: Band stores by the scheme of their URL, imported when one is asked for. A class takes a URL, a
 #: layout and the name of a run, and opens nothing until it is used. Others may be added.
@@ -47,9 +32,6 @@ def open_store(
         layout: How keys are laid out.
         run: Name that distinguishes runs in one keyspace.
         state: State of the run.
-
-    Raises:
-        SpecError: Another URL or layout.
     """
     if url == "sqlite" and state is not None:
         return state.band_store(layout)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -60,27 +60,25 @@ class BlobTable:
         self,
         connection: sqlite3.Connection,
         key: tuple[str, int],
-        data: Sequence[memoryview],
+        data: Blob = b"",
         about: JSON = None,
     ) -> None:
-        """Store successive buffers as a blob, in place of an earlier one of a space and number.
+        """Store a blob, in place of an earlier one of a space and number.
 
         ``about`` is found again without reading the bytes.
         """
         self.discard(connection, *key, key[1] + 1)
+        data = view_of(data)
         text = self.named("SELECT coalesce(max(id), 0) + 1 FROM <>_data")
         first = connection.execute(text).fetchone()[0]
         text = self.named("INSERT INTO <>_data VALUES (?, zeroblob(?))")
-        size, checksum = sum(map(len, data)), 0
-        for number, low in enumerate(range(0, size, _SLICE), first):
-            high = min(low + _SLICE, size)
-            connection.execute(text, (number, high - low))
+        for number, low in enumerate(range(0, len(data), _SLICE), first):
+            some = data[low : low + _SLICE]
+            connection.execute(text, (number, len(some)))
             # A third less work than handing over the bytes as a value, which is copied twice.
             with connection.blobopen(f"{self.name}_data", "data", number) as blob:
-                for view in _cut(data, low, high):
-                    blob.write(view)
-                    checksum = zlib.crc32(view, checksum)
-        row = _Row(size, first, checksum, json.dumps(about).encode())
+                blob.write(some)
+        row = _Row(len(data), first, zlib.crc32(data), json.dumps(about).encode())
         text = self.named("INSERT INTO <> VALUES (?, ?, ?, ?, ?, ?, ?)")
         connection.execute(text, (*key, *row, _crc(*key, row)))
 
@@ -124,19 +122,10 @@ class BlobTable:
         return row
 
 
-def views_of(data: Blob | Sequence[Blob], copy: bool = False) -> list[memoryview]:
-    """Return one or several contiguous buffers as views of bytes; copies of writable ones."""
-    blobs: Sequence[Any] = data if isinstance(data, list | tuple) else [data]
-    views = [memoryview(blob).cast("B") for blob in blobs if memoryview(blob).nbytes]
-    return [memoryview(bytes(v)) if copy and not v.readonly else v for v in views]
-
-
-def _cut(views: Sequence[memoryview], low: int, high: int) -> Iterator[memoryview]:
-    """Yield the bytes ``low`` to ``high`` of successive buffers."""
-    for view in views:
-        if low < len(view) and high > 0:
-            yield view[max(low, 0) : high]
-        low, high = low - len(view), high - len(view)
+def view_of(data: Blob) -> memoryview:
+    """Return a contiguous buffer as bytes."""
+    view = memoryview(cast(Any, data))
+    return view.cast("B") if view.nbytes else memoryview(b"")
 
 
 def _crc(space: str, number: int, row: _Row) -> int:

@@ -25,6 +25,7 @@ _CACHE_KIB = 16384  # what is beyond is written out before the commit
 _WAITING_BYTES = 64 << 20
 
 Work: TypeAlias = Callable[[sqlite3.Connection], object]
+WorkWith: TypeAlias = Callable[[sqlite3.Connection, memoryview], object]
 
 
 class Database:
@@ -90,11 +91,6 @@ class Database:
         if self.rows("PRAGMA quick_check(1)") != [("ok",)]:
             raise self.damaged("its structure")
 
-    def has_table(self, name: str) -> bool:
-        """Return whether there is a table of that name."""
-        text = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
-        return bool(self.rows(text, (name,)))
-
     def rows(self, text: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows that a statement gives."""
         with self._lock, self._errors():
@@ -128,25 +124,25 @@ class Database:
                     connection.close()
                 raise
 
-    def submit(self, work: Work, size: int) -> None:
-        """Do something in a transaction: in the background, if the database has a thread for it.
+    def submit(self, work: WorkWith, data: memoryview, more: int = 0) -> None:
+        """Do something with data, which may change afterwards, in a transaction.
 
-        After a failure nothing is committed any more, and every call raises that failure: what
-        follows a step that was lost must never be taken for complete. Of ``size`` bytes that are
-        written, none may change until a `flush` if this `defers` them.
+        In the background if the database has a thread for it, and ``data`` and ``more`` bytes are
+        few. After a failure nothing is committed any more, and every call raises that failure: what
+        follows a step that was lost must never be taken for complete.
         """
         if self._thread is None:
-            self._commit(work)
+            self._commit(lambda connection: work(connection, data))
             return
+        size = len(data) + more
+        if size <= _WAITING_BYTES and not data.readonly:
+            data = memoryview(bytes(data))
         with self._order:
             self._wait(_WAITING_BYTES - size)
-            self._waiting.append((self._thread.submit(self._commit, work), size))
-            if not self.defers(size):
+            done = self._thread.submit(self._commit, lambda connection: work(connection, data))
+            self._waiting.append((done, size))
+            if size > _WAITING_BYTES:
                 self._wait(-1)
-
-    def defers(self, size: int) -> bool:
-        """Return whether `submit` returns before so many bytes are written."""
-        return self._thread is not None and size <= _WAITING_BYTES
 
     def flush(self) -> None:
         """Wait until all that was submitted is durable."""

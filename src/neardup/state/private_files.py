@@ -12,7 +12,6 @@ from pathlib import Path
 
 from neardup.errors import NeardupError, OutputError, ResumeError
 
-_READ_BYTES = 4 << 20
 _CHECK = "check that the folder exists, and its permissions"
 _HINTS = {
     errno.ENOSPC: "free some space, then resume",
@@ -114,13 +113,10 @@ def lock_file(path: Path) -> sqlite3.Connection:
     return lock
 
 
-def file_checksum(path: Path, low: int = 0, high: int | None = None) -> int:
-    """Return the CRC-32 of the bytes ``low`` to ``high``, or to the end, of a file."""
+def file_checksum(path: Path) -> int:
+    """Return the CRC-32 of a file."""
     checksum = 0
-    with path.open("rb", buffering=0) as file:
-        file.seek(low)
-        left = (1 << 62) if high is None else high - low
-        while left > 0 and (data := file.read(min(_READ_BYTES, left))):
+    with path.open("rb") as file:
+        while data := file.read(4 << 20):
             checksum = zlib.crc32(data, checksum)
-            left -= len(data)
     return checksum

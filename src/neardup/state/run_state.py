@@ -7,13 +7,13 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.state.band_store import Layout
-from neardup.state.blob_table import Blob, BlobTable, views_of
+from neardup.state.blob_table import Blob, BlobTable, view_of
 from neardup.state.database import Database
 from neardup.state.json_values import JSON
 from neardup.state.private_files import (
@@ -57,18 +57,12 @@ class RunState:
         self._database = Database(folder / _FILE, _KIND, background=True)
         self._steps = BlobTable(self._database, "steps")
         self._index: dict[str, dict[int, JSON]] = {}
-        self._manifest: dict[str, JSON] = {}
 
     # The folder.
 
     @classmethod
     def create(cls, folder: Path, *, overwrite: bool = False) -> Self:
-        """Begin a run in a folder, which is made if it is not there, or replace the one it holds.
-
-        Raises:
-            OutputError: There is a run, or something else; or the folder can't be written.
-            ResumeError: Another process uses the folder.
-        """
+        """Begin a run in a folder, which may be missing, or replace the one it holds."""
         refuse_links(folder, folder / _FILE)
         try:
             missing = [path for path in (folder, *folder.absolute().parents) if not path.exists()]
@@ -91,6 +85,7 @@ class RunState:
                 )
             state._remove_files()
             state._database.create(state._fill)
+            state._load()
         except BaseException:
             if missing:
                 with suppress(NeardupError):  # the first error counts
@@ -101,13 +96,7 @@ class RunState:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Continue the run that a folder holds.
-
-        Raises:
-            OutputError: The folder is a symbolic link, or can't be written.
-            ResumeError: There is no run; or it is damaged, or of another version; or another
-                process uses it.
-        """
+        """Continue the run that a folder holds; ResumeError where none is, or a damaged one."""
         refuse_links(folder, folder / _FILE)
         if not cls.exists(folder):
             raise ResumeError(f"{folder} holds no run", "start without resume=True")
@@ -130,11 +119,7 @@ class RunState:
         return False
 
     def remove(self) -> None:
-        """Remove all that belongs to the run, and the folders that were made for it, if empty.
-
-        Raises:
-            OutputError: A file can't be removed.
-        """
+        """Remove all that belongs to the run, and the folders that were made for it, if empty."""
         self._database.close(discard=True)
         try:
             self._remove_files()
@@ -142,9 +127,9 @@ class RunState:
                 (self.folder / _LOCK).unlink(missing_ok=True)
             self._lock.close()
             (self.folder / _LOCK).unlink(missing_ok=True)
+        except OutputError:
+            raise
         except OSError as error:
-            if isinstance(error, NeardupError):
-                raise
             raise system_error(OutputError, self.folder, error) from error
         finally:
             self._lock.close()
@@ -153,11 +138,7 @@ class RunState:
                 path.rmdir()
 
     def close(self, discard: bool = False) -> None:
-        """Let go of the folder, after steps are committed unless they are to be discarded.
-
-        Raises:
-            OutputError: A step could not be stored.
-        """
+        """Let go of the folder, after steps are committed unless they are to be discarded."""
         try:
             self._database.close(discard)
         finally:
@@ -167,11 +148,8 @@ class RunState:
         return self
 
     def __exit__(self, kind: object, *error: object) -> None:
-        try:
+        with nullcontext() if kind is None else suppress(Exception):  # the first error counts
             self.close()
-        except Exception:
-            if kind is None:  # else the first error counts
-                raise
 
     def size(self) -> int:
         """Return the bytes of all files in the folder."""
@@ -191,55 +169,42 @@ class RunState:
     @property
     def manifest(self) -> dict[str, JSON]:
         """What identifies the run; empty until it is set. Setting it replaces it as a whole."""
-        return dict(self._manifest)
+        return dict(cast("dict[str, JSON]", self._index[""][0]))
 
     @manifest.setter
     def manifest(self, values: Mapping[str, JSON]) -> None:
-        data = json.dumps(values).encode()
-        self._database.submit(lambda c: self._steps.put(c, _MANIFEST, views_of(data)), len(data))
+        self._put(_MANIFEST, b"", values)
         self._database.flush()
-        self._manifest = json.loads(data)
 
     def _fill(self, connection: sqlite3.Connection) -> None:
         self._steps.create(connection)
-        self._steps.put(connection, _MANIFEST, views_of(b"{}"))
+        self._steps.put(connection, _MANIFEST, about={})
 
     def _load(self) -> None:
         for (stage, number), about in self._steps.index().items():
             self._index.setdefault(stage, {})[number] = about
-        self._index.pop(_MANIFEST[0], None)
-        data = self._steps.get(*_MANIFEST)
-        if data is None:
+        if _MANIFEST[0] not in self._index:
             raise self._database.damaged("the manifest")
-        self._manifest = json.loads(bytes(data))
 
     # Steps.
 
-    def put(
-        self, stage: str, number: int, data: Blob | Sequence[Blob] = (), about: JSON = None
-    ) -> None:
+    def put(self, stage: str, number: int, data: Blob = b"", about: JSON = None) -> None:
         """Store what a step made, in place of what it made before, and note the step as done.
 
-        Contiguous buffers may be changed afterwards. ``about`` is a JSON value, for `about`.
-
-        Raises:
-            OutputError: This step, or an earlier one, can't be stored.
+        A contiguous buffer may be changed afterwards. ``about`` is a JSON value, for `about`.
+        OutputError is raised where this step, or an earlier one, can't be stored.
         """
         if not stage or number < 0:
             raise ValueError(f"step is {stage!r} {number}; expected a name, and 0 or more")
-        size = sum(map(len, views_of(data)))
-        views = views_of(data, copy=self._database.defers(size))
+        self._put((stage, number), data, about)
+
+    def _put(self, step: tuple[str, int], data: Blob, about: JSON) -> None:
         about = json.loads(json.dumps(about))
-        self._database.submit(lambda c: self._steps.put(c, (stage, number), views, about), size)
-        self._index.setdefault(stage, {})[number] = about
+        self._database.submit(lambda c, view: self._steps.put(c, step, view, about), view_of(data))
+        self._index.setdefault(step[0], {})[step[1]] = about
 
     def get(self, stage: str, number: int) -> memoryview:
-        """Return the bytes that a step stored, read-only.
-
-        Raises:
-            ResumeError: The step is not done, or its bytes are not those that were stored.
-            OutputError: A step could not be stored.
-        """
+        """Return the bytes that a step stored, read-only; ResumeError where they are not intact."""
         self._database.flush()
         found = self._steps.get(stage, number)
         if found is None:
@@ -261,7 +226,7 @@ class RunState:
     def discard(self, stage: str) -> None:
         """Forget the steps of a stage. Later steps use the space; the file does not shrink."""
         self._index.pop(stage, None)
-        self._database.submit(lambda c: self._steps.discard(c, stage), 0)
+        self._database.submit(lambda c, _: self._steps.discard(c, stage), view_of(b""))
 
     def flush(self) -> None:
         """Wait until all steps so far are durable; OutputError if one could not be stored."""
@@ -272,11 +237,8 @@ class RunState:
     def scratch(self, name: str) -> Path:
         """Return a file for data to map, which is made empty if it is not there.
 
-        It is neither durable nor checked: sync what is written, store its `file_checksum` with
-        `put`, and compare when the run is resumed. `remove` removes it.
-
-        Raises:
-            OutputError: The file can't be made.
+        It is neither durable nor checked: store a checksum with `put`, and compare when the run is
+        resumed. `remove` removes it.
         """
         return self._scratch(name, make_private)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import numpy as np
 
 from neardup.errors import SpecError, StoreError
 from neardup.state.band_store import BandStore, Entry, Layout
-from neardup.state.blob_table import BlobTable, views_of
+from neardup.state.blob_table import BlobTable, view_of
 from neardup.state.database import Database
 from neardup.state.private_files import FileKind
 
@@ -46,18 +45,17 @@ class RunStore(BandStore):
         self._database.flush()
 
     def _is_there(self) -> bool:
-        return self._database.has_table("bands")
+        return bool(self._database.rows("SELECT 1 FROM sqlite_master WHERE name = 'bands'"))
 
     # Header and notes.
 
     def _read_header(self) -> tuple[str, str] | None:
         if not self._is_there():
             return None
-        self._table.index()  # reads every entry, as a damaged one may hide
-        data = self._table.get("header", 0)
-        if data is None:
+        found = self._table.index().get(("header", 0))  # of every entry: a damaged one may hide
+        if found is None:
             raise self._error("its header is missing")
-        header, layout = json.loads(bytes(data))
+        header, layout = found
         return header, layout
 
     def _write_header(self, text: str) -> bool:
@@ -71,40 +69,39 @@ class RunStore(BandStore):
         self._table.create(connection)
         if self.layout == "row":
             connection.execute(self._table.named(_ROWS))
-        data = json.dumps([text, self.layout]).encode()
-        self._table.put(connection, ("header", 0), views_of(data))
+        self._table.put(connection, ("header", 0), about=[text, self.layout])
 
     def _write_note(self, name: str, text: str) -> None:
         self._database.flush()
         with self._database.transaction() as connection:
-            data = json.dumps({**self._read_notes(), name: text}).encode()
-            self._table.put(connection, ("notes", 0), views_of(data))
+            notes = {**self._read_notes(), name: text}
+            self._table.put(connection, ("notes", 0), about=notes)
 
     def _read_notes(self) -> dict[str, str]:
-        found = self._table.get("notes", 0)
-        return {} if found is None else dict(json.loads(bytes(found)))
+        return dict(self._table.index("notes").get(("notes", 0), {}))
 
     # Partitions.
 
     def _put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
-        size = keys.nbytes + len(metadata)
-        keys = np.ascontiguousarray(keys, dtype="<u8")
-        if self._database.defers(size):
-            keys = keys.copy()  # the caller may write over its own
-        self._database.submit(partial(self._insert, partition, keys, bytes(metadata)), size)
+        shape, metadata = keys.shape, bytes(metadata)
 
-    def _insert(
-        self, partition: int, keys: np.ndarray, metadata: bytes, connection: sqlite3.Connection
-    ) -> None:
-        about = [keys.shape[1], len(metadata)]
-        self._table.put(connection, ("partition", partition), views_of(metadata), about)
+        def insert(connection: sqlite3.Connection, data: memoryview) -> None:
+            about = [shape[1], len(metadata)]
+            self._table.put(connection, ("partition", partition), metadata, about)
+            rows = np.frombuffer(data, dtype="<u8").reshape(shape)
+            self._insert(connection, partition, rows)
+
+        data = view_of(np.ascontiguousarray(keys, dtype="<u8"))
+        self._database.submit(insert, data, len(metadata))
+
+    def _insert(self, connection: sqlite3.Connection, partition: int, keys: np.ndarray) -> None:
         if self.layout == "blob":
             for band, row in enumerate(keys):
                 number = partition << _BANDS_BITS | band
-                self._table.put(connection, ("keys", number), views_of(row))
+                self._table.put(connection, ("keys", number), row)
             return
         sums = np.array([zlib.crc32(row.data) for row in keys], dtype="<u4")
-        self._table.put(connection, ("sums", partition), views_of(sums))
+        self._table.put(connection, ("sums", partition), sums)
         text = self._table.named("DELETE FROM <>_rows WHERE band = ? AND partition = ?")
         connection.executemany(text, [(band, partition) for band in range(len(keys))])
         text = self._table.named("INSERT INTO <>_rows VALUES (?, ?, ?, ?)")
@@ -163,9 +160,6 @@ class SqliteStore(RunStore):
 
     A partition is durable once `put` returned. The file is never removed, as it may have been there
     before: `drop` leaves an empty database. ``patience`` is for another process that writes.
-
-    Raises:
-        SpecError: Another URL or layout.
     """
 
     concurrent_writers = True

@@ -38,11 +38,7 @@ class Written:
 
 
 def truth_path(output: str | os.PathLike[str]) -> Path:
-    """Return where the ground truth goes by default: ``<stem>.truth.parquet``, next to the output.
-
-    Raises:
-        SpecError: The ending of ``output`` names no format.
-    """
+    """Return where the ground truth goes by default: to ``<stem>.truth.parquet``."""
     path = Path(output)
     return path.with_name(path.name.removesuffix(_ending(path)) + ".truth.parquet")
 
@@ -57,14 +53,8 @@ def write(
 ) -> Written:
     """Write a corpus and its ground truth; both files appear, by rename, when both are complete.
 
-    Args:
-        spec: What the corpus depends on.
-        output: Documents, by ending: ``.jsonl``, ``.jsonl.gz``, ``.jsonl.zst`` or ``.parquet``.
-        truth: Ground truth, ``.parquet``; None for ``truth_path(output)``.
-        overwrite: Replace files that exist.
-        threads: Threads that generate documents; None for all available cores. The files do not
-            depend on it.
-        on_progress: Called in the caller's thread with the number of documents so far.
+    The format goes by the ending of ``output``, one of `ENDINGS`. The files do not depend on
+    threads. ``on_progress`` is called in the caller's thread with the number of documents so far.
 
     Raises:
         SpecError: An ending that names no format, the same file twice, or threads below 1.

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neardup.arrays import array_of
 from neardup.errors import SpecError
 from neardup.synth.draws import I64, Stream, ragged_draws, stream_keys
-from neardup.synth.note_arrays import joined, numbers, strings
 from neardup.synth.roles import NEAR, ROLES, assign_roles
 from neardup.synth.shapes import SynthSpec
-from neardup.synth.vocabulary import KINDS, lexicon
+from neardup.synth.vocabulary import KINDS, lexicon, strings
 from neardup.synth.wording import note_codes
 
 _DATES = [
@@ -24,11 +24,7 @@ _DATES = [
 
 
 def batches(spec: SynthSpec, start: int, stop: int | None, size: int) -> Iterator[tuple[int, int]]:
-    """Divide [start, stop) into ranges of ``size`` positions, the last one shorter; at least one.
-
-    Raises:
-        SpecError: The range is not within the documents.
-    """
+    """Divide [start, stop) into ranges of at most ``size`` positions; at least one."""
     end = spec.documents if stop is None else stop
     if not 0 <= start <= end <= spec.documents:
         raise SpecError(f"positions {start} to {end}; expected a range in 0 to {spec.documents}")
@@ -43,13 +39,6 @@ def batch_size(spec: SynthSpec) -> int:
 def generate(spec: SynthSpec, start: int = 0, stop: int | None = None) -> pa.Table:
     """Generate the documents at positions [start, stop); ``stop`` None is the end.
 
-    Returns:
-        Columns ``id``, ``text``, ``date`` (ISO), ``kind`` (all string) and ``quality`` (float64 in
-        [0, 1]); about 2.3 kB of memory for each document of the default length.
-
-    Raises:
-        SpecError: The range is not within the documents.
-
     >>> generate(SynthSpec(10), 3, 5)["id"].to_pylist()
     ['note-0000003', 'note-0000004']
     """
@@ -61,16 +50,19 @@ def documents_batch(spec: SynthSpec, start: int, stop: int) -> pa.RecordBatch:
     """Generate a batch of documents."""
     words = lexicon(spec.vocabulary)
     codes, end = note_codes(spec, assign_roles(spec, start, stop), words)
+    # Texts are runs of tokens: one `take`, and no copy after it.
+    _, places, data = cast(Any, pc.take(words.tokens, array_of(codes)).buffers())
+    bounds = np.frombuffer(places, np.int32)[np.concatenate([[0], end])]
     docs = np.arange(start, stop, dtype=np.int64)
     keys = stream_keys(spec.seed, Stream.COLUMNS, docs)
     draws = ragged_draws(keys, np.full(docs.size, 3)).astype(np.int64).reshape(-1, 3)
     date, kind, quality = (draws * np.array([len(_DATES), len(KINDS), 1001]) >> 32).T
     columns = {
         "id": _ids(spec, docs),
-        "text": joined(words.tokens, codes, np.concatenate([[0], end])),
-        "date": strings(_DATES).take(numbers(date)),
-        "kind": strings(list(KINDS)).take(numbers(kind)),
-        "quality": numbers(quality / 1000.0),
+        "text": pa.Array.from_buffers(pa.string(), docs.size, [None, pa.py_buffer(bounds), data]),
+        "date": strings(_DATES).take(array_of(date)),
+        "kind": strings(list(KINDS)).take(array_of(kind)),
+        "quality": array_of(quality / 1000.0),
     }
     return _batch(spec, columns)
 
@@ -82,7 +74,7 @@ def lines(batch: pa.RecordBatch) -> pa.Buffer:
     quality: Any = columns["quality"].buffers()[1]
     thousandths = np.rint(np.frombuffer(quality) * 1000).astype(np.int64)
     shown = strings([f"{i // 1000}.{i % 1000:03}" for i in range(1001)])
-    columns["quality"] = shown.take(numbers(thousandths))
+    columns["quality"] = shown.take(array_of(thousandths))
     names = strings(['{"id":"', '","text":"', '","date":"', '","kind":"', '","quality":'])
     pieces = [piece for pair in zip(names, columns.values(), strict=True) for piece in pair]
     whole: Any = pc.binary_join_element_wise(*pieces, *strings(["}\n", ""]))
@@ -93,15 +85,8 @@ def lines(batch: pa.RecordBatch) -> pa.Buffer:
 def truth(spec: SynthSpec, start: int = 0, stop: int | None = None) -> pa.Table:
     """Return what the documents at positions [start, stop) were derived from, and how.
 
-    Returns:
-        Columns ``doc`` (int64 position), ``id``, ``kind`` (``original``, ``near``, ``exact`` or
-        ``family``), ``source`` (int64 position of the original, or of one member that stands for
-        the family; null for originals and for that member), ``source_id``, ``family`` (int32, null
-        outside families) and ``changed`` (float64: words replaced, deleted or inserted, over the
-        words of the source; null unless near).
-
-    Raises:
-        SpecError: The range is not within the documents.
+    ``source`` of a member of a family is the one that stands for it; null for originals and for
+    that member. ``changed`` is the share of the source's words; null unless near.
     """
     ranges = batches(spec, start, stop, spec.documents)
     return pa.Table.from_batches([truth_batch(spec, low, high) for low, high in ranges])
@@ -111,15 +96,15 @@ def truth_batch(spec: SynthSpec, start: int, stop: int) -> pa.RecordBatch:
     """Return the ground truth of a batch, see ``truth``."""
     roles = assign_roles(spec, start, stop)
     derived = roles.source != roles.docs
-    rows = numbers(np.arange(derived.size), derived)  # null where there is no source
+    rows = array_of(np.arange(derived.size), null=~derived)  # null where there is no source
     columns = {
-        "doc": numbers(roles.docs),
+        "doc": array_of(roles.docs),
         "id": _ids(spec, roles.docs),
-        "kind": strings(list(ROLES)).take(numbers(roles.role)),
-        "source": numbers(roles.source, derived),
+        "kind": strings(list(ROLES)).take(array_of(roles.role)),
+        "source": array_of(roles.source, null=~derived),
         "source_id": _ids(spec, roles.source).take(rows),
-        "family": numbers(roles.family.astype(np.int32), roles.family >= 0),
-        "changed": numbers(roles.edits / roles.words, roles.role == NEAR),
+        "family": array_of(roles.family.astype(np.int32), null=roles.family < 0),
+        "changed": array_of(roles.edits / roles.words, null=roles.role != NEAR),
     }
     return _batch(spec, columns)
 

@@ -38,28 +38,19 @@ class Family:
 
     Similarity is Jaccard on sets of five successive words. About nine of ten pairs of members are
     between ``low`` and ``high``. A range wider than about 0.3 is not filled.
-
-    Attributes:
-        size: Number of members, 2 or more.
-        low: Lower end of the similarity of two members, 0.05 to 0.99.
-        high: Upper end, ``low`` to 0.99; None for ``low``.
     """
 
-    size: int
-    low: float = 0.4
-    high: float | None = None
+    size: int  # number of members, 2 or more
+    low: float = 0.4  # lower end of the similarity of two members, 0.05 to 0.99
+    high: float | None = None  # upper end, ``low`` to 0.99; None for ``low``
 
     def __post_init__(self) -> None:
+        high = self.low if self.high is None else self.high
         _number("size of a family", self.size, 2, 2**31 - 1)
         _number("low of a family", self.low, 0.05, 0.99)
-        _number("high of a family", self.top, float(self.low), 0.99)
-        object.__setattr__(self, "high", float(self.top))
+        _number("high of a family", high, float(self.low), 0.99)
+        object.__setattr__(self, "high", float(high))
         object.__setattr__(self, "low", float(self.low))
-
-    @property
-    def top(self) -> float:
-        """Upper end of the similarity."""
-        return self.low if self.high is None else self.high
 
     def template(self) -> tuple[int, int, int]:
         """Return the numbers of words, slots, and values of a slot (0: any word).
@@ -69,7 +60,7 @@ class Family:
         x has the mean 5 n (1 - q) / T and the variance 25 n q (1 - q) / T**2 for n slots; q and
         T are chosen for a standard deviation of the half range / 1.65 (90 % of a normal law).
         """
-        lowest, highest = ((1 - j) / (1 + j) for j in (self.top, self.low))
+        lowest, highest = ((1 - j) / (1 + j) for j in (self.high or self.low, self.low))
         middle, deviation = (lowest + highest) / 2, (highest - lowest) / 3.3
         shingles, agree, values = 250.0, 0.0, 0
         if deviation > 0:
@@ -92,33 +83,20 @@ class SynthSpec:
     Shares are of all documents. What is neither a near-duplicate nor an exact copy nor a member of
     a family is an original. Near-duplicates and exact copies are derived from originals.
 
-    Attributes:
-        documents: Number of documents, 1 to 2**31 - 1.
-        seed: 0 to 2**63 - 1.
-        near: Share of near-duplicates.
-        exact: Share of exact copies.
-        changed: Lowest and highest share of its source's words that a near-duplicate changes
-            (eight of ten replaced, the others deleted or inserted); uniform between the two.
-        families: Template families; None for one of a twentieth of all documents at 0.4.
-        words: Lowest and highest number of words of a document that is in no family; the mean of
-            the originals is at a third of the range.
-        vocabulary: Number of different words, 100 to 100,000; frequency falls as 1 / rank.
-
-    Raises:
-        SpecError: A field is out of range, or no document is left to be an original.
-
     >>> SynthSpec(1000).counts
     {'original': 650, 'near': 200, 'exact': 100, 'family': 50}
     """
 
-    documents: int
-    seed: int = 0
-    near: float = 0.2
-    exact: float = 0.1
+    documents: int  # 1 to 2**31 - 1
+    seed: int = 0  # to 2**63 - 1
+    near: float = 0.2  # share of near-duplicates
+    exact: float = 0.1  # share of exact copies
+    # Lowest and highest share of its source's words that a near-duplicate changes (eight of ten
+    # replaced, the others deleted or inserted); uniform between the two.
     changed: tuple[float, float] = (0.0, 0.2)
-    families: tuple[Family, ...] | None = None
-    words: tuple[int, int] = (50, 800)
-    vocabulary: int = 50_000
+    families: tuple[Family, ...] | None = None  # None for one of a twentieth of all, at 0.4
+    words: tuple[int, int] = (50, 800)  # of a document in no family; the mean is at a third
+    vocabulary: int = 50_000  # different words, 100 to 100,000; frequency falls as 1 / rank
 
     def __post_init__(self) -> None:
         _number("documents", self.documents, 1, 2**31 - 1)
@@ -144,9 +122,6 @@ class SynthSpec:
     @classmethod
     def shaped(cls, shape: str, documents: int, seed: int = 0, **changes: Any) -> SynthSpec:
         """Return the spec of a shape of ``SHAPES``; ``changes`` are fields that replace its own.
-
-        Raises:
-            SpecError: There is no such shape, or a field is out of range.
 
         >>> SynthSpec.shaped("astride", 1000).counts
         {'original': 630, 'near': 300, 'exact': 20, 'family': 50}

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.synth.draws import mix
-from neardup.synth.note_arrays import strings
 
 #: Length of ``Lexicon.cells``.
 CELLS = 1 << 20
@@ -48,6 +47,15 @@ class Lexicon(NamedTuple):
     size: int  # of words and numbers
     cells: npt.NDArray[np.int32]  # [CELLS], words by their frequency; 3 % are numbers
     tokens: pa.Array[Any]  # string[codes]
+
+
+def strings(values: list[str]) -> pa.Array[Any]:
+    """Return a list of strings as an Arrow array."""
+    data = [value.encode() for value in values]
+    offsets = np.zeros(len(data) + 1, np.int32)
+    np.cumsum(np.fromiter(map(len, data), np.int32, len(data)), out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets.data), pa.py_buffer(b"".join(data))]
+    return pa.Array.from_buffers(pa.string(), len(data), buffers)
 
 
 def make_words(count: int) -> list[str]:

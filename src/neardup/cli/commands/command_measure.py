@@ -42,12 +42,12 @@ def audit(run: Path, json_: bool, plot: Path | None, quiet: bool, **options: Any
     check_plot(plot, run)
     with show_events(not quiet) as listener:
         found = audit(FolderResults(run), listener=listener, **options).as_dict()
-    from neardup.report.audit_text import chart, render
+    from neardup.report.audit_text import render
 
     if plot is not None:
-        from neardup.report.charts import save
+        from neardup.report.charts import observed_curve, save
 
-        save(chart(found), plot)
+        save(observed_curve(found), plot)
     click.echo(json.dumps(found, indent=2) if json_ else render(found))
 
 
@@ -101,14 +101,14 @@ def evaluate(
     check_plot(plot, run, [truth])
     from neardup.inspect.evaluate import evaluate
     from neardup.output.results import FolderResults
-    from neardup.report.evaluate_text import chart, render
+    from neardup.report.evaluate_text import render
 
     named = None if columns is None else columns.split(",")
     result = evaluate(FolderResults(run), truth, columns=named, **options)
     if plot is not None:
-        from neardup.report.charts import save
+        from neardup.report.charts import precision_recall, save
 
         if "judged" in result:
             raise SpecError("judged pairs have no curve", "leave out `plot`")
-        save(chart(result), plot)
+        save(precision_recall(result), plot)
     click.echo(json.dumps(result, indent=2) if json_ else render(result))

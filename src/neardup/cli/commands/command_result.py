@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
-from neardup.cli.showing import show_events
+from neardup.cli.showing import context_option, show_events
 from neardup.spec import CLUSTERINGS
 
 _AS_BEFORE = "[default: as in RUN]"
@@ -83,8 +83,9 @@ def recluster(run: Path, out: str, quiet: bool, no_clean: bool, **options: Any) 
     default=1000,
     group=o.OUTPUT,
     help="Clusters shown with their texts: half of them the largest, half those with the lowest "
-    "similarity. The file has about 4 kB for each.",
+    "similarity. The file has up to 8 kB for each.",
 )
+@context_option
 @o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace FILE if it exists.")
 @o.threads_option
 @o.quiet_option

@@ -216,12 +216,13 @@ def _decoded_sizes(opened: _ParquetFile, columns: Columns, partition_bytes: int)
     strings = [n for n in schema.names if "." not in n and str(schema.field(n).type) in _STRINGS]
     if len(strings) > _LOOKED_AT:
         strings = [name for name in strings if name in columns.required]
-    leaves = {about.schema.column(i).path: i for i in range(about.num_columns)}
+    leaves = _leaves(about)
     try:
         with opened.opened(strings) as reader:
             for number in range(about.num_row_groups):
                 group = about.row_group(number)
                 size = max(group.total_byte_size, _ROW_BYTES * group.num_rows)
+                _look(reader, number, strings)
                 for name in strings:
                     if name in leaves and group.column(leaves[name]).has_dictionary_page:
                         limit = partition_bytes // max(1, group.num_rows)
@@ -229,6 +230,18 @@ def _decoded_sizes(opened: _ParquetFile, columns: Columns, partition_bytes: int)
                 yield size
     except (*DAMAGE, IndexError) as error:
         raise damaged(opened.file.path, "Parquet", error) from error
+
+
+def _leaves(about: pq.FileMetaData) -> dict[str, int]:
+    return {about.schema.column(i).path: i for i in range(about.num_columns)}
+
+
+def _look(reader: pq.ParquetFile, group: int, names: Sequence[str]) -> None:
+    """Refuse columns of a row group of which the file notes what contradicts itself.
+
+    To ask for these notes without a reader would end the process.
+    """
+    next(reader.iter_batches(1, row_groups=[group], columns=list(names), use_threads=False), None)
 
 
 def _repeated_bytes(reader: pq.ParquetFile, group: int, name: str, rows: int, limit: int) -> int:
@@ -262,9 +275,12 @@ def layout(file: SourceFile, columns: Columns) -> Layout:
     if file.size == 0:
         return Layout("parquet", "zstd", b"", strings_schema(columns.required), columns.text)
     opened = _ParquetFile(file)
-    codec = ""
-    for i in range(opened.metadata.num_columns if opened.metadata.num_row_groups else 0):
-        column = opened.metadata.row_group(0).column(i)
-        if column.path_in_schema == columns.text[0]:
-            codec = column.compression
+    codec, about, name = "", opened.metadata, columns.text[0]
+    if about.num_row_groups and name in (leaves := _leaves(about)):
+        try:
+            with opened.opened() as reader:
+                _look(reader, 0, [name])
+        except DAMAGE as error:
+            raise damaged(file.path, "Parquet", error) from error
+        codec = about.row_group(0).column(leaves[name]).compression
     return Layout("parquet", _CODECS.get(codec, "zstd"), b"", opened.schema, columns.text)

@@ -1,9 +1,6 @@
 // One cluster, opened: what its documents share, who they are, and each next to the one that it is a
 // duplicate of.
 
-// Equal words that are shown on both sides of a difference; others unfold.
-const CONTEXT = 30;
-
 function section(name, title, ...children) {
   return make(
     "section",
@@ -23,6 +20,13 @@ class Cluster {
     const others = members.map((_, place) => place).filter((place) => members[place][BASE] >= 0);
     const shown = others.filter((place) => this.library.hasText(this.cluster, place));
     this.pairs = shown.length ? shown : this.settings.texts ? [] : others.filter((p) => members[p][COPY_OF] < 0);
+  }
+
+  /** Pairs that are looked at; all of them where none is. */
+  get looked() {
+    const { pairs, selection, cluster } = this;
+    const some = selection.all ? [] : pairs.filter((place) => selection.has(cluster.members[place]));
+    return some.length ? some : pairs;
   }
 
   draw(close) {
@@ -80,7 +84,7 @@ class Cluster {
     let at = 0;
     parts.forEach((part, k) => {
       if (typeof part === "number") {
-        const pieces = folds(text.slice(at, at + part), CONTEXT, k === 0, k === parts.length - 1);
+        const pieces = folds(text.slice(at, at + part), this.settings.context, k === 0, k === parts.length - 1);
         for (const [piece, words] of pieces) body.append(words ? this.fold(piece, words) : make("span", { class: "shared" }, piece));
         at += part;
       } else {
@@ -153,7 +157,8 @@ class Cluster {
   members() {
     const { cluster, settings } = this;
     const measured = cluster.members[0][CHARACTERS] > 0;
-    const heads = ["Document", ...settings.columns, "Similarity", measured ? "Characters" : null, ""];
+    const columns = cluster.shown ? settings.columns : [];
+    const heads = ["Document", ...columns, "Similarity", measured ? "Characters" : null, ""];
     this.rows = [];
     const rows = [];
     cluster.members.forEach((member, place) => {
@@ -162,7 +167,7 @@ class Cluster {
       name.style.paddingInlineStart = `${Math.min(6, Math.max(0, member[DEPTH] - 1))}rem`;
       const copies = this.copies(place);
       if (copies) name.append(copies);
-      const shown = settings.columns.map((column, k) => {
+      const shown = columns.map((column, k) => {
         const value = cluster.shown?.[place]?.[k] ?? null;
         return make("td", { class: "shown", "data-column": column }, value === null ? "" : quoted(value));
       });
@@ -185,30 +190,46 @@ class Cluster {
       make("tbody", {}, rows),
     );
     const left = cluster.documents - cluster.members.length - (cluster.copies || 0);
-    const says = [];
-    if (left > 0) says.push(`${counted(left, "more document")} ${left === 1 ? "is" : "are"} not listed, to keep the page small.`);
     const made = section(
       "members",
       "Documents",
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Documents of the cluster" }, table),
-      says.length ? make("p", { class: "quiet" }, says.join(" ")) : null,
+      left > 0 || cluster.more.length ? this.others(left) : null,
       settings.names_documents
-        ? make("button", { type: "button", class: "small save", on: { click: () => this.save() } }, "Save as CSV")
+        ? make("button", { type: "button", class: "small save", on: { click: () => this.save() } }, left > 0 && !cluster.more.length ? "Save the listed ones as CSV" : "Save as CSV")
         : null,
     );
     this.dim();
     return made;
   }
 
-  /** "and 19 exact copies", which lists their ids; null without any. */
+  /** Documents without a row: their ids, if the page has them. */
+  others(left) {
+    const { more, copies } = this.cluster;
+    if (!more.length) {
+      return make("p", { class: "quiet" }, `${counted(left, "more document")} ${left === 1 ? "is" : "are"} not listed, to keep the page small.`);
+    }
+    const fill = () => {
+      if (details.children.length > 1) return;
+      const one = (member) => [shownId(member[ID]), member[SIMILARITY] === null ? "" : ` (${similarityText(member[SIMILARITY])})`];
+      details.append(make("p", { tabindex: "0" }, more.flatMap((member, k) => [k ? ", " : "", one(member)])));
+    };
+    const these = copies ? `, ${count(copies)} of them copies of the first one` : "";
+    const summary = make("summary", {}, `and ${counted(more.length, "more document")}, by id${these}`);
+    const details = make("details", { class: "copies others", on: { toggle: fill } }, summary);
+    return details;
+  }
+
+  /** "and 19 exact copies", which lists their ids, and columns; null without any. */
   copies(place) {
-    const { members, copies } = this.cluster;
-    const listed = members.filter((member) => member[COPY_OF] === place);
+    const { members, copies, more, shown } = this.cluster;
+    const listed = [...members.keys()].filter((k) => members[k][COPY_OF] === place);
     const unlisted = place === 0 ? copies || 0 : 0;
     if (!listed.length && !unlisted) return null;
     const many = listed.length + unlisted;
-    const names = listed.flatMap((member, k) => [k ? ", " : "", shownId(member[ID])]);
-    if (unlisted) names.push(` and ${count(unlisted)} more that are not listed`);
+    const columns = (k) => (shown?.[k] || []).filter((value) => value !== null).flatMap((value) => [" · ", quoted(value)]);
+    const names = listed.flatMap((k, n) => [n ? ", " : "", shownId(members[k][ID]), columns(k)]);
+    if (unlisted) names.push(` and ${count(unlisted)} more that are ${more.length ? "listed by id below" : "not listed"}`);
     return make(
       "details",
       { class: "copies" },
@@ -232,9 +253,34 @@ class Cluster {
     });
   }
 
+  /** Something else is looked at. */
+  update() {
+    this.dim();
+    if (!this.pairs.length) return;
+    if (this.looked.includes(this.shown)) this.number();
+    else this.show(this.first);
+  }
+
+  /** Say which pair of those that are looked at is shown. */
+  number() {
+    const { looked } = this;
+    const at = looked.indexOf(this.shown);
+    this.place.textContent = at < 0 ? "not selected" : `${count(at + 1)} of ${count(looked.length)}`;
+    this.before.disabled = at <= 0;
+    this.after.disabled = at === looked.length - 1;
+  }
+
+  /** The pair that tells most: that with the lowest similarity of those that are looked at. */
+  get first() {
+    const { members } = this.cluster;
+    return [...this.looked].sort((p, q) => members[p][NEAR] - members[q][NEAR])[0];
+  }
+
   sides() {
     if (!this.pairs.length) return null;
-    const { members } = this.cluster;
+    const { cluster, pairs } = this;
+    const copies = (cluster.copies || 0) + cluster.members.filter((member) => member[COPY_OF] >= 0).length;
+    const others = cluster.documents - 1 - copies;
     const button = (label, action, more) =>
       make("button", { type: "button", class: "small", on: { click: action }, ...more }, label);
     this.before = button("‹", () => this.turn(-1), { "aria-label": "Pair before" });
@@ -251,11 +297,9 @@ class Cluster {
         ? make("span", { class: "group judge", role: "group", "aria-label": "Is it a duplicate?" }, "A duplicate?", this.right, this.wrong)
         : null,
     );
-    const made = section("sides", "Side by side", controls, this.result);
-    // First what tells most: the lowest similarity of those that are looked at.
-    const looked = this.pairs.filter((place) => this.selection.has(members[place]));
-    const [first] = [...(looked.length ? looked : this.pairs)].sort((p, q) => members[p][NEAR] - members[q][NEAR]);
-    this.show(first);
+    const sample = pairs.length < others ? `A sample: ${count(pairs.length)} of ${counted(others, "different document")}.` : null;
+    const made = section("sides", "Side by side", sample && make("p", { class: "quiet" }, sample), controls, this.result);
+    this.show(this.first);
     return made;
   }
 
@@ -263,10 +307,7 @@ class Cluster {
     this.shown = place;
     const { members } = this.cluster;
     const [one, other] = [members[members[place][BASE]], members[place]];
-    const at = this.pairs.indexOf(place);
-    this.place.textContent = `${count(at + 1)} of ${count(this.pairs.length)}`;
-    this.before.disabled = at === 0;
-    this.after.disabled = at === this.pairs.length - 1;
+    this.number();
     const judged = this.review.of(one, other);
     this.right.setAttribute("aria-pressed", String(judged === true));
     this.wrong.setAttribute("aria-pressed", String(judged === false));
@@ -307,7 +348,7 @@ class Cluster {
         if (b) cells[1].append(make("ins", {}, b));
         return;
       }
-      const both = [a, b].map((text) => folds(text, CONTEXT, k === 0, k === parts.length - 1));
+      const both = [a, b].map((text) => folds(text, this.settings.context, k === 0, k === parts.length - 1));
       const whole = parts.length === 1 || both[0].length !== both[1].length;
       if (whole) {
         cells.forEach((cell, side) => cell.append(make("span", {}, [a, b][side])));
@@ -340,7 +381,7 @@ class Cluster {
   }
 
   turn(by) {
-    const to = this.pairs[this.pairs.indexOf(this.shown) + by];
+    const to = this.looked[this.looked.indexOf(this.shown) + by];
     if (to !== undefined) this.show(to);
     return to !== undefined;
   }
@@ -356,7 +397,7 @@ class Cluster {
       return;
     }
     this.review.set(...pair, right);
-    const waiting = this.pairs.find((p) => this.review.of(members[members[p][BASE]], members[p]) === undefined);
+    const waiting = this.looked.find((p) => this.review.of(members[members[p][BASE]], members[p]) === undefined);
     if (waiting !== undefined) this.show(waiting);
     else if (!this.next()) this.show(this.shown);
   }
@@ -364,9 +405,9 @@ class Cluster {
   save() {
     const { cluster, settings, library } = this;
     const heads = ["doc_id", "kept", "duplicate_of", "similarity", ...settings.columns, "text"];
-    const rows = cluster.members.map((member, place) => {
+    const rows = everyOf(cluster).map((member, place) => {
       const kept = member[SIMILARITY] === null;
-      const of = kept ? null : (member[TARGET] ?? cluster.members[member[BASE]][ID]);
+      const of = kept ? null : (member[TARGET] ?? cluster.members[member[BASE]]?.[ID]);
       const shown = settings.columns.map((_, k) => cluster.shown?.[place]?.[k] ?? null);
       const text = library.hasText(cluster, place) ? library.text(cluster, place) : null;
       return [member[ID], String(kept), of, member[SIMILARITY], ...shown, text];

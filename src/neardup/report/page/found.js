@@ -73,6 +73,9 @@ class Found {
       button.setAttribute("aria-pressed", String(selection.bar?.[0] === low));
     }
     for (const button of this.cells) {
+      const number = data.heat[button.dataset.cell][selection.step];
+      button.textContent = count(number);
+      button.disabled = number === 0;
       button.setAttribute("aria-pressed", String(selection.cell?.[0] === Number(button.dataset.cell)));
     }
     const active = [];

@@ -3,6 +3,14 @@
 // Fields of a member, see `neardup.report.page.page_clusters`.
 const [DOC, ID, SIMILARITY, BASE, NEAR, DEPTH, CHARACTERS, COPY_OF, TARGET, CELL] = [...Array(10).keys()];
 
+// Documents of a cluster that have a row each; others are named by their ids.
+const LISTED = 200;
+
+/** All documents of a cluster that the page knows. */
+function everyOf(cluster) {
+  return cluster.more.length ? [...cluster.members, ...cluster.more] : cluster.members;
+}
+
 /** What is looked at: from which similarity up, of which bar, of which cell. */
 class Selection {
   constructor(slider) {
@@ -31,14 +39,24 @@ class Selection {
   /** Number of removed documents of a cluster that are looked at. */
   count(cluster) {
     const rest = cluster.rest && !this.bar && !this.cell ? cluster.rest[this.step] : 0;
-    return rest + cluster.members.reduce((sum, member) => sum + this.has(member), 0);
+    return rest + everyOf(cluster).reduce((sum, member) => sum + this.has(member), 0);
   }
 }
 
 /** Texts, and what they are searched in. */
 class Library {
   constructor(data) {
-    this.clusters = data.clusters;
+    // A document of which little more than the id and the similarity is in the page.
+    const known = ([doc, id, similarity, cell, target = null]) => {
+      const hangs = similarity !== null && target === null;
+      return [doc, id, similarity, hangs ? 0 : -1, hangs ? similarity : null, Number(hangs), 0, -1, target, cell];
+    };
+    const brief = data.brief.map(([cluster, documents, kept, lowest, steps, ...rows]) => {
+      const members = rows.slice(0, LISTED).map(known);
+      return { cluster, documents, kept, lowest, steps, members, more: rows.slice(LISTED) };
+    });
+    this.clusters = [...data.clusters, ...brief];
+    for (const cluster of this.clusters) cluster.more = (cluster.more || []).map(known);
     this.haystacks = [];
   }
 
@@ -78,7 +96,7 @@ class Library {
     if (this.haystacks[k] === undefined) {
       const cluster = this.clusters[k];
       const texts = Object.keys(cluster.texts || {}).map((place) => this.text(cluster, Number(place)));
-      const ids = cluster.members.map((member) => member[ID]);
+      const ids = everyOf(cluster).map((member) => member[ID]);
       const shown = (cluster.shown || []).flat().filter((value) => value !== null);
       this.haystacks[k] = plain([...ids, ...shown, ...texts].join("\n"));
     }

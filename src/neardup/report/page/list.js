@@ -114,6 +114,11 @@ class List {
         : undefined;
       body.push(make("span", { class: "row-text" }, snippet(hit ?? texts[0], this.terms, 110)));
     }
+    // The document that was searched for, where the row does not name it.
+    const names = this.terms.length ? everyOf(cluster).map((member) => member[ID]) : [];
+    const first = (test) => names.findIndex((name) => this.terms[test]((term) => plain(name).includes(term)));
+    const named = first("every") >= 0 ? first("every") : first("some");
+    if (named > 0) body.push(make("span", { class: "row-text" }, "with ", snippet(names[named], this.terms, 80)));
     const removed = cluster.documents - cluster.kept;
     const seen = selection.all ? removed : selection.count(cluster);
     const foot = [

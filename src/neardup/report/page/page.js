@@ -113,7 +113,9 @@ new Found(
     if (go && list.found.length) {
       open(list.found[0], list.button(0));
       find("clusters").scrollIntoView();
-    } else cluster?.dim();
+    } else if (cluster && list.found.length && !list.found.includes(list.open)) {
+      open(list.found[0], list.button(0), true);
+    } else cluster?.update();
   },
 );
 

@@ -26,13 +26,15 @@ class HeatMap(NamedTuple):
         column: Whose values are compared.
         names: The commonest values, and what stands for the others.
         counts: int64[names, names]: documents by the values of the removed and the kept one.
-        groups: int64[documents]: place of each document's value in ``names``; -1 outside clusters.
+        cells: int64[documents]: ``100 * removed + kept`` of each removed document; -1 for others.
+        steps: Removed documents of each cell, from each step of the slider on.
     """
 
     column: str
     names: list[str]
     counts: np.ndarray
-    groups: np.ndarray
+    cells: np.ndarray
+    steps: dict[int, list[int]]
 
 
 def slider(results: Results, found: Survey) -> dict[str, list[Any]]:
@@ -61,7 +63,7 @@ def histogram(results: Results, found: Survey) -> list[list[float]]:
     return [*(list(bar) for bar in bars), [1.0, 2.0, int((similarity == 1).sum())]]
 
 
-def heat_map(found: Survey, values: pa.ChunkedArray[Any], column: str) -> HeatMap:
+def heat_map(found: Survey, values: pa.ChunkedArray[Any], column: str, threshold: float) -> HeatMap:
     """Count whose documents are duplicates of whose, by the values of the clusters' members."""
     given: Any = values
     filled: Any = pc.fill_null(given, _NONE)
@@ -73,11 +75,14 @@ def heat_map(found: Survey, values: pa.ChunkedArray[Any], column: str) -> HeatMa
     groups[found.members] = np.asarray(pc.fill_null(group, len(names)).to_numpy())
     if len(common) > len(names):
         names.append(_OTHER)
+    of = np.where(found.duplicate_of < 0, -1, groups[found.duplicate_of])
+    cells = np.where((groups < 0) | (of < 0), -1, 100 * groups + of)
     counts = np.zeros((len(names), len(names)), dtype=np.int64)
-    removed = found.members[found.duplicate_of[found.members] >= 0]
-    removed = removed[groups[found.duplicate_of[removed]] >= 0]  # of another cluster, alone in it
-    np.add.at(counts, (groups[removed], groups[found.duplicate_of[removed]]), 1)
-    return HeatMap(column, names, counts, groups)
+    steps = {}
+    for cell in np.unique(cells[cells >= 0]).tolist():
+        steps[cell] = from_each_step(found.similarity[cells == cell], threshold)
+        counts[divmod(cell, 100)] = steps[cell][0]
+    return HeatMap(column, names, counts, cells, steps)
 
 
 def cluster_sizes(found: Survey) -> list[tuple[str, int]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from neardup.engines.identifiers import plain_id
 from neardup.output.results import Results
-from neardup.report.differences import Cut, cut, segments
-from neardup.report.page.page_texts import CHARACTERS
-from neardup.report.page.survey import Survey, closed, from_each_step, rounded, spread
+from neardup.report.differences import cut
+from neardup.report.page.page_texts import CHARACTERS, template, walk
+from neardup.report.page.survey import Survey, from_each_step, rounded, spread
 
 #: Documents of a cluster that are listed at most, the fewer the less room there is; and those of
 #: the first clusters whose texts are shown, and of the others.
@@ -27,8 +27,6 @@ _FIRST, _COMPARED_OF_FIRST, _COMPARED = 100, 24, 12
 _ROW = 48
 #: Bytes of an id that is whole in the page.
 LONGEST_ID = 1000
-#: Values of a slot that are listed, and characters of each.
-_VALUES, _VALUE = 6, 160
 #: What could end the element that JSON stands in, or change how the page's own source is read.
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
@@ -41,12 +39,10 @@ def as_json(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Shown:
-    """A cluster and what of it is in the page.
+    """A cluster of the survey and what of it is in the page.
 
-    Attributes:
-        cluster: Its number in the survey.
-        docs: int64[]: documents that are listed, each after the one before it on its path.
-        compared: Places in ``docs`` of those whose texts are shown, the first document first.
+    ``docs`` are listed, each after the one before it on its path; ``compared`` are the places there
+    of those whose texts are shown, the first document first.
     """
 
     cluster: int
@@ -112,6 +108,9 @@ class Clusters:
         hidden: Ids are texts, and no text may be in the page.
         room: Bytes that are left.
         entries: What the page gets, see `_entry`.
+        brief: Clusters that are known by the ids of their documents only: label, documents, kept
+            ones, lowest similarity, steps, and a row of `_rows` for each document.
+        left: Documents of clusters in full that are not listed there.
         listed: Documents whose ids are in the page.
         texts: Documents whose texts are in it.
         cut: Of those, the ones of which only the beginning is.
@@ -123,6 +122,8 @@ class Clusters:
     hidden: bool
     room: int
     entries: list[dict[str, Any]] = field(default_factory=list)
+    brief: list[list[Any]] = field(default_factory=list)
+    left: list[tuple[dict[str, Any], np.ndarray]] = field(default_factory=list)
     listed: int = 0
     texts: int = 0
     cut: int = 0
@@ -145,20 +146,50 @@ class Clusters:
                 if turn < len(of_entry):
                     self._add_value(entry, *of_entry[turn])
 
-    def add_brief(self, clusters: np.ndarray, room: int) -> None:
-        """Add clusters by their ids only, while there is room."""
-        for cluster in clusters.tolist():
-            docs = closed(self.found, self.found.documents(cluster)[: _LISTED[0]].tolist())
-            entry = self._entry(cluster, _in_order(self.found, np.array(docs)))
-            room -= len(as_json(entry))
-            if room < 0:
-                return
-            self.entries.append(entry)
+    def add_ids(self, others: np.ndarray, room: int) -> None:
+        """Add the ids of all other documents, of clusters in full first, as far as they fit."""
+        found, self.room = self.found, room
+        for entry, docs in self.left:
+            if rows := self._rows(docs, entry["members"][0][0]):
+                entry["more"] = rows
+                del entry["rest"]
+        for cluster in others.tolist():
+            docs, label = found.documents(cluster), int(found.label[cluster])
+            if rows := self._rows(docs[np.argsort(docs != label, kind="stable")], label):
+                kept = sum(row[2] is None for row in rows)
+                lowest = _plain(found.lowest[[cluster]])[0]
+                numbers = [label, len(docs), kept, lowest, int(found.steps[cluster])]
+                self.brief.append([*numbers, *rows])
+
+    def _rows(self, docs: np.ndarray, first: int) -> list[list[Any]]:
+        """Return ``[number, id, similarity or null if kept, cell]`` of each, if they fit.
+
+        If it is a duplicate of another one than the first of its cluster, the id of that follows.
+        """
+        if len(docs) * _ROW // 2 > self.room:
+            return []
+        columns = [docs.tolist(), self._ids(docs), _plain(self.found.similarity[docs])]
+        rows = [list(row) for row in zip(*columns, self.measured.cells[docs].tolist(), strict=True)]
+        of = self.found.duplicate_of[docs]
+        others = np.flatnonzero((of >= 0) & (of != first))
+        for place, name in zip(others.tolist(), self._ids(of[others]), strict=True):
+            rows[place].append(name)
+        size = len(as_json(rows)) + _ROW
+        if size > self.room:
+            return []
+        self.room -= size
+        self.listed += len(docs)
+        return rows
+
+    @functools.cached_property
+    def _one_array(self) -> Any:
+        """All ids, from which some are taken many times."""
+        return self.results.ids.combine_chunks()
 
     def _ids(self, docs: np.ndarray) -> list[str]:
         if self.hidden:
             return [str(doc) for doc in docs.tolist()]
-        values = self.results.ids.take(pa.array(docs)).to_pylist()
+        values = self._one_array.take(pa.array(docs)).to_pylist()
         names, half = (str(plain_id(value)) for value in values), LONGEST_ID // 2
         return [n if len(n) <= LONGEST_ID else f"{n[:half]}…{n[-half:]}" for n in names]
 
@@ -169,7 +200,8 @@ class Clusters:
         one that it hangs on, similarity to that, steps from the first, characters, place of the
         first one with the same words or -1, id of its duplicate_of where that is another one, cell
         of the heat map or -1]``; ``copies`` is the number of copies of the first one that are not
-        listed, ``rest`` that of all removed ones that are not, from each step of the slider on.
+        listed, ``more`` all documents that are not, or without room for them ``rest``: the number
+        of removed ones from each step of the slider on.
         """
         found, measured = self.found, self.measured
         base, of, every = found.base[docs], found.duplicate_of[docs], found.documents(cluster)
@@ -207,6 +239,7 @@ class Clusters:
             entry["copies"] = int((measured.tokens[left] == tokens[0]).sum())
             threshold = self.results.spec.threshold
             entry["rest"] = from_each_step(found.similarity[left], threshold)
+            self.left.append((entry, left))
         self.listed += len(docs)
         return entry
 
@@ -242,57 +275,12 @@ def _values(entry: dict[str, Any], texts: dict[int, str]) -> dict[int, Any]:
     found: dict[int, Any] = {}
     for place in places:
         base = members[place][3]
-        found[place] = _walk(words[base], words[place]) if base in words else texts[place]
+        found[place] = walk(words[base], words[place]) if base in words else texts[place]
         if len(found) == 2 and entry["lowest"] != 1:
-            found[-1] = _template(list(words.values()))
-    listed = sum(place in found or row[7] in found for place, row in enumerate(members))
+            found[-1] = template(list(words.values()))
+    listed = sum((place if row[7] < 0 else row[7]) in found for place, row in enumerate(members))
     entry["compared"] = listed + entry.get("copies", 0)
     return found
-
-
-def _units(text: str) -> int:
-    """Return the length of a text as browsers count, in units of UTF-16."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
-
-
-def _walk(base: Cut, text: Cut) -> list[Any]:
-    """Return a text as a walk along another one.
-
-    It is made of numbers for so many units that both share, and of ``[skipped, text]`` for a
-    difference: units of the other one, and what stands there; ``[skipped, text, 0]`` where only
-    white space, punctuation or case differ.
-    """
-    parts: list[Any] = []
-    for segment in segments([base, text]):
-        (i, j), (k, m) = segment.spans
-        before, after = base.text[i:j], text.text[k:m]
-        if before == after:
-            parts.append(_units(before))
-        else:
-            parts.append([_units(before), after, 0][: 3 if segment.equal else 2])
-    return parts
-
-
-def _template(texts: Sequence[Cut]) -> list[Any]:
-    """Return what some texts share, as a walk along the first of them.
-
-    Places that vary are ``[skipped, distinct, [[value, count], ...]]``, with the units that they
-    take of the first text, and the commonest values.
-    """
-    parts: list[Any] = []
-    for segment in segments(texts):
-        values = [c.text[low:high] for c, (low, high) in zip(texts, segment.spans, strict=True)]
-        if segment.equal:
-            parts.append(_units(values[0]))
-            continue
-        seen: dict[str, str] = {}
-        counts = Counter(seen.setdefault(v.lower().strip(" \n\t.,;:"), v) for v in values)
-        listed = [
-            [value if len(value) <= _VALUE else value[:_VALUE] + "…", count]
-            for value, count in counts.most_common(_VALUES)
-        ]
-        parts.append([_units(values[0]), len(counts), listed])
-    return parts
 
 
 def _plain(similarity: np.ndarray) -> list[float | None]:

@@ -1,7 +1,9 @@
-"""What a page needs of the texts themselves: lengths, beginnings, columns, and which are copies."""
+"""What a page needs of the texts themselves: lengths, beginnings, columns, what they share."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,10 +16,13 @@ from neardup.errors import ColumnError
 from neardup.io.columns import missing_column
 from neardup.io.source import Partition, changed
 from neardup.output.results import Results
+from neardup.report.differences import Cut, segments
 from neardup.sketch.tokenising import Tokeniser, batches
 
 #: Characters of a text that are in a page, at most; and of a value of another column.
 CHARACTERS, _VALUE = 20_000, 200
+#: Values of a slot that are listed, and characters of each.
+_SLOT = 6, 160
 
 
 def check_columns(results: Results, names: Sequence[str]) -> None:
@@ -25,9 +30,8 @@ def check_columns(results: Results, names: Sequence[str]) -> None:
     there = results.source.column_names() if names else None
     for name in names:
         if there is not None and name not in there:
-            error = missing_column("the input", name, there)
-            error.hint = "choose other columns for `show` and `by`"
-            raise error
+            hint = "choose other columns for `show` and `by`"
+            raise missing_column("the input", name, there, hint=hint)
 
 
 def measure(
@@ -105,3 +109,51 @@ def _strings(column: Any) -> Any:
         values = [None if value is None else str(plain_id(value)) for value in column.to_pylist()]
         strings = pa.array(values, pa.large_string())
     return pc.utf8_slice_codeunits(strings, 0, _VALUE)
+
+
+def _units(text: str) -> int:
+    """Return the length of a text as browsers count, in units of UTF-16."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+def walk(base: Cut, text: Cut) -> list[Any]:
+    """Return a text as a walk along another one.
+
+    It is made of numbers for so many units that both share, and of ``[skipped, text]`` for a
+    difference: units of the other one, and what stands there; ``[skipped, text, 0]`` where only
+    white space, punctuation or case differ.
+    """
+    parts: list[Any] = []
+    for segment in segments([base, text]):
+        (i, j), (k, m) = segment.spans
+        before, after = base.text[i:j], text.text[k:m]
+        if before == after:
+            parts.append(_units(before))
+        else:
+            parts.append([_units(before), after, 0][: 3 if segment.equal else 2])
+    return parts
+
+
+def template(texts: Sequence[Cut]) -> list[Any]:
+    """Return what some texts share, as a walk along the first of them.
+
+    Places that vary are ``[skipped, distinct, [[value, count], ...]]``, with the units that they
+    take of the first text, and the commonest values.
+    """
+    parts: list[Any] = []
+    for segment in segments(texts):
+        spans = list(zip(texts, segment.spans, strict=True))
+        values = [c.text[low:high] for c, (low, high) in spans]
+        if segment.equal:
+            parts.append(_units(values[0]))
+            continue
+        # By their words: what is between these is no difference.
+        words = [tuple(c.words[slice(*(bisect_left(c.begins, at) for at in s))]) for c, s in spans]
+        seen = dict(zip(reversed(words), reversed(values), strict=True))
+        counts = Counter(words)
+        listed = [
+            [seen[key] if len(seen[key]) <= _SLOT[1] else seen[key][: _SLOT[1]] + "…", count]
+            for key, count in counts.most_common(_SLOT[0])
+        ]
+        parts.append([_units(values[0]), len(counts), listed])
+    return parts

@@ -21,12 +21,12 @@ from neardup.report.page import page_charts
 from neardup.report.page.page_clusters import LONGEST_ID, Clusters, Measured, as_json, to_show
 from neardup.report.page.page_texts import CHARACTERS, beginnings, check_columns, measure
 from neardup.report.page.survey import Survey, chosen, survey
-from neardup.report.visible import html_page
+from neardup.report.visible import html_page, need_jinja
 
 #: Clusters that a page shows with their texts unless something else is asked for: 5 MB.
 MAX_CLUSTERS = 1000
-#: Bytes of a page for each of them, and at least; and for ids of other clusters.
-_BYTES, _MINIMUM, _BRIEF = 4_000, 400_000, 2_000_000
+#: Bytes of a page for each of them, and at least; and for the ids of all other documents.
+_BYTES, _MINIMUM, _IDS = 8_000, 400_000, 16_000_000
 _STYLES = ("base", "result", "found", "list", "cluster", "sides", "narrow", "print")
 _SCRIPTS = ("text", "library", "list", "found", "review", "cluster", "page")
 
@@ -40,6 +40,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
     by: str | None = None,
     texts: bool = True,
     max_clusters: int = MAX_CLUSTERS,
+    context: int = 40,
     overwrite: bool = False,
     threads: int | None = None,
     listener: Listener | None = None,
@@ -57,8 +58,9 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
         by: A column, such as a source, for a table of whose documents are duplicates of whose.
         texts: Whether texts of documents may be in it. Without, the input may be gone.
         max_clusters: Clusters that are shown with their texts, at most, which bounds the file:
-            about 4 kB for each. One half are the largest, the others have the lowest similarity.
-            Of the others, ids are in the page, up to 2 MB.
+            8 kB for each. One half are the largest, the others have the lowest similarity.
+            Of the others, ids are in the page, up to 16 MB.
+        context: Equal words that are shown before and after each difference.
         overwrite: Replace the file if it is there.
         threads: Threads that read.
         listener: Called with what a person should know.
@@ -70,13 +72,15 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
         InputError: A table of the run is damaged; or its input is gone and texts are wanted.
         ColumnError: The input has no such column.
         OutputError: The file exists, or can't be written.
-        SpecError: ``max_clusters`` is negative.
+        SpecError: ``max_clusters`` or ``context`` is negative.
         DependencyError: Jinja is not installed.
     """
-    if max_clusters < 0:
-        raise SpecError(f"`max_clusters` is {max_clusters}; expected 0 or more")
+    for name, value in (("max_clusters", max_clusters), ("context", context)):
+        if value < 0:
+            raise SpecError(f"`{name}` is {value}; expected 0 or more")
     if not texts and (show or by):
         raise SpecError("`show` and `by` need texts=True", "leave them out, or show the texts")
+    need_jinja()
     path = check_file(path, results.inputs, overwrite)
     found = survey(results)
     show = list(dict.fromkeys(show))
@@ -94,9 +98,9 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
             raise
         if listener is not None:
             listener(Event("report", note=f"{error}; lengths are not measured"))
-    heat = (
-        None if table is None or by is None else page_charts.heat_map(found, table.column(by), by)
-    )
+    heat = None
+    if table is not None and by is not None:
+        heat = page_charts.heat_map(found, table.column(by), by, results.spec.threshold)
     full, others = chosen(found, max_clusters)
     room = max(_MINIMUM, _BYTES * max_clusters)
     hidden = not texts and bool(results.record["secret_ids"])
@@ -108,17 +112,19 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
         compared = np.concatenate([one.docs[one.compared] for one in shown])
         read = beginnings(results, compared, threads)
     clusters.add(shown, read)
-    clusters.add_brief(others, _BRIEF)
+    clusters.add_ids(others, _IDS)
     settings = {
         "texts": read is not None,
         "characters": CHARACTERS,
         "clusters": len(found.label),
         "columns": show,
+        "context": context,
         "run": results.record["asked"][:12],
         "names_documents": whole and not hidden,
     }
-    bars, slider = page_charts.histogram(results, found), page_charts.slider(results, found)
-    data = {"settings": settings, "slider": slider, "histogram": bars, "clusters": clusters.entries}
+    bars, steps = page_charts.histogram(results, found), heat.steps if heat else {}
+    data = {"slider": page_charts.slider(results, found), "histogram": bars, "heat": steps}
+    data |= {"settings": settings, "clusters": clusters.entries, "brief": clusters.brief}
     about = _about(results, found, table)
     page = html_page(
         "page/page.html.jinja",
@@ -129,8 +135,6 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
         run=about,
         page={
             **settings,
-            "full": len(shown),
-            "hidden": hidden,
             "measured": table is not None or not len(found.members),
             "at_one": bars[-1][2],
         },
@@ -157,8 +161,7 @@ def _measured(
         characters[found.members] = np.asarray(table.column("characters").to_numpy())
         tokens[found.members] = np.asarray(table.column("tokens").to_numpy())
     if heat is not None:
-        of = np.where(found.duplicate_of < 0, -1, heat.groups[found.duplicate_of])
-        cells = np.where((heat.groups < 0) | (of < 0), -1, 100 * heat.groups + of)
+        cells = heat.cells
     columns = None if table is None or not show else table.select(list(show)).combine_chunks()
     return Measured(characters, tokens, cells, rows, columns)
 

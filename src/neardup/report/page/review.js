@@ -44,7 +44,7 @@ class Review {
   save() {
     const ids = new Map();
     for (const cluster of this.library.clusters) {
-      for (const member of cluster.members) ids.set(String(member[DOC]), member[ID]);
+      for (const member of everyOf(cluster)) ids.set(String(member[DOC]), member[ID]);
     }
     const rows = [...this.pairs].map(([key, same]) => {
       const [one, other] = key.split(",");

@@ -15,6 +15,7 @@ from neardup.state.cassandra.contact import Contact
 from neardup.state.cassandra.session import Session
 
 _METADATA = -1  # stands in the place of the band
+_KEY_BYTES = 8
 
 
 class _Partition(NamedTuple):
@@ -30,18 +31,11 @@ class CassandraStore(BandStore):
     The entry of a partition is marked as incomplete before its keys are written, and as whole
     afterwards. Several processes may put different partitions of one run at once. Clocks of
     machines that put the same partition one after the other must not differ by more than the time
-    between. A server may be restarted meanwhile: requests are sent again while patience lasts.
+    between. A server may be restarted meanwhile: requests are sent again while patience lasts, as
+    many seconds as are given, or the environment says, see `neardup.state.cassandra.contact`.
 
-    Args:
-        url: ``cassandra://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]...]/KEYSPACE``; for settings of
-            the environment see `neardup.state.cassandra.contact`.
-        layout: How keys are laid out.
-        run: Name that distinguishes runs in one keyspace.
-        patience: Seconds; None takes the setting of the environment, or 60.
-
-    Raises:
-        SpecError: Another URL, layout or setting. Nothing is imported or opened before `create` or
-            `open`, which raise DependencyError where cassandra-driver is not installed.
+    Nothing is imported or opened before `create` or `open`, which raise DependencyError where
+    cassandra-driver is not installed.
     """
 
     durable = True
@@ -121,21 +115,20 @@ class CassandraStore(BandStore):
     def _insertions(self, partition: int, keys: np.ndarray, metadata: bytes) -> Iterator[Any]:
         yield from self._slices(_METADATA, partition, metadata)
         for band, row in enumerate(keys):
-            if self.layout == "blob":
-                yield from self._slices(band, partition, row.tobytes())
-                continue
-            place = [self._matrix, band, partition]
-            cells = list(enumerate(row.view("<i8").tolist()))
-            for low in range(0, len(cells), cql.BATCH):
-                some = cells[low : low + cql.BATCH]
-                yield self._session.batch(
-                    self._session.statement(cql.ADD_ROW, [*place, *cell]) for cell in some
-                )
+            yield from self._slices(band, partition, row.tobytes())
 
     def _slices(self, band: int, partition: int, data: bytes) -> Iterator[Any]:
-        for number, low in enumerate(range(0, len(data), cql.SLICE)):
-            values = [self._matrix, band, partition, number, data[low : low + cql.SLICE]]
-            yield self._session.statement(cql.ADD_BLOB, values)
+        size = self._slice_bytes(band)
+        together = size * cql.BATCH if size == _KEY_BYTES else size
+        for first in range(0, len(data), together):
+            yield self._session.batch(
+                [self._matrix, band, partition, low // size, data[low : low + size]]
+                for low in range(first, min(first + together, len(data)), size)
+            )
+
+    def _slice_bytes(self, band: int) -> int:
+        rows = self.layout == "row" and band != _METADATA
+        return _KEY_BYTES if rows else cql.SLICE
 
     def _partitions(self) -> dict[int, Entry]:
         bands = self._ready().num_bands
@@ -161,24 +154,17 @@ class CassandraStore(BandStore):
 
     def _read(self, band: int, partitions: list[int]) -> Iterator[tuple[int, bytes]]:
         """Yield the bytes of a band, or the metadata, by partition."""
-        known = self._known
-        rows = band != _METADATA and self.layout == "row"
+        known, size = self._known, self._slice_bytes(band)
 
         def ask(partition: int) -> Any:
-            documents, size = known[partition].entry
-            length = size if band == _METADATA else 8 * documents
-            place = [self._matrix, band, partition]
-            if rows:
-                return self._session.statement(cql.ROWS, [*place, documents])
-            slices = -(-length // cql.SLICE)
-            return self._session.statement(cql.BLOB, [*place, slices], min(length, cql.SLICE) + 1)
+            documents, metadata = known[partition].entry
+            length = metadata if band == _METADATA else _KEY_BYTES * documents
+            values = [self._matrix, band, partition, -(-length // size)]
+            return self._session.statement(cql.BLOB, values, min(length, size) + 1)
 
         answers = self._session.answers(map(ask, partitions))
         for partition, answer in zip(partitions, answers, strict=True):
-            if rows:
-                data = np.array(answer, dtype="<i8").tobytes()
-            else:
-                data = b"".join(row[0] for row in answer)
+            data = b"".join(row[0] for row in answer)
             if zlib.crc32(data) != known[partition].sums[band]:
                 what = "metadata of" if band == _METADATA else f"keys of band {band},"
                 raise self._error(f"{what} partition {partition} are missing or damaged")
@@ -190,13 +176,12 @@ class CassandraStore(BandStore):
         found = self._find()
         if found is None:
             return
-        matrix, layout, _ = found
-        texts = {True: cql.DROP_BLOB, False: cql.DROP_ROWS if layout == "row" else cql.DROP_BLOB}
+        matrix = found[0]
         entries = self._session.ask(cql.ENTRIES, [matrix])
         # No partition is whole any more: what is left when this is interrupted can be resumed.
         self._session.write(self._session.statement(cql.UNDO, [matrix, e[0]]) for e in entries)
         self._session.write(
-            self._session.statement(texts[band == _METADATA], [matrix, band, number])
+            self._session.statement(cql.DROP_BLOB, [matrix, band, number])
             for number, *_, sums in entries
             for band in range(_METADATA, len(sums or b"") // 4 - 1)
         )

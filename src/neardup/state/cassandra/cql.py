@@ -8,20 +8,19 @@ from __future__ import annotations
 import re
 
 SLICE = 1 << 20  # bytes of one row, far below half a commit log segment (16 MiB)
-BATCH = 64  # rows of the row layout: some 4 KB, below what servers warn of
+BATCH = 64  # keys of the row layout: some 4 KB, below what servers warn of
 
 # Every table but the first is keyed by a number that a run is given when it is made: rows of one
 # that was dropped, or half dropped, are never taken for those of the next with its name. Keys of
 # one band and partition are together, so what a server reads or removes does not depend on how
 # many there are.
-_KEY = "matrix uuid, band int, number bigint"
 _TABLES = {
     "runs": "run text PRIMARY KEY, matrix uuid, layout text, header text",
     "notes": "matrix uuid, name text, value text, PRIMARY KEY (matrix, name)",
     "entries": "matrix uuid, number bigint, whole boolean, documents bigint, size bigint,"
     " sums blob, PRIMARY KEY (matrix, number)",
-    "blobs": _KEY + ", slice int, data blob, PRIMARY KEY ((matrix, band, number), slice)",
-    "rows": _KEY + ", document bigint, key bigint, PRIMARY KEY ((matrix, band, number), document)",
+    "blobs": "matrix uuid, band int, number bigint, slice int, data blob,"
+    " PRIMARY KEY ((matrix, band, number), slice)",
 }
 _PREFIX = "neardup2_"  # tables of other columns get another number
 NAMES = [_PREFIX + name for name in _TABLES]
@@ -48,9 +47,6 @@ DROP_ENTRIES = "DELETE FROM <entries> WHERE matrix = ?"
 ADD_BLOB = "INSERT INTO <blobs> (matrix, band, number, slice, data) VALUES (?, ?, ?, ?, ?)"
 BLOB = "SELECT data FROM <blobs> WHERE matrix = ? AND band = ? AND number = ? AND slice < ?"
 DROP_BLOB = "DELETE FROM <blobs> WHERE matrix = ? AND band = ? AND number = ?"
-ADD_ROW = "INSERT INTO <rows> (matrix, band, number, document, key) VALUES (?, ?, ?, ?, ?)"
-ROWS = "SELECT key FROM <rows> WHERE matrix = ? AND band = ? AND number = ? AND document < ?"
-DROP_ROWS = "DELETE FROM <rows> WHERE matrix = ? AND band = ? AND number = ?"
 
 
 def creation() -> list[str]:

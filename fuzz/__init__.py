@@ -1,0 +1,1 @@
+"""A harness that looks for inputs that break neardup; see fuzz/README.md."""

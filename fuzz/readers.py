@@ -1,0 +1,66 @@
+"""Readers and writers of every format on damaged files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from fuzz.mutate import mutate
+from fuzz.samples import MARK, samples
+from neardup.errors import NeardupError
+from neardup.io.opening import open_source
+from neardup.io.source import Columns
+from neardup.io.writers import open_writer
+
+_SAMPLES = samples()
+
+
+def make(rng: np.random.Generator) -> tuple[str, bytes]:
+    """Return the ending and the content of a damaged file."""
+    ending, data = _SAMPLES[rng.integers(len(_SAMPLES))]
+    _, other = _SAMPLES[rng.integers(len(_SAMPLES))]
+    return ending, mutate(data, other, rng)
+
+
+def check(ending: str, data: bytes, folder: Path) -> None:
+    """Read a file in every way: it is refused in one clear line, or all of it is sound."""
+    path = folder / f"input.{ending}"
+    path.write_bytes(data)
+    for columns in (Columns(), Columns(id="id", encoding_errors="replace", wanted=("number",))):
+        try:
+            _read(path, columns)
+        except NeardupError as error:
+            said = f"{error} {error.hint}"
+            assert MARK not in said, "an error quotes a text"
+            assert "\n" not in said, "an error of several lines"
+            assert len(said) < 2000, "an endless error"
+
+
+def _read(path: Path, columns: Columns) -> None:
+    source = open_source(path, columns, partition_bytes=1 << 10)
+    layout = source.layout(0)
+    for partition in source.partitions():
+        found = partition.read(columns.wanted)
+        found.text.validate(full=True)
+        found.columns.validate(full=True)
+        count = len(found.text)
+        again = partition.texts(np.arange(count), count)
+        assert again.equals(found.text), "a text is another one when it is read again"
+        target = path.with_name("copied") if layout.format == "text" else None
+        with open_writer(target, layout) as writer:
+            writer.write(writer.prepare(partition.records(None, count)))
+        table = partition.table(None, count)
+        if isinstance(table, pa.Table):
+            _validate(table)
+            assert table.num_rows == count, "a record is lost"
+
+
+def _validate(table: pa.Table) -> None:
+    """Raise where Arrow would read what is not there; text that is not UTF-8 is copied as it is."""
+    try:
+        table.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if "Invalid UTF8" not in str(error):
+            raise

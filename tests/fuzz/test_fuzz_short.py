@@ -1,0 +1,43 @@
+"""What a search once found stays corrected, and a short new search finds nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuzz import kernels, options, readers, runner, state
+from fuzz.paths import FUZZ
+
+SEEDS = sorted(path for path in (FUZZ / "seeds").iterdir() if path.suffix != ".md")
+#: Cases of each target, all in this process.
+CASES: dict[Any, int] = {readers: 400, kernels: 40, options: 25, state: 25}
+
+
+@pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)
+def test_seeds(path: Path) -> None:
+    runner.replay(path)
+
+
+@pytest.mark.parametrize("module", CASES, ids=lambda module: module.__name__)
+def test_short_search(module: Any, tmp_path: Path) -> None:
+    for number in range(CASES[module]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        module.check(*module.make(np.random.default_rng([9, number])), folder)
+
+
+def test_a_finding_is_stored_and_the_search_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In processes of their own: one case ends its process, one raises, one has no end."""
+    monkeypatch.setattr(runner, "_CASE", 1.0)
+    done, found = runner.run("broken_target", 1, runner.Limits(8, 60.0, 2), tmp_path)
+    whys = sorted(path.with_name(path.name + ".why").read_text() for path in found)
+    assert done == 8
+    assert len(found) == 3
+    assert sum("ended with" in why for why in whys) == 1
+    assert sum("AssertionError: wrong" in why for why in whys) == 1
+    assert sum("no end after" in why for why in whys) == 1
