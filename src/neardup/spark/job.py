@@ -130,7 +130,7 @@ def dedup(
     df = as_numbers(df, spec.keep.partition(":")[2])
     store = Checkpoint(given, checkpoint)
     about = {"spec": spec.as_dict(), "recipe": work.recipe.as_dict()}
-    store.begin({**about, "text": text, "id": id}, ids)
+    store.begin({**about, "text": text, "id": id, "task_bytes": task_bytes}, ids)
     sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))
     same = store.stage("duplicates", lambda: steps.duplicates(sketches, spec))
     found = store.stage("candidates", lambda: steps.candidates(sketches, same, spec, ids.documents))

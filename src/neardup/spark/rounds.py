@@ -51,7 +51,7 @@ def compare_large(
         stage: Makes a table under a name, or finds it in the checkpoint.
     """
     size = candidates.agg(f.sum(f.col("shingles").cast("long")) * 8).first()[0]
-    ranges = -(-4 * size // task_bytes)  # a pair of them is half of what a task holds
+    ranges = -(-5 * size // (2 * task_bytes))  # a task holds two, which are not of one size
     order = [
         f.desc_nulls_last(name) if way == "descending" else f.asc_nulls_last(name)
         for name, way in steps.work_of(spec).order
@@ -63,22 +63,22 @@ def compare_large(
     last = rows.agg(f.max("range")).first()[0]
     found: list[DataFrame] = []
 
-    def without(df: DataFrame, answers: list[DataFrame]) -> DataFrame:
-        for some in answers:
-            df = df.join(
-                f.broadcast(some.where("other is not null").select("id")), "id", "left_anti"
-            )
-        return df
+    def alive(rows: DataFrame) -> DataFrame:
+        """Leave out what is removed already."""
+        if not found:
+            return rows
+        removed = [some.where("other is not null").select("id") for some in found]
+        return rows.join(f.broadcast(reduce(DataFrame.unionByName, removed)), "id", "left_anti")
 
     def own(turn: int) -> DataFrame:
-        alive = without(rows.where(f.col("range") == turn), found)
-        return steps.solved(alive.withColumn("root", f.lit(turn).cast("long")), spec, 1)
+        some = alive(rows.where(f.col("range") == turn))
+        return steps.solved(some.withColumn("root", f.lit(turn).cast("long")), spec, 1)
 
     def later(turn: int) -> DataFrame:
-        alive = without(rows.where(f.col("range") >= turn), found)
+        some = alive(rows.where(f.col("range") >= turn))
         others = f.sequence(f.lit(turn + 1).cast("long"), f.lit(last).cast("long"))
-        kept = alive.where(f.col("range") == turn).withColumn("root", f.explode(others))
-        rest = alive.where(f.col("range") > turn).withColumn("root", f.col("range").cast("long"))
+        kept = some.where(f.col("range") == turn).withColumn("root", f.explode(others))
+        rest = some.where(f.col("range") > turn).withColumn("root", f.col("range").cast("long"))
         both = kept.withColumn("earlier", f.lit(True)).unionByName(
             rest.withColumn("earlier", f.lit(False))
         )

@@ -92,7 +92,7 @@ def sketch(batches: Batches, work: Work) -> Rows:
             keys: Any = made.column("keys")
             names = ("tokens", "shingles", "hash", "bitmap")
             columns |= {name: made.column(name) for name in names}
-            columns["keys"] = _bytes_of(numbers(keys.flatten()).reshape(batch.num_rows, -1))
+            columns["keys"] = _bytes_of(numbers(keys.flatten()).reshape(-1, work.recipe.num_bands))
             for name in ("hash", "bitmap"):
                 columns[name] = columns[name].cast(pa.binary())
             yield pa.RecordBatch.from_pydict(columns)
