@@ -12,8 +12,8 @@ except ImportError as error:
 
 from neardup.spark.files import read as read
 from neardup.spark.files import write as write
-from neardup.spark.job import SparkRun as SparkRun
-from neardup.spark.job import dedup as dedup
+from neardup.spark.spark_job import SparkRun as SparkRun
+from neardup.spark.spark_job import dedup as dedup
 from neardup.spark.steps import candidates as candidates
 from neardup.spark.steps import compare as compare
 from neardup.spark.steps import duplicates as duplicates

@@ -17,7 +17,7 @@ from neardup.errors import FormatError, OutputError
 from neardup.io.source import Layout
 from neardup.io.writers import open_writer
 from neardup.spark.checks import hadoop_file
-from neardup.spark.job import SparkRun
+from neardup.spark.spark_job import SparkRun
 
 #: Options of Spark's readers and writers, by format.
 _OPTIONS: dict[str, dict[str, Any]] = {

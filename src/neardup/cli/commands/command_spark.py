@@ -71,12 +71,12 @@ def spark(
     if single_file and "://" in out:
         raise SpecError("`single_file` needs a folder of this machine")
     asked = o.spec_of(options)
-    from neardup.spark import files, job
+    from neardup.spark import files, spark_job
 
     with files.session(master, quiet) as session:
         files.check_new(session, out)
         df = files.read(session, list(inputs), input_format)
-        run = job.dedup(df, text=text, id=id, spec=asked, checkpoint=checkpoint)
+        run = spark_job.dedup(df, text=text, id=id, spec=asked, checkpoint=checkpoint)
         known = format or input_format or files.format_of(inputs[0])
         known = "parquet" if known == "delta" else known
         counts = files.write(run, out, known, single_file)["counts"]
