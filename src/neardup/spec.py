@@ -53,7 +53,8 @@ def _probability(name: str, value: float, *, low_open: bool, high_open: bool) ->
 def _known(what: str, value: object, known: Iterable[str]) -> None:
     names = list(known)
     valid = isinstance(value, str) and value in names
-    _check(valid, f"no {what} {value!r}", "known are " + ", ".join(names))
+    if not valid:
+        raise SpecError(f"no {what} {value!r}", nearest(str(value), names))
 
 
 def _whole(name: str, value: int, low: int, high: int) -> None:

@@ -81,7 +81,7 @@ def test_sources(name: str, tmp_path: Path) -> None:
     assert run.clusters["cluster"].to_pylist() == run.labels.tolist() == EXPECTED
     assert run.clusters["doc_id"].to_pylist() == [row["id"] for row in ROWS]
     assert run.keep_mask.tolist() == [i % 3 != 2 for i in range(len(ROWS))]
-    assert run.clean().to_pylist() == KEPT
+    assert run.clean("arrow").to_pylist() == KEPT
     again = run.save(tmp_path / "out", format="parquet")
     assert pq.read_table(tmp_path / "out" / "clean").to_pylist() == KEPT
     assert again.clusters.equals(run.clusters)
@@ -104,7 +104,9 @@ def test_texts_alone(kind: str) -> None:
     run = neardup.dedup(series[kind]())
     assert run.labels.tolist() == EXPECTED
     assert run.clusters["doc_id"].to_pylist() == list(range(len(ROWS)))
-    assert run.clean().column_names == ["text"]
+    assert run.clean("arrow").column_names == ["text"]
+    kept = [text for i, text in enumerate(TEXTS) if i % 3 != 2]
+    assert list(run.clean()["text"].to_pylist() if kind == "list" else run.clean()) == kept
 
 
 def test_what_a_run_has(tmp_path: Path) -> None:
@@ -146,7 +148,8 @@ def test_a_run_in_memory_is_picklable(name: str, tmp_path: Path) -> None:
     run = neardup.dedup(source, id="id", pairs="all")
     again = pickle.loads(pickle.dumps(run))
     assert again.clusters.equals(run.clusters) and again.edges.equals(run.edges)
-    assert again.clean().to_pylist() == KEPT
+    assert again.clean("arrow").to_pylist() == KEPT
+    assert type(again.clean()) is type(run.clean())
     assert again.explain("n2", "n1").as_dict() == run.explain("n2", "n1").as_dict()
     assert again.save(tmp_path / "out").summary["counts"] == run.summary["counts"]
 
@@ -217,7 +220,7 @@ def test_a_polars_frame_with_views_and_categories(tmp_path: Path) -> None:
     )
     run = neardup.dedup(frame)
     expected = [row for i, row in enumerate(frame.to_dicts()) if i % 3 != 2]
-    assert run.clean().to_pylist() == expected
+    assert run.clean("arrow").to_pylist() == run.clean().to_dicts() == expected
     run.save(tmp_path / "out")
     assert pq.read_table(tmp_path / "out" / "clean").to_pylist() == expected
 
@@ -235,13 +238,13 @@ def test_a_polars_frame_with_views_and_categories(tmp_path: Path) -> None:
         (TABLE, {"keep": "max:stars"}, ColumnError, "no column 'stars'"),
         (TABLE, {"keep": 3}, SpecError, "`keep` is 3"),
         (TABLE, {"order_by": "stars"}, ColumnError, "no column 'stars'"),
-        (TABLE, {"threshold": "0.8"}, SpecError, "threshold is '0.8'"),
+        (TABLE, {"threshold": "0.8"}, SpecError, "`threshold` is '0.8'"),
         (TABLE, {"threshold": 0.8, "spec": 0.8}, SpecError, "`spec` is of type float"),
         (TABLE, {"spec": neardup.Spec(), "preset": "web"}, SpecError, "both given"),
         (TABLE, {"preset": "legal"}, SpecError, "no preset 'legal'"),
         (TABLE, {"shingle": 3}, SpecError, "shingle is 3"),
         (TABLE, {"threads": 0}, SpecError, "threads is 0"),
-        (TABLE, {"threads": "2"}, SpecError, "threads is '2'"),
+        (TABLE, {"threads": "2"}, SpecError, "`threads` is '2'"),
         (TABLE, {"memory": "much"}, SpecError, "'much'"),
         (TABLE, {"memory": 10_000_000}, SpecError, "`memory` is 10.0 MB"),
         (TABLE, {"store": 3}, SpecError, "`store` is 3"),

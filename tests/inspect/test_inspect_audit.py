@@ -14,12 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from inspect_calls import audit
 
 import neardup
 import oracle
 from neardup.engines.clock import Event
 from neardup.errors import InputError, SpecError
-from neardup.inspect.audit import Audit, audit, stored_audit
+from neardup.inspect.audit import Audit, stored_audit
 from neardup.inspect.audit_counts import COUNTER_BYTES, PairList, Tally, class_limits
 from neardup.intervals import wilson
 from neardup.output.results import FolderResults, Results
@@ -405,9 +406,8 @@ def test_it_stays_within_memory(tmp_path: Path, kernels: None) -> None:
         audit(results, memory="200MB", threads=2)
     needed = math.ceil(float(error.value.message.split("at least ")[1].split()[0])) + 1
     code = (
-        "import sys; from neardup.output.results import FolderResults as F; "
-        "from neardup.inspect.audit import audit; "
-        f"found = audit(F(sys.argv[1]), memory='{needed}MB', threads=2); "
+        "import neardup, sys; "
+        f"found = neardup.open(sys.argv[1]).audit(memory='{needed}MB', threads=2); "
         "print(found.sampled, found.peak_private_memory)"
     )
     done = subprocess.run(

@@ -55,7 +55,9 @@ def test_equal_to_sets_in_plain_python(
     ],
 )
 def test_why_in_a_word(a: str, b: str, says: str) -> None:
-    note = compare(a, b).note
+    found = compare(a, b)
+    note = found.note
+    assert str(found).startswith(f"similarity {found.similarity:.4f}, ") and note in str(found)
     assert note.startswith(says) and bool(note) == bool(says)
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import json
+import pickle
 import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from inspect_calls import recluster
 
 import neardup
 from common import files_of, write_lines
@@ -24,7 +27,6 @@ from neardup.errors import (
     ResumeError,
     SpecError,
 )
-from neardup.inspect.recluster import recluster
 from neardup.output.results import FolderResults, Results
 from neardup.spec import CLUSTERINGS, ShingleSpec, Spec
 
@@ -142,8 +144,17 @@ def test_equal_to_a_full_run(
         assert again.record["recluster"]["run"] == "the run"
         assert written.record["recluster"]["run"] == str(tmp_path / "kept")
         used |= {again.record["recluster"]["used"], written.record["recluster"]["used"]}
+        # In memory, and without a clean corpus: the tables decide what they can.
+        bare = recluster(runs[1], **changes)
+        check(bare, expected)
+        alone = recluster(runs[1], tmp_path / f"bare{number}", clean=False, **changes)
+        check(alone, expected)
+        assert bare.record["recluster"] == alone.record["recluster"]
+        assert bare.positions_of is None or bare.texts(np.arange(9)) == expected.texts(np.arange(9))
+        used.add(bare.record["recluster"]["used"])
     assert {p: p.stat().st_mtime_ns for p in before} == before  # the run is only read
-    assert used == {"input", "sketches"}
+    assert used - {"tables"} == {"input", "sketches"}
+    assert ("tables" in used) == (start in ("default", "all pairs", "ordered", "best"))
 
 
 def test_what_is_used(source: list[Path], tmp_path: Path) -> None:
@@ -272,3 +283,49 @@ def test_a_damaged_run_folder_is_named_and_can_be_removed(
     assert not (out / ".run").exists()
     shutil.rmtree(run / ".run")
     recluster(FolderResults(run), out, threshold=0.6, overwrite=True)
+
+
+CHAIN = ["a b c d e f g h i j", "a b c d e f g h i x", "a b c d e f g y i x", "other words here"]
+
+
+def chain(folder: Path, **options: Any) -> neardup.Run:
+    """A run whose input is gone: 1 is like 0 (0.67) and 2 (0.45), and 3 is alone."""
+    texts = write_lines(folder / "gone.jsonl", [{"text": text} for text in CHAIN])
+    settings = {"shingle": "word:1", "threshold": 0.4, "overwrite": True, **options}
+    neardup.dedup(texts, out=folder / "run", **settings)
+    texts.unlink()
+    return neardup.open(folder / "run")
+
+
+def test_tables_alone_as_far_as_they_go(tmp_path: Path, kernels: None) -> None:
+    run = chain(tmp_path)
+    assert run.keep_mask.tolist() == [True, False, False, True]
+    similarity = run.duplicates["similarity"].to_pylist()
+    assert similarity == pytest.approx([9 / 11, 8 / 12])
+    same = run.recluster(threshold=0.66)
+    assert same.clusters.equals(run.clusters) and same.spec.threshold == 0.66
+    assert same.summary["bands"]["predicted_recall"] > run.summary["bands"]["predicted_recall"]
+    # 2 is a duplicate of 1 from 0.66 on, which only edges or texts say.
+    for changes, says in (
+        ({"threshold": 0.7}, "1 of 2 removed documents have a similarity below 0.7, so that the"),
+        ({"threshold": 0.3}, "a threshold below 0.4, that of the run, needs the texts"),
+        ({"keep": "longest"}, "another `keep` needs the texts"),
+        ({"cluster": "components"}, "edges or clusters of other settings need the texts"),
+    ):
+        with pytest.raises(InputError, match="is gone") as caught:
+            run.recluster(**changes)
+        assert says in caught.value.hint
+    listed = chain(tmp_path, pairs="all")
+    above = listed.recluster(tmp_path / "above", threshold=0.7, clean=False)
+    assert above.summary["recluster"]["used"] == "tables"
+    assert above.keep_mask.tolist() == [True, False, True, True]
+    assert len(above.edges or ()) == 2 and len(listed.edges or ()) == 3
+    assert above.summary["source"] == listed.summary["source"]
+    assert above.recluster(threshold=0.85).keep_mask.all()
+    again = pickle.loads(pickle.dumps(listed.recluster(threshold=0.7)))
+    assert again.clusters.equals(above.clusters)
+    with pytest.raises(InputError, match="is gone"):
+        again.clean()
+    with pytest.raises(InputError, match="is gone") as caught:
+        listed.recluster(tmp_path / "clean", threshold=0.7)
+    assert "leave out the clean corpus" in caught.value.hint

@@ -40,9 +40,9 @@ def test_what_a_person_wants_to_know(record: dict[str, Any]) -> None:
     assert shown["kept"] == "4 57.1 %"
     assert shown["removed"] == "3 42.9 %: 2 exact duplicates and 1 near-duplicate"
     assert shown["clusters"] == "1 of two documents or more; the largest has 4"
-    assert shown["still alike"].startswith("0 pairs of kept documents")
+    assert shown["still alike"].startswith("0 among the kept")
     assert shown["took"] == "2.0 s 15 MB/s of text, peak memory 312 MB"
-    assert shown["written"] == "out: clean/, clusters.parquet, run.json"
+    assert shown["written"] == "out: clusters.parquet, run.json"  # in memory there is no more
 
 
 def test_what_is_worth_knowing_only_where_it_is_so(record: dict[str, Any]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-from neardup.api.arguments import checked
+from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.progress import Progress, show_progress
 from neardup.api.running import Request, run_in_folder, run_in_memory, sketch_into_store
-from neardup.api.runs import Run, open_run
+from neardup.api.runs import Run
 from neardup.engines.clock import Clock
 from neardup.engines.job import Resources, Shard
 from neardup.engines.memory import parse_size
@@ -19,7 +19,6 @@ from neardup.output.results import MemoryResults
 from neardup.output.writing import Writing
 from neardup.spec import ShingleSpec, Spec
 from neardup.spec import preset as settings_of
-from neardup.state.band_store import Layout
 
 if TYPE_CHECKING:
     from neardup.forecast.plan import Plan
@@ -28,34 +27,34 @@ if TYPE_CHECKING:
 _GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pairs")
 
 
-def _make_spec(spec: Spec | None, preset: str | None, *given: Any) -> Spec:
-    """Return a preset, or a spec, with the values of `_GIVEN` that are not None."""
+def _make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
+    """Return a preset, or a spec, with those values of `_GIVEN` that a caller gave."""
     if spec is not None and not isinstance(spec, Spec):
         raise SpecError(
             f"`spec` is of type {type(spec).__name__}; expected a neardup.Spec",
             'for example neardup.preset("web").replace(threshold=0.8)',
         )
-    if spec is not None and preset is not None:
+    if spec is not None and is_given(preset):
         raise SpecError("`spec` and `preset` are both given", "leave one out")
     base = spec or settings_of(preset or "web")
     found = zip(_GIVEN, given, strict=False)
-    return base.replace(**{name: value for name, value in found if value is not None})
+    return base.replace(**{name: value for name, value in found if is_given(value)})
 
 
 @checked
 def dedup(
-    source: Any,
+    source: object,
     *,
     text: str | Sequence[str] = "text",
     id: str | None = None,
-    preset: str | None = None,
-    threshold: float | None = None,
-    recall: float | None = None,
-    shingle: str | ShingleSpec | None = None,
-    keep: str | None = None,
+    preset: str = by_preset("web"),
+    threshold: float = by_preset(0.7),
+    recall: float = by_preset(0.99),
+    shingle: str | ShingleSpec = by_preset("word:5"),
+    keep: str = by_preset("first"),
     order_by: str | None = None,
-    cluster: str | None = None,
-    pairs: str | None = None,
+    cluster: str = by_preset("star"),
+    pairs: str = by_preset("kept"),
     spec: Spec | None = None,
     out: str | os.PathLike[str] | None = None,
     clean: bool = True,
@@ -66,7 +65,7 @@ def dedup(
     memory: int | str | None = None,
     threads: int | None = None,
     store: str = "auto",
-    layout: Layout = "blob",
+    layout: Literal["blob", "row"] = "blob",
     run: str | None = None,
     keep_run: bool = False,
     input_format: str | None = None,
@@ -136,34 +135,36 @@ def dedup(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     size = None if memory is None else parse_size(memory)
     resources = Resources(size, threads, store, layout, run, keep_run)
-    writing = Writing(clean, format, annotate)
+    writing = Writing(clean and out is not None, format, annotate)
+    if out is None and (resume or keep_run or annotate or format is not None):
+        raise SpecError(
+            "`resume`, `keep_run`, `annotate` and `format` need an output folder", "give `out`"
+        )
     with show_progress(progress) as listener:
         reading = (text, id, input_format, encoding_errors)
         request = Request(source, *reading, asked, resources, writing, listener=listener)
         if out is None:
-            if resume or keep_run:
-                raise SpecError("`resume` and `keep_run` need an output folder", "give `out`")
             return Run(MemoryResults(*run_in_memory(request)))
-        run_in_folder(request, Path(out), overwrite=overwrite, resume=resume)
-    return open_run(out)
+        return Run(run_in_folder(request, Path(out), overwrite=overwrite, resume=resume))
 
 
 @checked
 def plan(
-    source: Any,
+    source: object,
     *,
     text: str | Sequence[str] = "text",
     id: str | None = None,
-    preset: str | None = None,
-    threshold: float | None = None,
-    recall: float | None = None,
-    shingle: str | ShingleSpec | None = None,
-    keep: str | None = None,
+    preset: str = by_preset("web"),
+    threshold: float = by_preset(0.7),
+    recall: float = by_preset(0.99),
+    shingle: str | ShingleSpec = by_preset("word:5"),
+    keep: str = by_preset("first"),
     spec: Spec | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
     input_format: str | None = None,
     encoding_errors: str = "strict",
+    progress: Progress = "auto",
 ) -> Plan:
     """Estimate what `neardup.dedup` would find, need and take, from some 20,000 documents.
 
@@ -181,26 +182,27 @@ def plan(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None if memory is None else parse_size(memory), threads)
     request = Request(source, text, id, input_format, encoding_errors, asked, resources)
-    return forecast.plan(request.job(Clock()))
+    with show_progress(progress) as listener:
+        return forecast.plan(request.job(Clock(listener)))
 
 
 @checked
 def sketch_corpus(
-    source: Any,
+    source: object,
     *,
     store: str,
     run: str,
     shard: str | Shard = "1/1",
     text: str | Sequence[str] = "text",
     id: str | None = None,
-    preset: str | None = None,
-    threshold: float | None = None,
-    recall: float | None = None,
-    shingle: str | ShingleSpec | None = None,
-    keep: str | None = None,
+    preset: str = by_preset("web"),
+    threshold: float = by_preset(0.7),
+    recall: float = by_preset(0.99),
+    shingle: str | ShingleSpec = by_preset("word:5"),
+    keep: str = by_preset("first"),
     spec: Spec | None = None,
     threads: int | None = None,
-    layout: Layout = "blob",
+    layout: Literal["blob", "row"] = "blob",
     input_format: str | None = None,
     encoding_errors: str = "strict",
     progress: Progress = "auto",

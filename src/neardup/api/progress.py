@@ -2,45 +2,79 @@
 
 from __future__ import annotations
 
+import html
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from neardup.engines.clock import Event, Listener
+from neardup.errors import SpecError
 
 #: What callers may ask for: ``"auto"``, yes, no, or a function that gets each event.
 Progress = bool | str | Listener | None
 
-#: Seconds between two lines where there is no terminal.
-_PAUSE = 10.0
+#: Seconds between two lines where there is no terminal, and between two states of a bar.
+_PAUSE, _REFRESH = 10.0, 0.2
 
 
 @contextmanager
 def show_progress(progress: Progress) -> Iterator[Listener | None]:
-    """Give a listener that shows events on stderr, or None.
+    """Give a listener that shows events on stderr or in a notebook, or None.
 
     Args:
-        progress: ``"auto"`` shows bars on a terminal and in a notebook; True shows at least lines;
-            False shows nothing; a function is called with each event.
+        progress: ``"auto"`` shows bars on a terminal and in a notebook, and elsewhere only that
+            kernels are compiled; True shows at least lines; False shows nothing; a function is
+            called with each event.
+
+    Raises:
+        SpecError: Another value.
     """
     if callable(progress):
         yield progress
-    elif not progress or sys.stderr is None:
+        return
+    if progress not in ("auto", True, False, None):
+        raise SpecError(f"`progress` is {progress!r}; expected 'auto', True, False or a function")
+    if not progress or sys.stderr is None:
         yield None
-    elif sys.stderr.isatty() or _in_notebook():
+    elif _in_notebook():
+        with _notebook_bar() as listener:
+            yield listener
+    elif sys.stderr.isatty():
         with _bars() as listener:
             yield listener
-    elif progress == "auto":
-        yield None
     else:
-        yield _lines()
+        yield _lines(("compile",) if progress == "auto" else None)
 
 
 def _in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and "IPKernelApp" in getattr(shell, "config", {})
+
+
+@contextmanager
+def _notebook_bar() -> Iterator[Listener]:
+    """Show a bar that goes when all is done; it needs no widgets."""
+    from IPython.display import HTML, display
+
+    shown = display(HTML(""), display_id=True)
+    last, note = 0.0, ""
+
+    def listen(event: Event) -> None:
+        nonlocal last, note
+        now, note = time.monotonic(), event.note or note
+        if now - last < _REFRESH and not event.note:
+            return
+        last = now
+        share = f' value="{event.done / event.total:.3f}"' if event.total else ""
+        line = f"<progress{share}></progress> {html.escape(event.stage)}"
+        shown.update(HTML(f"<div>{line} <small>{html.escape(note)}</small></div>"))
+
+    try:
+        yield listen
+    finally:
+        shown.update(HTML(""))
 
 
 @contextmanager
@@ -74,11 +108,14 @@ def _bars() -> Iterator[Listener]:
         yield listen
 
 
-def _lines() -> Listener:
+def _lines(stages: tuple[str, ...] | None) -> Listener:
+    """Write notes, those of some stages only or else of all, and how far the run is."""
     start = last = time.monotonic()
 
     def listen(event: Event) -> None:
         nonlocal last
+        if stages is not None and event.stage not in stages:
+            return
         now, line = time.monotonic(), event.note
         if not line and event.done and now - last >= _PAUSE:
             share = f" {100 * event.done / event.total:.0f} %" if event.total else ""

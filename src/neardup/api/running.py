@@ -32,6 +32,7 @@ from neardup.errors import (
 from neardup.io.opening import PARTITION_BYTES, open_source
 from neardup.io.source import Columns
 from neardup.output.record import digest_of, record
+from neardup.output.results import FolderResults
 from neardup.output.writing import Writing, check_folder, finish_outputs, write_outputs
 from neardup.spec import Spec
 from neardup.state.json_values import differences
@@ -47,23 +48,9 @@ _SMALLEST_PARTITION = 1 << 20
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller asks for.
+    """What a caller asks for."""
 
-    Attributes:
-        source: What to read, see `neardup.dedup`.
-        text: Column that holds the text, or several.
-        id: Column that holds the ids; None for positions.
-        input_format: Format of all input files; None for that which the ending of each says.
-        encoding_errors: ``strict`` or ``replace``.
-        spec: What is asked for.
-        resources: What may be used, and where things are kept.
-        writing: How the clean corpus is written.
-        recipe: A recipe to use instead of choosing bands; None to choose.
-        begin: Where the time of the run begins, on the clock of `time.monotonic`; None for now.
-        listener: Gets the events.
-    """
-
-    source: Any
+    source: Any  # see `neardup.dedup`
     text: str | Sequence[str] = "text"
     id: str | None = None
     input_format: str | None = None
@@ -71,8 +58,8 @@ class Request:
     spec: Spec = field(default_factory=Spec)
     resources: Resources = field(default_factory=Resources)
     writing: Writing = field(default_factory=Writing)
-    recipe: Mapping[str, Any] | None = None
-    begin: float | None = None
+    recipe: Mapping[str, Any] | None = None  # to use instead of choosing bands
+    begin: float | None = None  # of its time, on the clock of `time.monotonic`; None for now
     listener: Listener | None = None
 
     def __post_init__(self) -> None:
@@ -86,11 +73,7 @@ class Request:
         return Clock(self.listener, time.monotonic() if self.begin is None else self.begin)
 
     def job(self, clock: Clock, state: RunState | None = None) -> Job:
-        """Open the source, and say what the result depends on.
-
-        Raises:
-            InputError: The source can't be opened.
-        """
+        """Open the source, and say what the result depends on."""
         folder = None if state is None else state.scratch_folder("inputs")
         wanted = wanted_columns(self.spec, None)
         columns = Columns(tuple(self.text), self.id, self.encoding_errors, wanted)
@@ -131,11 +114,7 @@ class Request:
 
 
 def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
-    """Run without leaving anything behind; return what was found, and its record.
-
-    Raises:
-        SpecError: Band keys are to be stored elsewhere.
-    """
+    """Run without leaving anything behind; return what was found, and its record."""
     if request.resources.shared:
         raise SpecError("`store` names a place outside this process, and `out` is not given")
     clock = request.clock()
@@ -147,27 +126,19 @@ def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
 
 def run_in_folder(
     request: Request, out: Path, *, overwrite: bool = False, resume: bool = False
-) -> dict[str, Any]:
-    """Run, and write the results to a folder; return the record.
+) -> FolderResults:
+    """Run, and write the results to a folder.
 
     What was done so far is stored in the folder ``.run`` in ``out``, so that a run that was killed
     at any moment continues where it was.
-
-    Raises:
-        InputError: The input can't be used; its subclasses say why.
-        OutputError: The folder exists, or can't be written.
-        ResumeError: The run to resume is another one, or damaged.
-        SpecError: A setting is out of range.
-        StoreError: The store can't be used.
     """
     check_folder(out, overwrite, resume=resume)
     folder = out / RUN_FOLDER
     if resume and not RunState.exists(folder):
-        found = _complete(request, out)
-        if found is not None:
+        if _complete(request, out):
             if folder.exists():  # of a run that was killed while it cleared up
                 RunState.create(folder, overwrite=True).remove()
-            return found
+            return FolderResults(out)
         if (out / "run.json").exists() and not overwrite:
             raise OutputError(
                 f"{out} exists and is complete, with other settings or inputs",
@@ -206,17 +177,16 @@ def run_in_folder(
             if job.resources.shared:
                 drop_store(job)
             state.remove()
-    return found
+    results = FolderResults(out)
+    if job.source.format == "frame":  # which is still there, and which no folder has
+        results.source, results.ends = job.source, outcome.corpus.ends
+    return results
 
 
 def save(
     outcome: Outcome, about: dict[str, Any], out: Path, writing: Writing, overwrite: bool
 ) -> None:
-    """Write what a run in memory found to a folder.
-
-    Raises:
-        OutputError: The folder exists, or can't be written.
-    """
+    """Write what a run in memory found to a folder."""
     writing.check(outcome.job.source)
     files = [file.path for file in outcome.job.source.files]
     check_folder(out, overwrite, files)
@@ -236,13 +206,7 @@ def save(
 
 
 def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
-    """Put the sketches of a shard into a store that several processes can reach.
-
-    Raises:
-        InputError: The input can't be used; its subclasses say why.
-        SpecError: A setting is out of range, or no run is named.
-        StoreError: The store can't be used, or has a run of that name for something else.
-    """
+    """Put the sketches of a shard into a store that several processes can reach."""
     if request.resources.run is None:
         raise SpecError("`run` is None; a run in a shared store needs a name")
     job = request.job(request.clock())
@@ -257,17 +221,16 @@ def _timed(about: dict[str, Any], clock: Clock) -> dict[str, Any]:
     return about
 
 
-def _complete(request: Request, out: Path) -> dict[str, Any] | None:
-    """Return the record of what is in a folder if it is what this request would make; else None."""
+def _complete(request: Request, out: Path) -> bool:
+    """Return whether what is in a folder is what this request would make."""
     try:
         found: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
         job = request.job(request.clock())
         # Of a pipe or a frame nobody knows whether it holds the same.
-        known = job.source.files and job.source.rereadable
-        same = known and found["asked"] == digest_of(job.manifest())
-        return found if same else None
+        known = bool(job.source.files) and job.source.rereadable
+        return known and found["asked"] == digest_of(job.manifest())
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # it is something else
+        return False  # it is something else
 
 
 @contextmanager

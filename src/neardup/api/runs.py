@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
+from neardup.api.run_tables import RunTables
 from neardup.api.running import save
 from neardup.engines.clock import Clock
+from neardup.engines.job import Resources
 from neardup.engines.local import Outcome
-from neardup.engines.memory import Scratch
+from neardup.engines.memory import Scratch, parse_size
+from neardup.engines.reading import Reader
 from neardup.errors import SpecError
-from neardup.io.formats.json_text import common_schema, conform
-from neardup.io.source import Partition
-from neardup.output.results import FolderResults, MemoryResults, Results
+from neardup.io.source import Source
+from neardup.output.results import FolderResults, MemoryResults
 from neardup.output.writing import Writing
-from neardup.spec import Spec
 
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
 
 
-class Run:
+class Run(RunTables):
     """What `neardup.dedup` found.
 
     Made by `neardup.dedup`, or by `neardup.open` from an output folder.
@@ -39,9 +37,6 @@ class Run:
     Args:
         results: Record and tables.
     """
-
-    def __init__(self, results: Results) -> None:
-        self._results = results
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
@@ -54,104 +49,18 @@ class Run:
     def __reduce__(self) -> Any:
         results = self._results
         if not isinstance(results, MemoryResults):
-            return open_run, (results.folder,)
-        # Listeners and locks stay here.
+            return _in_folder, (results.folder, *self._frame)
+        # Listeners, locks and texts that were held stay here.
         job = dataclasses.replace(results.outcome.job, clock=Clock())
-        outcome = dataclasses.replace(results.outcome, job=job, scratch=cast(Any, None))
+        outcome = dataclasses.replace(
+            results.outcome, job=job, scratch=cast(Any, None), reader=Reader(job.source)
+        )
         return _in_memory, (outcome, results.record)
 
-    def __len__(self) -> int:
-        """Number of documents."""
-        return self._results.documents
+    def _repr_html_(self) -> str:
+        from neardup.api.notebook import of_run
 
-    @property
-    def path(self) -> Path | None:
-        """The output folder; None for a run that is in memory only."""
-        return self._results.folder
-
-    @property
-    def spec(self) -> Spec:
-        """What was asked for."""
-        return self._results.spec
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """Settings, counts, seconds and bytes: what ``run.json`` holds."""
-        return self._results.record
-
-    @property
-    def clusters(self) -> pa.Table:
-        """A row for each document.
-
-        Columns: ``doc`` int64, its number; ``doc_id``, its id; ``cluster`` int64, the number of the
-        first document of its cluster; ``kept`` bool; ``duplicate_of``, the id of the kept document
-        that a removed one is a duplicate of; ``similarity`` float64, exact, of the two.
-        """
-        return self._results.clusters()
-
-    @property
-    def edges(self) -> pa.Table | None:
-        """A row for each pair that reaches the threshold; None where pairs were not listed.
-
-        They are listed with ``pairs="all"`` and with every clustering but ``"star"``. Columns:
-        ``doc_a`` < ``doc_b`` int64, ``id_a``, ``id_b``, ``similarity`` float64, exact.
-        """
-        return self._results.edges()
-
-    @property
-    def duplicates(self) -> pa.Table:
-        """The removed documents: ``doc_id``, ``duplicate_of`` and ``similarity``."""
-        table = self._results.clusters(["doc_id", "kept", "duplicate_of", "similarity"])
-        removed: Any = pc.invert(table.column("kept"))
-        return table.filter(removed).select(["doc_id", "duplicate_of", "similarity"])
-
-    @property
-    def kept(self) -> pa.ChunkedArray[Any]:
-        """Ids of the kept documents."""
-        return self._results.ids.filter(pa.array(self._kept))
-
-    @property
-    def removed(self) -> pa.ChunkedArray[Any]:
-        """Ids of the removed documents."""
-        return self._results.ids.filter(pa.array(~self._kept))
-
-    @functools.cached_property
-    def _kept(self) -> np.ndarray:
-        return self._results.array("kept")
-
-    @property
-    def keep_mask(self) -> np.ndarray:
-        """bool[documents]: whether each document is kept, in the order of the input."""
-        return self._in_input_order(self._kept)
-
-    @property
-    def labels(self) -> np.ndarray:
-        """int64[documents]: number of the cluster of each document, in the order of the input."""
-        return self._in_input_order(self._results.array("cluster"))
-
-    def _in_input_order(self, values: np.ndarray) -> np.ndarray:
-        positions = self._results.positions_of
-        if positions is None:
-            return values
-        found = np.empty_like(values)
-        found[positions] = values
-        return found
-
-    def clean(self) -> pa.Table:
-        """Return the kept documents with all their columns, read from the input again.
-
-        Raises:
-            InputError: The input has changed, or can't be read again.
-        """
-        results = self._results
-        positions = np.flatnonzero(self.keep_mask)
-
-        def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
-            return partition.table(None if len(rows) == count else rows, count)
-
-        parts = list(results.visit(positions, read))  # the first document is always kept
-        schema = common_schema([part.schema for part in parts])
-        return pa.concat_tables([conform(part, schema, "the input") for part in parts])
+        return of_run(self)
 
     @checked
     def save(
@@ -180,13 +89,13 @@ class Run:
             raise SpecError(f"the run is stored in {self.path} already", "copy that folder")
         writing = Writing(clean, format, annotate)
         save(results.outcome, results.record, Path(out), writing, overwrite)
-        return open_run(out)
+        return _in_folder(out, *self._frame)
 
     @checked
     def explain(
         self,
-        id: Any,
-        other: Any = None,
+        id: object,
+        other: object = None,
         *,
         texts: bool = True,
         search: bool = False,
@@ -195,13 +104,24 @@ class Run:
     ) -> Explanation:
         """Return why a document was removed or kept, or how two documents are related.
 
-        See `neardup.inspect.explain.explain` for the arguments and errors.
-        """
-        from neardup.inspect.explain import explain
+        Args:
+            id: Id of the document; its position where the run had no ids.
+            other: Id of another document; by default the kept one that it is a duplicate of, or the
+                most similar of its duplicates.
+            texts: Return the texts too. Without them, an input that can't be read is no error: what
+                only the input could say is None then, and a note says so.
+            search: Search the whole input for documents that reach the threshold with the first
+                one, whether banding finds them or not.
+            limit: Documents of each kind that are named; all are counted.
+            threads: Number of threads; all cores by default.
 
-        return explain(
-            self._results, id, other, texts=texts, search=search, limit=limit, threads=threads
-        )
+        Raises:
+            InputError: There is no document of that id; or the input is gone, or has changed.
+            SpecError: Both ids are those of one document, or a setting is out of range.
+        """
+        from neardup.inspect.explain import Looking, explain
+
+        return explain(self._results, id, other, Looking(texts, search, limit, threads))
 
     @checked
     def audit(
@@ -216,34 +136,54 @@ class Run:
     ) -> Audit:
         """Measure what was missed, by exact search for all near-duplicates of some documents.
 
-        See `neardup.inspect.audit.audit` for the arguments and errors.
-        """
-        from neardup.inspect.audit import audit
+        The corpus is read again, and every document is compared with the sampled ones.
 
+        Args:
+            sample: Documents to draw, of all and of the kept ones; about, where some are empty.
+            seed: Another seed, another sample.
+            memory: As for `neardup.dedup`, as are ``threads`` and ``progress``.
+            write: Leave the result in the output folder as ``audit.json``, for the report.
+
+        Raises:
+            InputError: The input is gone or has changed, or a table is damaged.
+            SpecError: A setting is out of range, or the sample does not fit into the memory.
+        """
+        from neardup.inspect.audit import Sampling, audit
+
+        asked = Sampling(sample, seed, _bytes(memory), threads, write)
         with show_progress(progress) as listener:
-            return audit(
-                self._results,
-                sample=sample,
-                seed=seed,
-                memory=memory,
-                threads=threads,
-                write=write,
-                listener=listener,
-            )
+            return audit(self._results, asked, listener)
 
     @checked
     def evaluate(
         self,
-        truth: Any,
+        truth: object,
         *,
         columns: Sequence[str] | None = None,
         kind: str | None = None,
         missing: str = "error",
         only_named: bool = False,
     ) -> dict[str, Any]:
-        """Compare with known duplicates: precision, recall and F1.
+        """Compare with known duplicates: precision, recall and F1, and the threshold of the best.
 
-        See `neardup.inspect.evaluate.evaluate` for the arguments and errors.
+        Args:
+            truth: A file, a table (Arrow's, a frame, a dict of columns), or a list of pairs of ids.
+                Two columns are pairs of ids, or an id and its group; a null in the second means
+                that the document has no duplicate. Pairs with a third column ``duplicate`` (true or
+                false) are judged one by one, and nothing is said of others.
+            columns: Their names; without it they are looked for, see ``docs/formats.md``.
+            kind: ``"pairs"``, ``"links"`` (pairs of which all that they connect are duplicates),
+                ``"groups"`` or ``"judged"``, where the names don't say.
+            missing: ``"error"``, or ``"skip"`` to leave out rows with ids that the run has not.
+            only_named: Leave out the documents that the truth does not name; else they are taken to
+                have no duplicates.
+
+        Returns:
+            Plain values, see ``docs/formats.md``; a score that has nothing to divide by is None.
+
+        Raises:
+            InputError: The truth can't be read, or names documents that the run has not.
+            SpecError: A setting is out of range.
         """
         from neardup.inspect.evaluate import evaluate
 
@@ -271,28 +211,36 @@ class Run:
     ) -> Run:
         """Decide again what is kept and how it is clustered, with the same bands.
 
-        See `neardup.inspect.recluster.recluster` for the arguments and errors.
-        """
-        from neardup.inspect.recluster import recluster
+        The result is that of a full run with these settings. Sketches that are in memory, or in the
+        run folder, are reused. Without a clean corpus to write, a higher threshold needs nothing
+        but the tables if all pairs were listed, or if no removed document falls below it.
 
+        Args:
+            out: Folder to write to; without it the result is in memory only.
+            threshold: A new threshold. A lower one is possible, but the bands were chosen for that
+                of the run, and miss more pairs below it.
+            cluster: As for `neardup.dedup`, as are all others; None leaves what was.
+            tree_threshold: Minimum similarity within bounded clusters.
+
+        Raises:
+            InputError: The input is needed, and is gone or has changed.
+            OutputError: The output folder exists, or can't be written.
+            ResumeError: The kept run folder is damaged or in use.
+            SpecError: A setting is out of range.
+        """
+        from neardup.inspect.recluster import Reclustering, changed, recluster
+
+        settings = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
+        asked = Reclustering(
+            changed(self.spec, tree_threshold, **settings),
+            Resources(_bytes(memory), threads),
+            Writing(clean, format, annotate),
+            None if out is None else Path(out),
+            overwrite,
+        )
         with show_progress(progress) as listener:
-            found = recluster(
-                self._results,
-                out,
-                threshold=threshold,
-                cluster=cluster,
-                tree_threshold=tree_threshold,
-                keep=keep,
-                pairs=pairs,
-                clean=clean,
-                format=format,
-                annotate=annotate,
-                overwrite=overwrite,
-                memory=memory,
-                threads=threads,
-                listener=listener,
-            )
-        return Run(found)
+            found = recluster(self._results, asked, Clock(listener))
+        return Run(found) if found.folder is None else _in_folder(found.folder, *self._frame)
 
     @checked
     def report(
@@ -328,8 +276,22 @@ class Run:
         )
 
 
+def _bytes(memory: int | str | None) -> int | None:
+    return None if memory is None else parse_size(memory)
+
+
 def _in_memory(outcome: Outcome, record: dict[str, Any]) -> Run:
     return Run(MemoryResults(dataclasses.replace(outcome, scratch=Scratch()), record))
+
+
+def _in_folder(
+    folder: str | os.PathLike[str], source: Source | None = None, ends: np.ndarray | None = None
+) -> Run:
+    """Return the run of a folder; with the frame that it read, which no folder has."""
+    results = FolderResults(folder)
+    if source is not None and ends is not None:
+        results.source, results.ends = source, ends
+    return Run(results)
 
 
 def open_run(folder: str | os.PathLike[str]) -> Run:

@@ -58,7 +58,11 @@ class _Lazy(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Lazy,
+    epilog="Example: neardup dedup notes.jsonl -o out",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="neardup")
 def cli() -> None:
     """Find near-duplicate texts, exactly verified, and write a clean corpus."""

@@ -14,6 +14,8 @@ from neardup.spec import CLUSTERINGS, PRESETS, SCHEMES, Spec, preset
 
 if TYPE_CHECKING:
     from neardup.api.running import Request
+    from neardup.engines.job import Resources
+    from neardup.output.writing import Writing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,15 +56,13 @@ class Grouped(click.Command):
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
-def grouped(example: str) -> Callable[[Callable[..., Any]], Grouped]:
-    """Return a decorator that makes a command of a function, with ``--debug``.
-
-    Args:
-        example: Command lines that the help ends with.
-    """
+def grouped(example: str, show_default: bool = False) -> Callable[[Callable[..., Any]], Grouped]:
+    """Return a decorator that makes a command of a function, with ``--debug`` and an example."""
+    settings = {"show_default": show_default}
 
     def make(function: Callable[..., Any]) -> Grouped:
-        command = click.command(cls=Grouped, no_args_is_help=True)(function)
+        decorate = click.command(cls=Grouped, no_args_is_help=True, context_settings=settings)
+        command: Grouped = decorate(function)
         command.example = example
         return debug_option(command)
 
@@ -111,7 +111,7 @@ threads_option = option(
     metavar="N",
     type=click.IntRange(1),
     group=RESOURCES,
-    help="[default: all available cores]",
+    help="Number of threads. [default: all available cores]",
 )
 memory_option = option(
     "--memory",
@@ -288,37 +288,19 @@ output_options = _all(
 
 
 def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> Request:
-    """Return what is asked of the library.
+    """Return what is asked of the library, by the INPUTs and options of a command.
 
-    Args:
-        inputs: The INPUTs of the command.
-        options: Those of `input_options`, `spec_options` and, as far as the command has them, of
-            the other groups, by name.
-        more: Other fields of the request.
-
-    Raises:
-        SpecError: A setting is out of range, or two contradict each other.
+    ``more`` are other fields of the request.
     """
     from neardup.api.running import Request
-    from neardup.engines.job import Resources
-    from neardup.engines.memory import parse_size
-    from neardup.output.writing import Writing
 
     take = options.pop
-    text, memory = take("text").split(","), take("memory", None)
     return Request(
         [Path(name) for name in inputs],
-        tuple(text),
+        tuple(take("text").split(",")),
         take("id"),
-        resources=Resources(
-            None if memory is None else parse_size(memory),
-            take("threads"),
-            take("store", "auto"),
-            take("layout", "blob"),
-            take("run", None),
-            take("keep_run", False),
-        ),
-        writing=Writing(not take("no_clean", False), take("format", None), take("annotate", False)),
+        resources=resources_of(options),
+        writing=writing_of(options),
         input_format=take("input_format"),
         encoding_errors=take("encoding_errors"),
         spec=spec_of(options),
@@ -326,16 +308,27 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> R
     )
 
 
+def resources_of(options: dict[str, Any]) -> Resources:
+    """Take what may be used out of some options."""
+    from neardup.engines.job import Resources
+    from neardup.engines.memory import parse_size
+
+    names = ("threads", "store", "layout", "run", "keep_run")
+    memory = options.pop("memory", None)
+    given = {name: options.pop(name) for name in names if name in options}
+    return Resources(None if memory is None else parse_size(memory), **given)
+
+
+def writing_of(options: dict[str, Any]) -> Writing:
+    """Take how the clean corpus is written out of some options."""
+    from neardup.output.writing import Writing
+
+    clean = not options.pop("no_clean", False)
+    return Writing(clean, options.pop("format", None), options.pop("annotate", False))
+
+
 def spec_of(options: dict[str, Any]) -> Spec:
-    """Return the preset with what the options override.
-
-    Args:
-        options: Those of `spec_options`, by name. None, or False for a flag, leaves the preset's
-            value.
-
-    Raises:
-        SpecError: A setting is out of range, or two contradict each other.
-    """
+    """Return the preset with what options override; None, or False for a flag, does not."""
     given = {k: value for k, value in options.items() if value is not None and value is not False}
     if "recall" in given and ("num_bands" in given or "rows" in given):
         raise SpecError("recall and bands with rows exclude each other", "leave one out")

@@ -67,12 +67,7 @@ def show_options(command: F) -> F:
 
 
 def check_html(html: Path | None, inputs: Iterable[str | Path], overwrite: bool) -> None:
-    """Refuse, before any work, a page that can't or must not be written.
-
-    Raises:
-        OutputError: As for `neardup.report.outfile.check_file`.
-        DependencyError: Jinja is not installed.
-    """
+    """Refuse, before any work, a page that can't or must not be written."""
     if html is not None:
         from neardup.report.outfile import check_file
         from neardup.report.visible import need_jinja
@@ -84,15 +79,7 @@ def check_html(html: Path | None, inputs: Iterable[str | Path], overwrite: bool)
 def show(
     view: View, values: dict[str, Any], as_json: bool, html: Path | None, context: int
 ) -> None:
-    """Print a view, or the same as JSON, and write it as a page.
-
-    Args:
-        view: What was found, for people.
-        values: The same for programs; the differences are added.
-        as_json: Whether JSON is printed.
-        html: Where the page goes; None for no page.
-        context: Equal words that are shown before and after each difference.
-    """
+    """Print a view, or the same values for programs as JSON, and write it as a page."""
     from neardup.engines.identifiers import plain_id
     from neardup.report.views import page, render
 
@@ -127,19 +114,7 @@ def plot_option(what: str) -> Callable[[F], F]:
 
 
 def check_plot(plot: Path | None, run: Path | None = None, inputs: Iterable[Path] = ()) -> None:
-    """Refuse, before any work, what can't or must not be written.
-
-    Args:
-        plot: What was given.
-        run: The run that is drawn, whose inputs stay.
-        inputs: Other files that stay.
-
-    Raises:
-        SpecError: Another ending.
-        OutputError: As for `neardup.report.outfile.check_file`.
-        InputError: There is no finished run.
-        DependencyError: Matplotlib is not installed.
-    """
+    """Refuse, before any work, a chart that can't be written, or would replace an input."""
     if plot is None:
         return
     # Nothing about its caches is printed.

@@ -72,6 +72,10 @@ def begin(job: Job, reader: Reader, threads: int) -> Beginning:
         return _resume(job, threads)
     if job.resources.run is not None:
         return _from_shared(job, threads)
+    if job.sketches is not None and job.recipe is not None:
+        recipe = Recipe.from_dict(dict(job.recipe))
+        recipe.require_usable("the earlier run")
+        return Beginning(recipe, _plan(job, recipe, threads), job.sketches)
     head = Head.read(reader, job.wanted)
     recipe = choose_recipe(job, head)
     plan = _plan(job, recipe, threads, head)

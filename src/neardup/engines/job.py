@@ -13,7 +13,7 @@ from neardup.errors import SpecError
 from neardup.io.source import Source
 from neardup.spec import Spec
 from neardup.state import check_store
-from neardup.state.band_store import Layout
+from neardup.state.band_store import BandStore, Layout
 from neardup.state.private_files import file_checksum
 from neardup.state.run_state import RunState
 from neardup.threads import check_threads
@@ -103,6 +103,7 @@ class Job:
     state: RunState | None = None  # what the run has done so far; None to keep nothing
     output: Mapping[str, Any] = field(default_factory=dict)  # how the clean corpus is written
     recipe: Mapping[str, Any] | None = None  # to use instead of choosing bands
+    sketches: BandStore | None = None  # of all documents by that recipe, open; not made again
 
     @property
     def secret_ids(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,7 @@ from neardup.io.source import Documents, Partition
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Sketcher
 from neardup.state.band_store import BandStore, Entry
+from neardup.state.memory_store import MemoryStore
 from neardup.threads import Pool
 
 #: Steps of the run state: an array each, and the other values, which come last.
@@ -52,6 +54,7 @@ class Outcome:
     order: np.ndarray | None  # see `document_order`
     store: dict[str, Any]  # where the band keys were, its layout, and its bytes
     scratch: Scratch
+    sketches: BandStore | None = None  # the store, open, where it is in memory
 
     def numbers(self) -> np.ndarray:
         """Return int64[documents]: the number of each document, by position."""
@@ -76,8 +79,10 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
     with Pool(job.resources.threads) as pool:
         with clock.stage("choose bands"):
             beginning = begin(job, reader, pool.threads)
-        recipe = beginning.recipe
-        with beginning.store as store:
+        recipe, store = beginning.recipe, beginning.store
+        # Sketches in memory stay with the run, for another threshold.
+        sketches = store if isinstance(store, MemoryStore) else None
+        with store if sketches is None else nullcontext():
             parts = _Sketching(job, reader, beginning, pool).run()
             entries = store.partitions()
             documents = sum(entry.documents for entry in entries.values())
@@ -120,7 +125,7 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
                     job, recipe, corpus, rank, keys.band, reader, scratch, pool
                 ).run()
                 _keep_answer(job, answer)
-    return Outcome(job, reader, corpus, answer, recipe, ids, order, about_store, scratch)
+    return Outcome(job, reader, corpus, answer, recipe, ids, order, about_store, scratch, sketches)
 
 
 class _Sketching:

@@ -32,7 +32,9 @@ class Warming:
         cold = any(map(_is_cold, later))
         if not cold and not _is_cold(tokens.words):
             return
-        clock.emit(Event("compile", note="compiling kernels, which happens once"))
+        clock.emit(
+            Event("compile", note="compiling kernels, which happens once and takes some seconds")
+        )
         # This process compiles those of the first pass as it comes to them.
         if cold and sys.executable:
             values = json.dumps(spec.as_dict())

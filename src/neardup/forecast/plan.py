@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.beginning import Head, choose_recipe
+from neardup.engines.clock import Clock
 from neardup.engines.job import Job, Resources
 from neardup.engines.local import Outcome, run
 from neardup.engines.memory import Workload, plan_memory
@@ -89,6 +90,11 @@ class Plan:
     seconds_low: float
     seconds_high: float
     warnings: tuple[Advice, ...]
+
+    def _repr_html_(self) -> str:
+        from neardup.api.notebook import of_plan
+
+        return of_plan(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -181,7 +187,8 @@ def _measured(job: Job, recipe: Recipe, looked: _Looked, size: int) -> Outcome:
     spec = job.spec.replace(keep="first", order_by=None)
     resources = Resources(threads=job.resources.threads)  # a sample needs little memory
     source = open_source(table, Columns())
-    return run(Job(source, spec, resources, {}, recipe=recipe.as_dict()))
+    clock = Clock(job.clock.listener)
+    return run(Job(source, spec, resources, {}, clock, recipe=recipe.as_dict()))
 
 
 def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan:

@@ -34,11 +34,7 @@ class PairCounts(NamedTuple):
 
 
 def pair_counts(given: np.ndarray, true: np.ndarray) -> PairCounts:
-    """Count the pairs that one cluster holds, over all clusters.
-
-    Args:
-        given: int64[documents]: a label for each document; only equality matters.
-        true: int64[documents]: labels of the true clusters.
+    """Count the pairs within clusters, by the labels of documents, int64[documents].
 
     Examples:
         >>> pair_counts(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 2]))

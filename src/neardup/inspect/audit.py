@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from neardup.engines.clock import Clock, Event, Listener
 from neardup.engines.identifiers import plain_id
-from neardup.engines.memory import PrivatePeak, Workload, parse_size, plan_memory, show_size
+from neardup.engines.memory import PrivatePeak, Workload, plan_memory, show_size
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, PairList, Tally
 from neardup.inspect.corpus_search import CorpusSearch
@@ -81,52 +81,44 @@ class Audit:
     seconds: dict[str, float]
     peak_private_memory: int
 
+    def _repr_html_(self) -> str:
+        from neardup.api.notebook import of_audit
+
+        return of_audit(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, with ``format``, the version of their layout."""
         return {"format": FORMAT, **asdict(self)}
 
 
-def audit(  # noqa: PLR0913
-    results: Results,
-    *,
-    sample: int = 1000,
-    seed: int = 0,
-    memory: int | str | None = None,
-    threads: int | None = None,
-    write: bool = True,
-    listener: Listener | None = None,
-) -> Audit:
-    """Measure what a run missed, by exact search for all near-duplicates of some documents.
+@dataclass(frozen=True)
+class Sampling:
+    """How an audit is done, see `neardup.Run.audit`; ``memory`` is in bytes."""
 
-    The corpus is read again, and every document is compared with the sampled ones.
+    sample: int = 1000
+    seed: int = 0
+    memory: int | None = None
+    threads: int | None = None
+    write: bool = True
 
-    Args:
-        results: Of the run.
-        sample: Documents to draw, of all and of the kept ones; about, where some are empty.
-        seed: Another seed, another sample.
-        memory: Private memory that may be used, in bytes or as text such as ``"4GB"``; None for
-            half of what is free.
-        threads: Threads; None for the cores that there are.
-        write: Leave the result in the output folder as ``audit.json``, where the report finds it.
-        listener: Gets the events.
+    def __post_init__(self) -> None:
+        check_threads(self.threads)
+        for name, value, minimum in (("sample", self.sample, 1), ("seed", self.seed, 0)):
+            if value < minimum:
+                raise SpecError(f"`{name}` is {value}; expected {minimum} or more")
 
-    Raises:
-        InputError: The input is gone or has changed, or a table is damaged.
-        SpecError: A setting is out of range, or the sample does not fit into the memory.
-    """
-    check_threads(threads)
-    for name, value, minimum in (("sample", sample, 1), ("seed", seed, 0)):
-        if value < minimum:
-            raise SpecError(f"`{name}` is {value}; expected {minimum} or more")
+
+def audit(results: Results, asked: Sampling, listener: Listener | None = None) -> Audit:
+    """Measure what a run missed, by exact search for all near-duplicates of some documents."""
     clock = Clock(listener)
-    with Pool(threads) as pool, PrivatePeak() as peak:
-        room = _Room(results, sample, None if memory is None else parse_size(memory), pool.threads)
+    with Pool(asked.threads) as pool, PrivatePeak() as peak:
+        room = _Room(results, asked.sample, asked.memory, pool.threads)
         source = results.source
         with clock.stage("tables", results.documents):
             tables = _Tables(results)
-        with clock.stage("sample", sample):
+        with clock.stage("sample", asked.sample):
             corpus = CorpusSearch(results, pool)
-            drawn = _draw(tables, corpus, sample, seed, room)
+            drawn = _draw(tables, corpus, asked.sample, asked.seed, room)
         with clock.stage("search", results.documents) as advance:
             search = _Search(tables, corpus, drawn)
             for done in corpus.search(search.queries, search.lowest, search.look):
@@ -135,8 +127,8 @@ def audit(  # noqa: PLR0913
         found = search.findings()
     clock.lap("other")
     seconds = {name: round(value, 4) for name, value in clock.seconds.items()}
-    made = Audit(**found, seed=seed, seconds=seconds, peak_private_memory=peak.peak)
-    if write and results.folder is not None:
+    made = Audit(**found, seed=asked.seed, seconds=seconds, peak_private_memory=peak.peak)
+    if asked.write and results.folder is not None:
         _write(results.folder, made, clock)
     return made
 

@@ -29,18 +29,13 @@ def class_limits(threshold: float, lowest: float) -> np.ndarray:
 
 
 class Tally:
-    """Counts pairs by sampled document and class of similarity.
-
-    Attributes:
-        neighbours: int64[documents]: others that reach the threshold with each.
-        found: int64[documents]: how many of them were found.
-        pairs: Number of pairs that reach the threshold, each once.
-    """
+    """Counts pairs by sampled document and class of similarity."""
 
     def __init__(self, documents: int, threshold: float, lowest: float, recipe: Recipe) -> None:
         self._threshold, self._recipe = threshold, recipe
         self._limits = class_limits(threshold, lowest)
         classes = len(self._limits) - 1
+        #: int64[documents]: others that reach the threshold with each, and those that were found.
         self.neighbours, self.found = (np.zeros(documents, dtype=np.int64) for _ in range(2))
         self.pairs = self._expected = 0
         #: int64[2, documents, classes]: pairs, and those that share a bucket.
@@ -59,14 +54,10 @@ class Tally:
         found: np.ndarray,
         once: np.ndarray,
     ) -> None:
-        """Count some pairs of a sampled document and any other one.
+        """Count pairs of a sampled document, row ``query``, and any other one.
 
-        Args:
-            query: int32[pairs]: row of the sampled one.
-            similarity: float64[pairs]: exact.
-            shared: bool[pairs]: whether they share a bucket.
-            found: bool[pairs]: whether the run found them.
-            once: bool[pairs]: false for the second of two rows of a pair of sampled documents.
+        ``shared`` and ``found`` say whether they share a bucket and were found; ``once`` is false
+        for the second of two rows of a pair of sampled documents.
         """
         kind = np.searchsorted(self._limits[:-1], similarity, side="right") - 1
         true, whole = similarity >= self._threshold, np.rint(similarity * _SCALE).astype(np.int64)

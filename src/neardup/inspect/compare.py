@@ -61,6 +61,11 @@ class Comparison:
             )
         return ""
 
+    def __str__(self) -> str:
+        verdict = "duplicates" if self.duplicates else "not duplicates"
+        why = f": {self.note}" if self.note else ""
+        return f"similarity {self.similarity:.4f}, {verdict} at {self.threshold:g}{why}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return {**asdict(self), "duplicates": self.duplicates, "note": self.note}

@@ -52,12 +52,7 @@ class CorpusSearch:
         return keys
 
     def sets(self, docs: np.ndarray, check: Callable[[int], None] = lambda shingles: None) -> Sets:
-        """Return the sets of some documents, in their order.
-
-        Args:
-            docs: int64[]: numbers, in any order.
-            check: Called with the number of shingles that are held so far; may refuse them.
-        """
+        """Return the sets of some documents; ``check`` may refuse so many shingles."""
         places = self._results.positions_of
         wanted, back = np.unique(docs if places is None else places[docs], return_inverse=True)
         values, sizes = [np.empty(0, np.uint64)], [np.zeros(1, np.int64)]
@@ -80,10 +75,7 @@ class CorpusSearch:
     def search(self, queries: ExactSearch, minimum: float, look: Look) -> Iterator[int]:
         """Compare all documents with some queries; yield the number of those of each partition.
 
-        Args:
-            queries: What is searched for.
-            minimum: Lowest similarity of interest, above 0.
-            look: Called in several threads.
+        ``look`` is called in several threads with pairs that reach the minimum, which is above 0.
         """
         ends = self._results.ends
         held = self._results.reader.held

@@ -35,7 +35,7 @@ class _Pairs(NamedTuple):
 
 def evaluate(
     results: Results,
-    truth: Any,
+    truth: object,
     *,
     columns: Sequence[str] | None = None,
     kind: str | None = None,
@@ -44,27 +44,7 @@ def evaluate(
 ) -> dict[str, Any]:
     """Compare a run with the ground truth: precision, recall, F1.
 
-    The definitions are in ``docs/method.md``, the layout of the result in ``docs/formats.md``.
-
-    Args:
-        results: Of the run.
-        truth: A file, a table (Arrow's, a frame, a dict of columns), or a list of pairs of ids. Two
-            columns are pairs of ids, or an id and its group; a null in the second means that the
-            document has no duplicate. Pairs with a third column ``duplicate`` (true or false) are
-            judged one by one, and nothing is said of others.
-        columns: Their names; without it they are looked for, see ``docs/formats.md``.
-        kind: ``"pairs"``, ``"links"`` (pairs of which all that they connect are duplicates),
-            ``"groups"`` or ``"judged"``, where the names don't say.
-        missing: ``"error"``, or ``"skip"`` to leave out rows with ids that the run has not.
-        only_named: Leave out the documents that the truth does not name; else they are taken to
-            have no duplicates.
-
-    Returns:
-        Plain values; a score that has nothing to divide by is None.
-
-    Raises:
-        InputError: The truth can't be read, or names documents that the run has not.
-        SpecError: A setting is out of range.
+    See `neardup.Run.evaluate`. The definitions are in ``docs/method.md``.
     """
     known = read_truth(results, truth, columns, kind, missing)
     if known.skipped and not len(known.docs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -90,6 +90,7 @@ class Explanation:
             ones come last. None where there is none.
         listed: Whether the run listed pairs; else there are no edges and no path.
         path: Documents on the way from ``document`` to ``other``, by edges within their cluster.
+        exact_copies: How many of the duplicates have similarity 1; they are named last.
         similar: Documents that reach the threshold with ``document``, found by exact search; the
             most similar of ``similar_count``.
         missed: How many of these are kept and share no bucket with ``document``, so that the run
@@ -110,17 +111,21 @@ class Explanation:
     path: tuple[Neighbour, ...]
     duplicates: tuple[Neighbour, ...]
     duplicates_count: int
+    exact_copies: int
     similar: tuple[Neighbour, ...] | None
     similar_count: int | None
     missed: int | None
     notes: tuple[str, ...]
-    texts: tuple[str, ...] | None
+    texts: tuple[str, ...] | None = field(repr=False)
 
     @property
     def why(self) -> str:
         """Why the document was removed or kept, in a few words."""
         document, many, threshold = self.document, self.duplicates_count, f"{self.threshold:g}"
         if not document.kept:
+            pair, other = self.comparison, self.other
+            if pair and pair.equal and other and other.doc_id == document.duplicate_of:
+                return f"removed: an exact copy of a kept document; {pair.note}"
             return f"removed: similarity {document.similarity:.4f} to a kept document"
         if many:
             return f"kept: {many:,} removed document{'s are' if many > 1 else ' is'} similar to it"
@@ -130,45 +135,37 @@ class Explanation:
             return "kept: shorter than a shingle, and no kept document has equal tokens"
         return f"kept: no kept document that it was compared with reaches {threshold}"
 
+    def _repr_html_(self) -> str:
+        from neardup.api.notebook import of_explanation
+
+        return of_explanation(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values; ids are of the type that they have in the input."""
         values: dict[str, Any] = {**asdict(self), "why": self.why}
         return {**values, "comparison": self.comparison and self.comparison.as_dict()}
 
 
-def explain(  # noqa: PLR0913
-    results: Results,
-    id: Any,
-    other: Any = None,
-    *,
-    texts: bool = True,
-    search: bool = False,
-    limit: int = 20,
-    threads: int | None = None,
-) -> Explanation:
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How far an explanation looks, see `neardup.Run.explain`."""
+
+    texts: bool = True
+    search: bool = False
+    limit: int = 20
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        check_threads(self.threads)
+        if self.limit < 0:
+            raise SpecError(f"`limit` is {self.limit}; expected 0 or more")
+
+
+def explain(results: Results, id: object, other: object, asked: Looking) -> Explanation:
     """Return why a document was removed or kept, or how two documents are related.
 
     Their texts are read from the input again, and shingled and sketched as the run did it.
-
-    Args:
-        results: Of the run.
-        id: Id of the document; its position where the run had no ids.
-        other: Id of another document; by default the kept one that it is a duplicate of, or the
-            most similar of its duplicates.
-        texts: Return the texts too. Without them, an input that can't be read is no error: what
-            only the input could say is None then, and a note says so.
-        search: Search the whole input for documents that reach the threshold with the first one,
-            whether banding finds them or not.
-        limit: Documents of each kind that are named; all are counted.
-        threads: Threads; None for the cores that there are.
-
-    Raises:
-        InputError: There is no document of that id; or the input is gone, or has changed.
-        SpecError: Both ids are those of one document, or a setting is out of range.
     """
-    check_threads(threads)
-    if limit < 0:
-        raise SpecError(f"`limit` is {limit}; expected 0 or more")
     docs = results.numbers([id] if other is None else [id, other]).tolist()
     if len(set(docs)) < len(docs):
         raise SpecError("both ids are those of one document", "name two, or one alone")
@@ -179,18 +176,18 @@ def explain(  # noqa: PLR0913
     elif other is None and len(duplicates):
         # Equal ones show no differences.
         docs.append(int(duplicates[np.argmax(np.where(near < 1, near, -1))]))
-    forms, notes = _read(results, docs, texts, threads)
+    forms, notes = _read(results, docs, asked)
     first, *rest = (tables.document(doc, forms, row) for row, doc in enumerate(docs))
     edge, way = tables.way(docs[1]) if rest else (None, ())
     comparison = buckets = None
     similar, similar_count, missed = None, None, None
-    with Pool(threads) as pool:
+    with Pool(asked.threads) as pool:
         corpus = CorpusSearch(results, pool)
         if forms is not None and rest:
             known = first.similarity if first.duplicate_of == rest[0].doc_id else edge
             comparison, buckets = _pair(results, corpus, forms, known)
-        if search:
-            similar, similar_count, missed = _search(tables, corpus, limit)
+        if asked.search:
+            similar, similar_count, missed = _search(tables, corpus, asked.limit)
     return Explanation(
         run=results.name,
         threshold=results.spec.threshold,
@@ -204,13 +201,14 @@ def explain(  # noqa: PLR0913
         listed=results.spec.enumerates,
         edge=edge is not None,
         path=way,
-        duplicates=tables.neighbours(duplicates[:limit], near[:limit]),
+        duplicates=tables.neighbours(duplicates[: asked.limit], near[: asked.limit]),
         duplicates_count=len(duplicates),
+        exact_copies=int((near == 1).sum()),
         similar=similar,
         similar_count=similar_count,
         missed=missed,
         notes=notes,
-        texts=tuple(forms.texts) if texts and forms is not None else None,
+        texts=tuple(forms.texts) if asked.texts and forms is not None else None,
     )
 
 
@@ -257,10 +255,12 @@ class _Tables:
         return place
 
     def duplicates(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the documents that are duplicates of it, in order, and their similarities."""
+        """Return the documents that are duplicates of it, and their similarities; 1 comes last."""
         same: Any = pc.equal(self._duplicate_of, self.results.ids[self.doc])
         docs = np.flatnonzero(np.asarray(pc.fill_null(same, False).to_numpy()))
-        return docs, np.asarray(self._similarity.take(docs).to_numpy())
+        near = np.asarray(self._similarity.take(docs).to_numpy())
+        order = np.argsort(near == 1, kind="stable")
+        return docs[order], near[order]
 
     def neighbours(self, docs: np.ndarray, similarity: np.ndarray) -> tuple[Neighbour, ...]:
         """Return some documents, in the order given."""
@@ -287,13 +287,14 @@ class _Tables:
 
 
 def _read(
-    results: Results, docs: list[int], texts: bool, threads: int | None
+    results: Results, docs: list[int], asked: Looking
 ) -> tuple[Forms | None, tuple[str, ...]]:
     """Read documents again; return what they become, or a note why that is impossible."""
     try:
-        return forms_of(results.texts(np.array(docs), threads), results.recipe.shingle), ()
+        texts = results.texts(np.array(docs), asked.threads)
+        return forms_of(texts, results.recipe.shingle), ()
     except InputError as error:
-        if not texts:
+        if not asked.texts:
             return None, (f"the input was not read: {error}; texts are not compared",)
         error.hint += f"{'; ' if error.hint else ''}texts=False shows what the tables say"
         raise

@@ -49,21 +49,13 @@ Column = Any
 
 @dataclass(frozen=True)
 class GroundTruth:
-    """The ground truth in numbers of documents of a run.
+    """The ground truth in numbers of documents of a run."""
 
-    Attributes:
-        kind: One of `KINDS`.
-        docs: int64[rows]: documents named first.
-        others: int64[rows]: numbers of groups, or documents named second; -1 for no duplicate.
-        skipped: Rows left out since the run has no document with such an id.
-        right: bool[rows]: whether each pair is one of duplicates.
-    """
-
-    kind: str
-    docs: np.ndarray
-    others: np.ndarray
-    skipped: int
-    right: np.ndarray
+    kind: str  # one of `KINDS`
+    docs: np.ndarray  # int64[rows]: documents named first
+    others: np.ndarray  # int64[rows]: groups, or documents named second; -1 for no duplicate
+    skipped: int  # rows left out since the run has no document with such an id
+    right: np.ndarray  # bool[rows]: whether each pair is one of duplicates
 
 
 def read_truth(

@@ -1,33 +1,33 @@
 """A finished run with other settings and the same bands.
 
-The result is that of a full run with the new settings and the recipe of the old one. The texts are
-read again, and sketched unless the run folder was kept.
+The result is that of a full run with the new settings and the recipe of the old one. The tables of
+the run decide it where they can, and no clean corpus is wanted. Else the texts are read again, and
+sketched unless the sketches are in memory, or in a run folder that was kept.
 """
 
 from __future__ import annotations
 
-import itertools
-import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from neardup import __version__
-from neardup.engines.beginning import store_header
-from neardup.engines.clock import Clock, Event, Listener
+from neardup.engines.clock import Clock, Event
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run
-from neardup.engines.memory import PrivatePeak, Scratch, parse_size
-from neardup.errors import ColumnError, ResumeError, SpecError, StoreError
+from neardup.engines.memory import PrivatePeak
+from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
+from neardup.inspect.from_tables import MissingSource, outcome_of, what_is_needed
 from neardup.io.opening import open_source
-from neardup.io.source import Columns
+from neardup.io.source import Columns, Source
 from neardup.output.record import record
 from neardup.output.results import FolderResults, MemoryResults, Results
 from neardup.output.writing import Writing, check_folder, write_outputs
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
+from neardup.state.band_store import BandStore
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 
@@ -35,55 +35,27 @@ from neardup.threads import Pool
 _READING = ("text", "id", "input_format", "encoding_errors", "partition_bytes")
 
 
-def recluster(  # noqa: PLR0913
-    results: Results,
-    out: str | os.PathLike[str] | None = None,
-    *,
-    threshold: float | None = None,
-    cluster: str | None = None,
-    tree_threshold: float | None = None,
-    keep: str | None = None,
-    pairs: str | None = None,
-    clean: bool = True,
-    format: str | None = None,
-    annotate: bool = False,
-    overwrite: bool = False,
-    memory: int | str | None = None,
-    threads: int | None = None,
-    listener: Listener | None = None,
-    begin: float | None = None,
-) -> Results:
-    """Decide again what is kept and how it is clustered, with other settings and the same bands.
+@dataclass(frozen=True)
+class Reclustering:
+    """What is to be made of a finished run."""
 
-    The texts are read again, and sketched again unless the run folder was kept. Arguments that are
-    not named here are those of `neardup.dedup`.
-
-    Args:
-        results: Of the finished run.
-        out: Folder to write to; None to keep the result in memory.
-        threshold: Similarity from which on two documents are near-duplicates. A lower one is
-            possible, but the bands were chosen for that of the run, and miss more pairs below it.
-        tree_threshold: Minimum similarity within bounded clusters.
-        clean: With ``out``: write the kept documents.
-        listener: Gets the events.
-        begin: Where the time begins, on the clock of `time.monotonic`; now by default.
-
-    Raises:
-        InputError: The input is gone or has changed.
-        OutputError: The output folder exists, or can't be written.
-        ResumeError: The kept run folder is damaged or in use.
-        SpecError: A setting is out of range.
-    """
-    changes = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
-    spec = _changed(results.spec, changes, tree_threshold)
-    resources = Resources(None if memory is None else parse_size(memory), threads)
-    clock = Clock(listener) if begin is None else Clock(listener, begin)
-    again = _Again(results, spec, resources, Writing(clean, format, annotate), clock)
-    return again.in_memory() if out is None else again.write(Path(out), overwrite)
+    spec: Spec  # its bands are not looked at, since those of the run stay
+    resources: Resources = field(default_factory=Resources)
+    writing: Writing = field(default_factory=Writing)
+    out: Path | None = None  # None to keep the result in memory
+    overwrite: bool = False
 
 
-def _changed(spec: Spec, changes: dict[str, Any], tree_threshold: float | None) -> Spec:
-    """Return the spec with what is to be changed."""
+def recluster(results: Results, asked: Reclustering, clock: Clock) -> Results:
+    """Decide again what is kept and how it is clustered; see `neardup.Run.recluster`."""
+    if asked.out is None:
+        asked = replace(asked, writing=Writing(clean=False))
+        return _Again(results, asked, clock).in_memory()
+    return _Again(results, asked, clock).write(asked.out)
+
+
+def changed(spec: Spec, tree_threshold: float | None = None, **changes: Any) -> Spec:
+    """Return a spec with changes, of which None leaves what was."""
     given = {name: value for name, value in changes.items() if value is not None}
     bounded = given.get("cluster", spec.cluster) == "bounded"
     if bounded and tree_threshold is None and spec.tree_threshold is not None:
@@ -96,11 +68,9 @@ class _Again:
     """A run that is done again with other settings."""
 
     results: Results
-    spec: Spec
-    resources: Resources
-    writing: Writing
+    asked: Reclustering
     clock: Clock
-    #: What was used: ``sketches``, or ``input`` alone.
+    #: What was used: ``tables`` alone, ``sketches`` and the input, or ``input`` alone.
     used: str = "input"
 
     def in_memory(self) -> Results:
@@ -110,11 +80,11 @@ class _Again:
         self._finish(found)
         return MemoryResults(outcome, found)
 
-    def write(self, out: Path, overwrite: bool) -> Results:
-        old = self.results.folder
+    def write(self, out: Path) -> Results:
+        old, overwrite = self.results.folder, self.asked.overwrite
         if old is not None and old.resolve() in (out.resolve(), *out.resolve().parents):
             raise SpecError(f"{out} is the run itself, or in its folder", "name another output")
-        check_folder(out, overwrite, [file.path for file in self.results.source.files])
+        check_folder(out, overwrite, map(str, self.results.inputs))
         with RunState.create(out / RUN_FOLDER, overwrite=overwrite) as state, PrivatePeak() as peak:
             try:
                 outcome = self._outcome(state)
@@ -123,8 +93,8 @@ class _Again:
                     found["peak_private_memory"] = peak.peak
                     self._finish(found)
 
-                with Pool(self.resources.threads) as pool:
-                    write_outputs(outcome, out, self.writing, pool, finish)
+                with Pool(self.asked.resources.threads) as pool:
+                    write_outputs(outcome, out, self.asked.writing, pool, finish)
             finally:
                 state.remove()
         return FolderResults(out)
@@ -132,86 +102,87 @@ class _Again:
     def _finish(self, found: dict[str, Any]) -> None:
         """Add to a record how it was made."""
         found["recluster"] = {"run": self.results.name, "used": self.used}
+        if self.used == "tables":  # the input may be gone, and come back
+            found |= {name: self.results.record[name] for name in ("source", "secret_ids")}
         self.clock.lap("other")
         found["seconds"] = {name: round(x, 4) for name, x in self.clock.seconds.items()}
 
     def _outcome(self, state: RunState | None) -> Outcome:
-        job = self._job(state)
-        self.writing.check(job.source)
-        old, recipe = self.results.spec, self.results.recipe
-        if self.spec.threshold < old.threshold and recipe.num_bands:
-            chance = candidate_probability(self.spec.threshold, recipe.num_bands, recipe.rows)
+        spec, old, recipe = self.asked.spec, self.results.spec, self.results.recipe
+        needed = what_is_needed(self.results, spec)
+        # Where sketches and texts are in memory, what they give is as quick, and has all.
+        if not (needed or self.asked.writing.clean or isinstance(self.results, MemoryResults)):
+            self.used = "tables"
+            return outcome_of(self.results, self._job(self._source(), state))
+        try:
+            job = self._job(self.results.source, state)
+        except InputError as error:
+            needed = needed or "only tables can be written without it; leave out the clean corpus"
+            error.hint = f"{error.hint}; {needed}" if error.hint else needed
+            raise
+        self.asked.writing.check(job.source)
+        if spec.threshold < old.threshold and recipe.num_bands:
+            chance = candidate_probability(spec.threshold, recipe.num_bands, recipe.rows)
             note = (
-                f"the bands were chosen for {old.threshold:g}; a pair at {self.spec.threshold:g} "
+                f"the bands were chosen for {old.threshold:g}; a pair at {spec.threshold:g} "
                 f"is found with probability {100 * chance:.1f} %"
             )
             self.clock.emit(Event("choose bands", note=note))
-        if state is not None and self._take_sketches(job, state):
-            self.used = "sketches"
-        return run(job)
+        with self._sketches(job) as sketches:
+            self.used = "input" if sketches is None else "sketches"
+            return run(replace(job, sketches=sketches))
 
-    def _job(self, state: RunState | None) -> Job:
-        results, source = self.results, self.results.source
+    def _source(self) -> Source:
+        """Return the input, or what raises its error when it is read."""
+        try:
+            return self.results.source
+        except InputError as error:
+            return MissingSource(error)
+
+    def _job(self, source: Source, state: RunState | None) -> Job:
+        results, asked = self.results, self.asked
         reading: dict[str, Any] = {"given": []}
         if isinstance(results, MemoryResults):
             reading = dict(results.outcome.job.reading)
-        elif isinstance(results, FolderResults):
+        elif isinstance(results, FolderResults) and source.files:
             reading = {name: results.record["source"][name] for name in _READING}
             reading["given"] = [str(path) for path in results.given]
-        wanted = wanted_columns(self.spec, None)
+        wanted = wanted_columns(asked.spec, None)
         if wanted and source.files and source.rereadable:  # so that a missing column shows
             old = source.columns
             columns = Columns(old.text, old.id, old.encoding_errors, wanted)
             options = {name: reading[name] for name in ("input_format", "partition_bytes")}
             source = open_source([Path(path) for path in reading["given"]], columns, **options)
-        elif wanted:
+        elif wanted and not isinstance(source, MissingSource):
             missing = set(wanted) - set(source.column_names() or wanted)
             if missing:
                 raise ColumnError(f"the input has no column {min(missing)!r}")
-        recipe, output = results.recipe.as_dict(), self.writing.as_dict()
-        return Job(source, self.spec, self.resources, reading, self.clock, state, output, recipe)
+        recipe, output = results.recipe.as_dict(), asked.writing.as_dict()
+        return Job(source, asked.spec, asked.resources, reading, self.clock, state, output, recipe)
 
-    def _take_sketches(self, job: Job, state: RunState) -> bool:
-        """Copy band keys and metadata from the run folder that was kept, if they fit."""
-        old, new, id_column = self.results.spec, self.spec, job.source.id_column
-        folder = None if self.results.folder is None else self.results.folder / RUN_FOLDER
+    @contextmanager
+    def _sketches(self, job: Job) -> Iterator[BandStore | None]:
+        """Give the sketches of the run, if they have all that the new settings need; else None."""
+        results, new, id_column = self.results, self.asked.spec, job.source.id_column
+        old = results.spec
         needed = set(wanted_columns(new, id_column)) - set(wanted_columns(old, id_column))
-        measured = new.keep != "longest" or old.keep == "longest"
-        if folder is None or not RunState.exists(folder) or needed or not measured:
-            return False
+        if needed or (new.keep == "longest" and old.keep != "longest"):
+            yield None
+            return
+        folder = None if results.folder is None else results.folder / RUN_FOLDER
+        if folder is None or not RunState.exists(folder):
+            yield results.outcome.sketches if isinstance(results, MemoryResults) else None
+            return
         try:
             with RunState.open(folder) as before:
-                known = before.manifest
-                if known["neardup"] != __version__ or known["store"] not in ("auto", "sqlite"):
-                    return False
-                self._copy(before, job, state)
+                known, store = before.manifest, None
+                if known["neardup"] == __version__ and known["store"] in ("auto", "sqlite"):
+                    store = before.band_store("row" if known["layout"] == "row" else "blob")
+                    store.open(results.recipe.digest, results.recipe.as_dict())
+                yield store
         except (ResumeError, StoreError) as error:
             raise ResumeError(
                 error.message,
                 f"wait for a run at work there; if it is damaged, remove {folder}: what is missing "
                 "is read from the input then",
             ) from error
-        recipe = self.results.recipe.as_dict()
-        state.manifest = {**job.manifest(), "recipe": recipe, "memory": 0}
-        return True
-
-    def _copy(self, before: RunState, job: Job, state: RunState) -> None:
-        recipe = self.results.recipe
-        source = before.band_store("row" if before.manifest["layout"] == "row" else "blob")
-        with source, state.band_store() as target:
-            source.open(recipe.digest, recipe.as_dict())
-            target.create(store_header(job, recipe))
-            entries = source.partitions()
-            ends = np.cumsum([0, *(entry.documents for entry in entries.values())]).tolist()
-            limits = dict(zip(entries, itertools.pairwise(ends), strict=True))
-            # By band there, by partition here: in a mapped file, as they may be many.
-            keys = Scratch(0, state.folder).empty((recipe.num_bands, ends[-1]), np.uint64)
-            with self.clock.stage("sketches", recipe.num_bands, "bands") as advance:
-                for band in range(recipe.num_bands):
-                    for number, part in source.band(band):
-                        keys[band, slice(*limits[number])] = part
-                    advance(1)
-                for number, some in limits.items():
-                    part = np.ascontiguousarray(keys[:, slice(*some)])
-                    target.put(number, part, source.metadata(number))
-                target.flush()

@@ -35,7 +35,11 @@ _ACCEPTED = (
 
 
 class FrameSource(Source):
-    """A source from an object instead of files; record numbers in messages count from 1."""
+    """A source from an object instead of files; record numbers in messages count from 1.
+
+    Attributes:
+        given: The frame or series of pandas or Polars that it was made of; None for others.
+    """
 
     def __init__(self, source: object, columns: Columns, partition_bytes: int) -> None:
         self.files, self.format, self.rereadable = [], "frame", True
@@ -44,8 +48,14 @@ class FrameSource(Source):
         self._partition_bytes = partition_bytes
         self._held: list[HeldPartition] | None = None
         self._schema: pa.Schema | None = None
+        #: Of a column that no run needs, and that Arrow does not take.
+        self._left_out: ColumnError | None = None
+        if hasattr(source, "collect") and hasattr(source, "lazy"):  # a LazyFrame of Polars
+            source = source.collect()
+        library = type(source).__module__.partition(".")[0]
+        self.given: Any = source if library in ("pandas", "polars") else None
         with _arrow_errors("the frame"):
-            self._name, self._object = _opened(source, columns)
+            self._name, self._object = self._opened(source)
         if isinstance(self._object, pa.Table):
             self.total_bytes = bytes_of(self._object)
         if isinstance(self._object, pa.Table | pa.RecordBatchReader) or _is_dataset(self._object):
@@ -54,6 +64,11 @@ class FrameSource(Source):
             self._schema = _STRINGS
         if self._schema is not None:
             check_schema(self._name, self._schema, columns)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.given is None:
+            return super().__reduce_ex__(protocol)
+        return FrameSource, (self.given, self.columns, self._partition_bytes)
 
     def __getstate__(self) -> dict[str, Any]:
         # Readers, iterators and datasets in memory can't be pickled, but their partitions can.
@@ -85,13 +100,89 @@ class FrameSource(Source):
                 batches = batches.with_format("arrow").iter(_ROWS)
             yield from cut_batches(batches, -1, self._name, self.columns, self._partition_bytes)
 
+    def require_whole(self) -> None:
+        """Refuse a frame with a column that no run needs, and that can't be written.
+
+        Raises:
+            ColumnError: It names the column.
+        """
+        if self._left_out is not None:
+            raise self._left_out
+
     def layout(self, file: int) -> Layout:
         """See `Source.layout`: frames are written as Parquet."""
+        self.require_whole()
         schema = self._schema
         if schema is None:
             first = next(self.partitions(), None)
             schema = strings_schema(self.columns.required) if first is None else first.schema()
         return Layout("parquet", "zstd", b"", plain_schema(schema), self.columns.text)
+
+    def _opened(self, source: Any) -> tuple[str, Any]:
+        """A name for messages, and the object as a table, a reader, a dataset, or strings."""
+        if isinstance(source, str | bytes):
+            raise InputError("a single string is no frame", "for a file give its path")
+        if isinstance(source, pa.RecordBatchReader):
+            return "the reader", source
+        if isinstance(source, pa.Table):
+            return "the table", source
+        if isinstance(source, pa.RecordBatch):
+            return "the table", pa.Table.from_batches([source])
+        if _is_dataset(source) or _is_hugging_face(source):
+            return "the dataset", source
+        if hasattr(source, "to_frame") and not hasattr(source, "columns"):  # a Series
+            source = source.to_frame(self.columns.text[0])
+        if hasattr(source, "iloc"):
+            return "the frame", self._from_pandas(source)
+        if hasattr(source, "to_arrow") and hasattr(source, "lazy"):  # a DataFrame of Polars
+            return "the frame", self._from_polars(source)
+        if hasattr(source, "__arrow_c_stream__"):
+            return "the frame", pa.table(source)
+        if isinstance(source, Mapping):
+            return "the frame", self._from_mapping(source)
+        if isinstance(source, Iterable):
+            return "the iterator" if isinstance(source, Iterator) else "the list", source
+        raise InputError(f"can't read documents from {type(source).__name__}", _ACCEPTED)
+
+    def _from_pandas(self, frame: Any) -> pa.Table:
+        try:
+            return pa.Table.from_pandas(frame)
+        except pa.ArrowException:
+            columns = self._columns({name: frame[name] for name in frame.columns})
+            index = frame.index
+            made = {name: column.to_pandas().set_axis(index) for name, column in columns.items()}
+            return pa.Table.from_pandas(type(frame)(made, index=index))
+
+    def _from_polars(self, frame: Any) -> pa.Table:
+        objects = [name for name, kind in frame.schema.items() if str(kind).startswith("Object")]
+        table: pa.Table = frame.drop(objects).to_arrow()
+        for name, column in self._columns({n: frame[n].to_list() for n in objects}).items():
+            table = table.append_column(name, column)
+        return table.select([name for name in frame.columns if name in table.column_names])
+
+    def _from_mapping(self, columns: Mapping[Any, Any]) -> pa.Table:
+        def is_column(values: object) -> bool:
+            no_column = isinstance(values, str | Mapping) or _is_hugging_face(values)
+            return hasattr(values, "__len__") and not no_column
+
+        if columns and all(map(is_column, columns.values())):
+            return pa.table({str(k): column for k, column in self._columns(columns).items()})
+        raise InputError(
+            f"a mapping ({type(columns).__name__}) whose values are no columns",
+            "take one of its values, such as the split 'train' of a DatasetDict",
+        )
+
+    def _columns(self, columns: Mapping[Any, Any]) -> dict[Any, Column]:
+        """Convert columns one by one, and leave out what can't be converted and is not needed."""
+        found = {}
+        for name, values in columns.items():
+            try:
+                found[name] = _column(name, values)
+            except ColumnError as error:
+                if name in self.columns.required:
+                    raise
+                self._left_out = self._left_out or error
+        return found
 
 
 def _is_dataset(source: object) -> bool:
@@ -117,56 +208,6 @@ def _arrow_errors(name: str) -> Iterator[None]:
             f"{name}: a string has half a surrogate pair, which is no character",
             "replace it in the frame; `encoding_errors` comes too late for it",
         ) from error
-
-
-def _opened(source: Any, columns: Columns) -> tuple[str, Any]:
-    """A name for messages, and the object as a table, a reader, a dataset, or strings."""
-    if isinstance(source, str | bytes):
-        raise InputError("a single string is no frame", "for a file give its path")
-    if isinstance(source, pa.RecordBatchReader):
-        return "the reader", source
-    if isinstance(source, pa.Table):
-        return "the table", source
-    if isinstance(source, pa.RecordBatch):
-        return "the table", pa.Table.from_batches([source])
-    if _is_dataset(source) or _is_hugging_face(source):
-        return "the dataset", source
-    if hasattr(source, "collect") and hasattr(source, "lazy"):  # a LazyFrame of Polars
-        source = source.collect()
-    if hasattr(source, "to_frame") and not hasattr(source, "columns"):  # a Series
-        source = source.to_frame(columns.text[0])
-    if hasattr(source, "iloc"):
-        return "the frame", _from_pandas(source)
-    if hasattr(source, "to_arrow") and hasattr(source, "lazy"):  # a DataFrame of Polars
-        return "the frame", source.to_arrow()
-    if hasattr(source, "__arrow_c_stream__"):
-        return "the frame", pa.table(source)
-    if isinstance(source, Mapping):
-        return "the frame", _from_mapping(source)
-    if isinstance(source, Iterable):
-        return "the iterator" if isinstance(source, Iterator) else "the list", source
-    raise InputError(f"can't read documents from {type(source).__name__}", _ACCEPTED)
-
-
-def _from_pandas(frame: Any) -> pa.Table:
-    try:
-        return pa.Table.from_pandas(frame)
-    except pa.ArrowException:
-        columns = {name: _column(name, frame[name]).to_pandas() for name in frame.columns}
-        return pa.Table.from_pandas(type(frame)(columns, index=frame.index))
-
-
-def _from_mapping(columns: Mapping[Any, Any]) -> pa.Table:
-    def is_column(values: object) -> bool:
-        no_column = isinstance(values, str | Mapping) or _is_hugging_face(values)
-        return hasattr(values, "__len__") and not no_column
-
-    if columns and all(map(is_column, columns.values())):
-        return pa.table({str(name): _column(name, values) for name, values in columns.items()})
-    raise InputError(
-        f"a mapping ({type(columns).__name__}) whose values are no columns",
-        "take one of its values, such as the split 'train' of a DatasetDict",
-    )
 
 
 def _column(name: object, values: Any) -> Column:

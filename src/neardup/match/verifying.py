@@ -61,6 +61,8 @@ def similarities(
 def similarity(first: str, second: str, spec: ShingleSpec | None = None) -> float:
     """Return the exact Jaccard similarity of two texts; 0.0 where either is empty.
 
+    A text shorter than a shingle is similar to its copies only; `neardup.compare` says so.
+
     Args:
         first: A text.
         second: Another text.

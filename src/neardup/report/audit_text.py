@@ -14,18 +14,18 @@ Line = tuple[str, str]
 def render(audit: dict[str, Any], limit: int = 10) -> str:
     """Return what a person wants to know. At most ``limit`` pairs and removals of each kind."""
     blocks = (
-        labelled(_kept(audit)),
+        labelled(kept(audit)),
         _pairs(audit["kept_pairs"][:limit], audit["kept_pairs_count"]),
-        labelled(_recall(audit)),
+        labelled(recall(audit)),
         _pairs(audit["missed"][:limit], audit["missed_pairs"]),
-        labelled(_removed(audit)),
+        labelled(removed(audit)),
         _wrong(audit["wrong"][:limit], audit["wrong_removed"]),
         _curve(audit),
     )
     return "\n\n".join(filter(None, blocks))
 
 
-def _kept(audit: dict[str, Any]) -> Iterator[Line]:
+def kept(audit: dict[str, Any]) -> Iterator[Line]:
     """Yield how many near-duplicates are left among the kept documents."""
     if audit["kept_near_share"] is None:
         yield "kept", "no document that is not empty is kept"
@@ -40,7 +40,8 @@ def _kept(audit: dict[str, Any]) -> Iterator[Line]:
         yield "", f"{counted(shared, 'pair')} of them shared a bucket and were not compared"
 
 
-def _recall(audit: dict[str, Any]) -> Iterator[Line]:
+def recall(audit: dict[str, Any]) -> Iterator[Line]:
+    """Yield which share of the true pairs was found."""
     threshold, bands = f"{audit['threshold']:g}", audit["bands"]
     pairs = counted(audit["pairs"], "pair")
     sampled = f"{audit['sampled']:,} of {counted(audit['documents'], 'document')}"
@@ -68,11 +69,12 @@ def _without_neighbours(audit: dict[str, Any]) -> str:
     return "no sampled document has a near-duplicate; a larger --sample may have some"
 
 
-def _removed(audit: dict[str, Any]) -> Iterator[Line]:
+def removed(audit: dict[str, Any]) -> Iterator[Line]:
+    """Yield whether each removed document has a kept one that is similar enough."""
     which = f"all but {audit['wrong_removed']:,}" if audit["wrong_removed"] else "each"
-    removed = f"{counted(audit['removed'], 'document')}, {which} with a kept one that reaches"
+    those = f"{counted(audit['removed'], 'document')}, {which} with a kept one that reaches"
     checked = f"{audit['removed_checked']:,} were compared again"
-    yield "removed", f"{removed} {audit['threshold']:g}; {checked}"
+    yield "removed", f"{those} {audit['threshold']:g}; {checked}"
 
 
 def _pairs(pairs: list[dict[str, Any]], count: int) -> str:

@@ -106,13 +106,15 @@ def _described(document: Document, this: str) -> str:
 
 
 def _duplicates(found: Explanation) -> str:
-    """Return the duplicates of the document; many equal ones by their number."""
+    """Return the duplicates of the document; exact copies by their number."""
     equal = [one for one in found.duplicates if one.similarity == 1]
-    shown = [one for one in found.duplicates if len(equal) <= 3 or one.similarity < 1]
-    parts = [f"{name(one.doc_id)} at {one.similarity:.4f}" for one in shown]
-    if len(equal) > 3:
-        parts.insert(0, f"{len(equal):,} of similarity 1, such as {name(equal[0].doc_id)}")
-    parts.append(_more(found.duplicates_count - len(found.duplicates)))
+    near = [one for one in found.duplicates if one.similarity < 1]
+    parts = [f"{name(one.doc_id)} at {one.similarity:.4f}" for one in near]
+    parts.append(_more(found.duplicates_count - found.exact_copies - len(near)))
+    if found.exact_copies:
+        copies = "exact copy" if found.exact_copies == 1 else "exact copies"
+        such = f", such as {name(equal[0].doc_id)}" if equal else ""
+        parts.append(f"{found.exact_copies:,} {copies}{such}")
     return ", ".join(filter(None, parts)) or "none"
 
 

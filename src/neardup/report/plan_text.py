@@ -22,10 +22,11 @@ def render(plan: Plan) -> str:
         textwrap.fill(f"{'warning':<12}{one.text}", _WIDTH, subsequent_indent=" " * 12)
         for one in plan.warnings
     )
-    return "\n\n".join([labelled(_found(plan)), labelled(_taken(plan)), *warnings])
+    return "\n\n".join([labelled(found(plan)), labelled(taken(plan)), *warnings])
 
 
-def _found(plan: Plan) -> Iterator[tuple[str, str]]:
+def found(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield what a run would find: labels and sentences."""
     about = "" if plan.exact else "at least about " if plan.sample == "head" else "about "
     tokens = {name: short(value) for name, value in plan.tokens.items()}
     yield "documents", f"{about}{plan.documents:,}, {size(plan.text)} of text"
@@ -44,7 +45,8 @@ def _found(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "bands", bands
 
 
-def _taken(plan: Plan) -> Iterator[tuple[str, str]]:
+def taken(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield what a run would need: labels and sentences."""
     needed = f"at least {size(plan.memory_minimum)} is needed, and {size(plan.memory_wanted)}"
     yield "memory", f"{size(plan.memory)} may be used; {needed} holds everything"
     yield "disk", f"about {size(plan.disk)} at its peak, of which {size(plan.disk_output)} stay"

@@ -13,7 +13,7 @@ _UNITS = {"word": "word", "char": "character"}
 
 def render(record: dict[str, Any], out: str) -> str:
     """Return what a person wants to know first of ``run.json``; ``out`` is its folder."""
-    rows = [*_found(record), *_done(record)]
+    rows = [*found(record), *_done(record)]
     width = max(len(value) for _, value, _ in rows)
     lines = [f"{name:<13}{value:>{width}}  {text}" for name, value, text in rows]
     files = ["clean/"] if record["output"]["clean"] else []
@@ -23,7 +23,8 @@ def render(record: dict[str, Any], out: str) -> str:
     return "\n".join([*lines, f"{'written':<13}{out}: {', '.join([*files, 'run.json'])}"])
 
 
-def _found(record: dict[str, Any]) -> Iterator[Row]:
+def found(record: dict[str, Any]) -> Iterator[Row]:
+    """Yield what was found: a label, a number, and what it counts."""
     counts, shingle = record["counts"], record["spec"]["shingle"]
     total, removed, exact = (counts[k] for k in ("documents", "removed", "exact_duplicates"))
     short = f"{counts['short']:,} shorter than {counted(shingle['n'], _UNITS[shingle['unit']])}"
@@ -33,8 +34,7 @@ def _found(record: dict[str, Any]) -> Iterator[Row]:
     yield "removed", f"{removed:,}", f"{share(removed, total)}: {kinds}"
     largest = f"of two documents or more; the largest has {counts['largest_cluster']:,}"
     yield "clusters", f"{counts['clusters_of_two_or_more']:,}", largest
-    alike = "pairs of kept documents, as far as found; neardup audit measures more"
-    yield "still alike", "0", alike
+    yield "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
     if counts["not_compared"]:
         what = "pairs in very large buckets; edges may be missing, what is kept is not affected"
         if record["spec"]["max_bucket"]:

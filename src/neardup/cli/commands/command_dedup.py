@@ -55,4 +55,4 @@ def dedup(
     if not quiet:
         from neardup.report.summary_text import render
 
-        click.echo(render(found, out), err=True)
+        click.echo(render(found.record, out), err=True)

@@ -59,13 +59,13 @@ def explain(
     counted from 1. The documents are read from the input again, which must not have changed. Put --
     before ids that begin with -.
     """
-    from neardup.inspect.explain import explain
+    from neardup.api.runs import Run
     from neardup.output.results import FolderResults
     from neardup.report.explain_text import view
 
     results = FolderResults(run)
     check_html(html, results.inputs, overwrite)
-    found = explain(results, id_, other, texts=not no_text, **options)
+    found = Run(results).explain(id_, other, texts=not no_text, **options)
     found = replace(found, notes=tuple(map(as_options, found.notes)))
     show(view(found), found.as_dict(), json_, html, context)
 

@@ -36,12 +36,11 @@ def audit(run: Path, json_: bool, plot: Path | None, quiet: bool, **options: Any
     that were missed; the S-curve, predicted and observed; and whether each removed document has a
     kept one that reaches the threshold. RUN/audit.json keeps it for neardup report.
     """
-    from neardup.inspect.audit import audit
-    from neardup.output.results import FolderResults
+    from neardup.api.runs import open_run
 
     check_plot(plot, run)
     with show_events(not quiet) as listener:
-        found = audit(FolderResults(run), listener=listener, **options).as_dict()
+        found = open_run(run).audit(progress=listener, **options).as_dict()
     from neardup.report.audit_text import render
 
     if plot is not None:
@@ -99,12 +98,11 @@ def evaluate(
     too. Also reports blocking metrics: pairs completeness, pairs quality, reduction ratio.
     """
     check_plot(plot, run, [truth])
-    from neardup.inspect.evaluate import evaluate
-    from neardup.output.results import FolderResults
+    from neardup.api.runs import open_run
     from neardup.report.evaluate_text import render
 
     named = None if columns is None else columns.split(",")
-    result = evaluate(FolderResults(run), truth, columns=named, **options)
+    result = open_run(run).evaluate(truth, columns=named, **options)
     if plot is not None:
         from neardup.report.charts import precision_recall, save
 

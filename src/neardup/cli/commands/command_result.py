@@ -25,20 +25,26 @@ _AS_BEFORE = "[default: as in RUN]"
 @o.output_options
 @o.resource_options
 @o.quiet_option
-def recluster(run: Path, out: str, quiet: bool, no_clean: bool, **options: Any) -> None:
-    """Re-cluster a finished run with other settings and the same bands.
+def recluster(
+    run: Path, out: str, quiet: bool, overwrite: bool, tree_threshold: float | None, **options: Any
+) -> None:
+    """Re-cluster a finished run with other settings.
 
     RUN is the output folder of neardup dedup. The result is that of a full run with these settings
-    and the bands of RUN. The input is read again, and must not have changed; its sketches are
-    reused if RUN was made with --keep-run.
+    and the bands of RUN. With --no-clean, the tables of RUN suffice for a higher threshold if pairs
+    were listed (--pairs all), or if no removed document falls below it. Else the input is read
+    again, and must not have changed; its sketches are reused if RUN was made with --keep-run.
     """
-    from neardup.engines.clock import process_start
-    from neardup.inspect.recluster import recluster
+    from neardup.engines.clock import Clock, process_start
+    from neardup.inspect.recluster import Reclustering, changed, recluster
     from neardup.output.results import FolderResults
 
+    results = FolderResults(run)
+    writing, resources = o.writing_of(options), o.resources_of(options)
+    spec = changed(results.spec, tree_threshold, **options)
+    asked = Reclustering(spec, resources, writing, Path(out), overwrite)
     with show_events(not quiet) as listener:
-        options |= {"listener": listener, "begin": process_start()}
-        found = recluster(FolderResults(run), out, clean=not no_clean, **options)
+        found = recluster(results, asked, Clock(listener, process_start()))
     if not quiet:
         from neardup.report.summary_text import render
 

@@ -25,10 +25,11 @@ from neardup.cli.showing import show_events
 @o.threads_option
 @o.quiet_option
 def sketch(inputs: tuple[str, ...], shard: str, quiet: bool, **options: Any) -> None:
-    """Compute the band keys of INPUT into a store that several machines can reach.
+    """Compute the band keys of INPUT into a shared store.
 
-    Give the same INPUT and settings to each shard. When all are complete, neardup dedup with the
-    same INPUT, settings, --store and --run continues from there.
+    Several machines may do so, each a shard of it. Give the same INPUT and settings to each. When
+    all are complete, neardup dedup with the same INPUT, settings, --store and --run continues from
+    there.
     """
     from neardup.api.running import sketch_into_store
     from neardup.engines.job import Shard

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neardup.cli.options import debug_option, quiet_option
+from neardup.cli.options import grouped, quiet_option
 
 if TYPE_CHECKING:
     from neardup.synth import Family
@@ -49,7 +49,7 @@ def _by_shape(text: str) -> dict[str, Any]:
     return {"default": None, "show_default": "by --shape", "help": text}
 
 
-@click.command(context_settings={"show_default": True})
+@grouped("neardup synth -n 20000 --shape astride -o notes.jsonl", show_default=True)
 @click.option("-n", "--documents", type=int, required=True, metavar="N", help="Number of notes.")
 @click.option(
     "-o",
@@ -112,7 +112,6 @@ def _by_shape(text: str) -> dict[str, Any]:
 )
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @quiet_option
-@debug_option
 def command(
     output: Path,
     truth: Path | None,
@@ -121,12 +120,10 @@ def command(
     quiet: bool,
     **fields: Any,
 ) -> None:
-    """Generate texts like clinical notes, and the ground truth of their duplicates.
+    """Generate synthetic notes and their ground truth.
 
-    Near-duplicates and exact copies are derived from other notes, at random places. Equal options
-    give equal notes.
-
-    Example: neardup synth -n 20000 --shape astride -o notes.jsonl
+    The notes are like clinical ones. Near-duplicates and exact copies are derived from other notes,
+    at random places. Equal options give equal notes.
     """
     from neardup.synth import SynthSpec, write
 

@@ -1,0 +1,156 @@
+"""What a notebook shows of results: a verdict, a small table, a chart.
+
+Only explanations have texts. Nothing is loaded, no script runs, and whatever comes from outside is
+escaped.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from neardup.report import audit_text, plan_text, summary_text
+from neardup.report.differences import Fold
+from neardup.report.explain_text import view
+from neardup.report.numbers import counted, percent
+from neardup.report.visible import visible
+
+if TYPE_CHECKING:
+    from neardup.api.runs import Run
+    from neardup.forecast.plan import Plan
+    from neardup.inspect.audit import Audit
+    from neardup.inspect.explain import Explanation
+
+#: Equal words that are shown before and after each difference.
+_CONTEXT = 20
+_FULL, _LEFT, _HEIGHT = 240, 150, 20  # pixels: the longest bar, its begin, and a row
+
+
+class Bar(NamedTuple):
+    """A bar of a chart: its length is a share, 0 to 1, and a mark may be at another one."""
+
+    label: str
+    share: float
+    note: str
+    mark: float | None = None
+
+
+def of_run(run: Run) -> str:
+    """Return the verdict of a run, and how similar the removed documents are."""
+    counts, spec = run.summary["counts"], run.spec
+    removed = counts["removed"]
+    head = f"{removed:,} of {counted(counts['documents'], 'document')} are duplicates."
+    rows = [(label, f"{value} {what}") for label, value, what in summary_text.found(run.summary)]
+    rows.append(("threshold", f"{spec.threshold:g} by {spec.shingle}"))
+    found = run.duplicates.column("similarity").to_numpy()
+    limits = np.linspace(spec.threshold, 1, 6)
+    numbers = [*np.histogram(found[found < 1], limits)[0].tolist(), int((found == 1).sum())]
+    labels = [f"{low:.2f} to {high:.2f}" for low, high in itertools.pairwise(limits)]
+    most = max(1, *numbers)
+    bars = [Bar(k, n / most, f"{n:,}") for k, n in zip([*labels, "1"], numbers, strict=True)]
+    return _card(head, rows, bars if removed else (), "Removed documents by similarity")
+
+
+def of_audit(audit: Audit) -> str:
+    """Return what an audit found, and the S-curve."""
+    values = audit.as_dict()
+    left = 0.0 if audit.kept_near_share is None else audit.kept_near_share
+    head = f"{percent(left)} of the kept documents still have a near-duplicate among them."
+    rows = [*audit_text.kept(values), *audit_text.recall(values), *audit_text.removed(values)]
+    bars = [
+        Bar(
+            f"{line['begin']:g} to {line['end']:g}",
+            line["observed"],
+            f"{percent(line['observed'])} of {counted(line['pairs'], 'pair')}",
+            line["predicted"],
+        )
+        for line in audit.curve
+    ]
+    return _card(head, rows, bars, "Pairs that share a bucket, by similarity; mark: predicted")
+
+
+def of_plan(plan: Plan) -> str:
+    """Return what a run would find and need."""
+    rows = [*plan_text.found(plan), *plan_text.taken(plan)]
+    rows += [("warning", one.text) for one in plan.warnings]
+    shares = {
+        "exact duplicates": plan.exact_duplicates,
+        "near-duplicates": plan.near_duplicates,
+        "compared": plan.compared,
+    }
+    bars = [Bar(label, one.share, percent(one.share)) for label, one in shares.items()]
+    head = f"{percent(plan.near_duplicates.share)} of the sample are near-duplicates."
+    return _card(head, rows, bars, "Shares of the sample")
+
+
+def of_explanation(found: Explanation) -> str:
+    """Return why a document was removed or kept, with the differences marked."""
+    shown, pair = view(found), found.comparison
+    bars: list[Bar] = []
+    if pair is not None:
+        shares = {
+            "similarity": pair.similarity,
+            "first in second": pair.containment_a,
+            "second in first": pair.containment_b,
+        }
+        bars = [Bar(label, one, f"{one:.4f}", pair.threshold) for label, one in shares.items()]
+    parts = [
+        f"<i>[... {counted(part.words, 'equal word')} ...]</i>"
+        if isinstance(part, Fold)
+        else _escaped(part.text_b)
+        if part.op == "equal"
+        else _marked("del", part.text_a) + _marked("ins", part.text_b)
+        for part in shown.folded(_CONTEXT)
+    ]
+    texts = "".join(parts) or "".join(map(_escaped, shown.texts[:1]))
+    body = f'<div style="white-space:pre-wrap;margin-top:8px">{texts}</div>' if texts else ""
+    return _card(shown.head, shown.notes, bars, "Shares of shingles; mark: the threshold", body)
+
+
+def _card(
+    head: str, rows: Iterable[tuple[str, str]], bars: Iterable[Bar], title: str, more: str = ""
+) -> str:
+    cells = "".join(
+        f'<tr><td style="text-align:left;opacity:.7">{_escaped(label)}</td>'
+        f'<td style="text-align:left">{_escaped(value)}</td></tr>'
+        for label, value in rows
+    )
+    return (
+        f'<div style="max-width:60em"><b>{_escaped(head)}</b><table>{cells}</table>'
+        f"{_chart(list(bars), title)}{more}</div>"
+    )
+
+
+def _chart(bars: list[Bar], title: str) -> str:
+    """Return horizontal bars; nothing without bars."""
+    if not bars:
+        return ""
+    lines = []
+    for row, bar in enumerate(bars):
+        y, width = row * _HEIGHT, round(_FULL * bar.share, 1)
+        middle = y + 14
+        lines.append(
+            f'<text x="{_LEFT - 8}" y="{middle}" text-anchor="end">{_escaped(bar.label)}</text>'
+            f'<rect x="{_LEFT}" y="{y + 3}" width="{width}" height="14" fill="#2a9d8f"/>'
+            f'<text x="{_LEFT + _FULL + 8}" y="{middle}">{_escaped(bar.note)}</text>'
+        )
+        if bar.mark is not None:
+            x = _LEFT + round(_FULL * bar.mark, 1)
+            lines.append(f'<path d="M{x} {y + 1}v18" stroke="#e76f51" stroke-width="2"/>')
+    return (
+        f'<div style="opacity:.7;margin-top:8px">{_escaped(title)}</div>'
+        f'<svg width="620" height="{len(bars) * _HEIGHT}" role="img" aria-label="{_escaped(title)}"'
+        f' font-size="12" fill="currentColor">{"".join(lines)}</svg>'
+    )
+
+
+def _marked(tag: str, text: str) -> str:
+    return f"<{tag}>{_escaped(text)}</{tag}>" if text else ""
+
+
+def _escaped(text: str) -> str:
+    return html.escape(visible(text))

@@ -1,0 +1,231 @@
+"""The tables and the clean corpus of a finished run, as Arrow, pandas or Polars hold them."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.api.arguments import checked
+from neardup.errors import DependencyError, InputError, SpecError
+from neardup.io.formats.json_text import common_schema, conform
+from neardup.io.frames import FrameSource
+from neardup.io.source import Partition
+from neardup.output.results import MemoryResults, Results
+from neardup.spec import Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    Frame: TypeAlias = pa.Table | pd.DataFrame | pd.Series[Any] | pl.DataFrame | pl.Series
+
+#: A table of a run.
+TableName: TypeAlias = Literal["clusters", "duplicates", "edges"]
+
+
+class RunTables:
+    """What was found, and the kept documents.
+
+    Args:
+        results: Record and tables.
+    """
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        held = vars(results).get("source")
+        if isinstance(results, MemoryResults):
+            held = results.outcome.job.source
+        #: What no folder has: the frame that the run was given, and the ends of its partitions.
+        self._frame = (held, results.ends) if isinstance(held, FrameSource) else ()
+        #: That frame, if it is one of pandas or Polars.
+        self._given: Any = held.given if isinstance(held, FrameSource) else None
+
+    def __len__(self) -> int:
+        """Number of documents."""
+        return self._results.documents
+
+    @property
+    def path(self) -> Path | None:
+        """The output folder; None for a run that is in memory only."""
+        return self._results.folder
+
+    @property
+    def spec(self) -> Spec:
+        """What was asked for."""
+        return self._results.spec
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Settings, counts, seconds and bytes: what ``run.json`` holds."""
+        return self._results.record
+
+    @property
+    def clusters(self) -> pa.Table:
+        """A row for each document.
+
+        Columns: ``doc`` int64, its number; ``doc_id``, its id; ``cluster`` int64, the number of the
+        first document of its cluster; ``kept`` bool; ``duplicate_of``, the id of the kept document
+        that a removed one is a duplicate of; ``similarity`` float64, exact, of the two.
+        """
+        return self._results.clusters()
+
+    @property
+    def edges(self) -> pa.Table | None:
+        """A row for each pair that reaches the threshold; None where pairs were not listed.
+
+        They are listed with ``pairs="all"`` and with every clustering but ``"star"``. Columns:
+        ``doc_a`` < ``doc_b`` int64, ``id_a``, ``id_b``, ``similarity`` float64, exact.
+        """
+        return self._results.edges()
+
+    @property
+    def duplicates(self) -> pa.Table:
+        """The removed documents: ``doc_id``, ``duplicate_of`` and ``similarity``."""
+        table = self._results.clusters(["doc_id", "kept", "duplicate_of", "similarity"])
+        removed: Any = pc.invert(table.column("kept"))
+        return table.filter(removed).select(["doc_id", "duplicate_of", "similarity"])
+
+    @property
+    def kept(self) -> pa.ChunkedArray[Any]:
+        """Ids of the kept documents."""
+        return self._results.ids.filter(pa.array(self._kept))
+
+    @property
+    def removed(self) -> pa.ChunkedArray[Any]:
+        """Ids of the removed documents."""
+        return self._results.ids.filter(pa.array(~self._kept))
+
+    @functools.cached_property
+    def _kept(self) -> np.ndarray:
+        return self._results.array("kept")
+
+    @property
+    def keep_mask(self) -> np.ndarray:
+        """bool[documents]: whether each document is kept, in the order of the input."""
+        return self._in_input_order(self._kept)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """int64[documents]: number of the cluster of each document, in the order of the input."""
+        return self._in_input_order(self._results.array("cluster"))
+
+    def _in_input_order(self, values: np.ndarray) -> np.ndarray:
+        positions = self._results.positions_of
+        if positions is None:
+            return values
+        found = np.empty_like(values)
+        found[positions] = values
+        return found
+
+    @overload
+    def clean(self, kind: None = None) -> Frame: ...
+    @overload
+    def clean(self, kind: Literal["arrow"]) -> pa.Table: ...
+    @overload
+    def clean(self, kind: Literal["pandas"]) -> pd.DataFrame: ...
+    @overload
+    def clean(self, kind: Literal["polars"]) -> pl.DataFrame: ...
+
+    @checked
+    def clean(self, kind: str | None = None) -> Frame:
+        """Return the kept documents with all their columns.
+
+        Args:
+            kind: ``"arrow"``, ``"pandas"`` or ``"polars"``. By default what went in comes out: a
+                frame or series of pandas, with its index and types, or of Polars; else an Arrow
+                table, read from the input again.
+
+        Raises:
+            DependencyError: pandas or Polars is not installed.
+            InputError: The input has changed, or can't be read again.
+            SpecError: Another kind.
+        """
+        if kind not in (None, "arrow", "pandas", "polars"):
+            raise SpecError(f"`kind` is {kind!r}; expected arrow, pandas or polars")
+        positions, given = np.flatnonzero(self.keep_mask), self._given
+        if given is not None and kind in (None, type(given).__module__.partition(".")[0]):
+            if len(given) != len(self):
+                raise InputError("the frame has another length than in the run", "give a copy")
+            frame: Frame = (given.iloc if hasattr(given, "iloc") else given)[positions]
+            return frame
+        source = self._results.source
+        if isinstance(source, FrameSource):
+            source.require_whole()
+
+        def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
+            return partition.table(None if len(rows) == count else rows, count)
+
+        parts = list(self._results.visit(positions, read))  # the first document is always kept
+        schema = common_schema([part.schema for part in parts])
+        table = pa.concat_tables([conform(part, schema, "the input") for part in parts])
+        if kind == "pandas":
+            return _pandas(table)
+        return table if kind != "polars" else _polars(table)
+
+    @checked
+    def to_pandas(self, table: TableName = "clusters") -> pd.DataFrame:
+        """Return a table as a pandas DataFrame; ids have the type that they have in the run.
+
+        Args:
+            table: ``"clusters"``, a row for each document in the order of the input, with the index
+                of a frame of pandas; ``"duplicates"`` or ``"edges"``.
+
+        Raises:
+            DependencyError: pandas is not installed.
+            SpecError: There is no such table, or pairs were not listed.
+        """
+        found = self._table(table)
+        frame = _pandas(found)
+        if table == "clusters":
+            frame["duplicate_of"] = _pandas(found.select(["duplicate_of"]), nullable=True)
+        if table == "clusters" and hasattr(self._given, "iloc") and len(self._given) == len(frame):
+            frame.index = self._given.index
+        return frame
+
+    @checked
+    def to_polars(self, table: TableName = "clusters") -> pl.DataFrame:
+        """Return a table as a Polars DataFrame.
+
+        Args:
+            table: As for `to_pandas`.
+
+        Raises:
+            DependencyError: Polars is not installed.
+            SpecError: There is no such table, or pairs were not listed.
+        """
+        return _polars(self._table(table))
+
+    def _table(self, name: str) -> pa.Table:
+        """Return a table by its name; clusters in the order of the input."""
+        if name not in ("clusters", "duplicates", "edges"):
+            raise SpecError(f"`table` is {name!r}; expected clusters, duplicates or edges")
+        found: pa.Table | None = getattr(self, name)
+        if found is None:
+            raise SpecError("pairs were not listed, so that there are no edges", "use pairs='all'")
+        positions = self._results.positions_of
+        if name == "clusters" and positions is not None:
+            found = found.take(np.argsort(positions))
+        return found
+
+
+def _pandas(table: pa.Table, nullable: bool = False) -> pd.DataFrame:
+    pd = _imported("pandas")
+    kinds = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+    return table.to_pandas(types_mapper=cast(Any, kinds.get) if nullable else None)
+
+
+def _polars(table: pa.Table) -> pl.DataFrame:
+    return cast("pl.DataFrame", _imported("polars").from_arrow(table))
+
+
+def _imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise DependencyError(f"{name} is not installed", f"pip install {name}") from error

@@ -1,0 +1,141 @@
+"""A higher threshold from the tables of a run alone, where these decide it exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.cluster.components import components
+from neardup.cluster.edges import Edges
+from neardup.cluster.kept import kept_set, star
+from neardup.engines.comparing import Answer
+from neardup.engines.job import Job
+from neardup.engines.local import Outcome
+from neardup.engines.memory import Scratch
+from neardup.engines.metadata import Corpus
+from neardup.engines.reading import Reader
+from neardup.errors import InputError
+from neardup.io.source import Columns, Layout, Partition, Source
+from neardup.output.results import Results
+from neardup.spec import Spec
+
+
+class MissingSource(Source):
+    """An input that can't be read again; whoever reads it gets the error."""
+
+    def __init__(self, error: InputError) -> None:
+        self._error, self.columns, self.id_column = error, Columns(), None
+        self.files, self.format, self.total_bytes, self.rereadable = [], "frame", None, True
+
+    def partitions(self, file: int | None = None) -> Iterator[Partition]:
+        raise self._error
+
+    def layout(self, file: int) -> Layout:
+        raise self._error
+
+
+def what_is_needed(results: Results, spec: Spec) -> str:
+    """Return why the tables do not decide what a run of other settings finds; empty if they do.
+
+    With all edges, those that reach the new threshold are the edges of the new run. Without them,
+    the kept set stays as it is if no removed document falls below the threshold: otherwise one that
+    is kept then may remove others, and which ones is not in the tables.
+    """
+    old, counts = results.spec, results.record["counts"]
+    if spec.threshold < old.threshold:
+        return f"a threshold below {old.threshold:g}, that of the run, needs the texts"
+    if spec.keep != old.keep:
+        return "another `keep` needs the texts"
+    if _edges_decide(results, spec):
+        return ""
+    if spec.enumerates:
+        return "edges or clusters of other settings need the texts"
+    below = int((results.array("similarity") < spec.threshold).sum())
+    if below:
+        lowest = float(np.nanmin(results.array("similarity")))
+        return (
+            f"{below:,} of {counts['removed']:,} removed documents have a similarity below "
+            f"{spec.threshold:g}, so that the texts are needed; up to {lowest:.4f} they are not, "
+            "nor after a run with `pairs`='all'"
+        )
+    return ""
+
+
+def _edges_decide(results: Results, spec: Spec) -> bool:
+    """Return whether all edges are listed, among all documents, in keep order."""
+    old, counts = results.spec, results.record["counts"]
+    every = old.enumerates and old.max_bucket is None and not counts["not_compared"]
+    # Else one document has the edges of its exact duplicates.
+    listed = old.pairs == "all" and (spec.pairs == "all" or not spec.enumerates)
+    each = listed or not counts["exact_duplicates"]
+    return every and each and spec.keep == "first" and spec.cluster in ("star", "components")
+
+
+def outcome_of(results: Results, job: Job) -> Outcome:
+    """Return what a run of the job's settings finds, see `what_is_needed`."""
+    spec, n, old = job.spec, results.documents, results.record
+    edges = None
+    if _edges_decide(results, spec):
+        table = results.edges(["doc_a", "doc_b", "similarity"])
+        assert table is not None
+        listed = Edges(*(np.asarray(column.to_numpy()) for column in table.columns))
+        edges = listed.at_least(spec.threshold)
+        kept = kept_set(edges, n)
+        duplicate_of, similarity = kept.duplicate_of, kept.similarity
+    else:
+        duplicate_of, similarity = results.duplicate_of, results.array("similarity")
+    cluster = star(duplicate_of)
+    if edges is not None and spec.cluster == "components":
+        cluster = components(edges, n)
+    # Documents go by their numbers here, and by their places in the input in an answer.
+    places = np.arange(n) if results.positions_of is None else results.positions_of
+    by_place = np.argsort(places)
+    removed = int((duplicate_of >= 0).sum())
+    sizes = np.bincount(cluster, minlength=n)
+    counts = {
+        **old["counts"],
+        "kept": n - removed,
+        "removed": removed,
+        "clusters": int((sizes > 0).sum()),
+        "clusters_of_two_or_more": int((sizes > 1).sum()),
+        "largest_cluster": int(sizes.max(initial=0)),
+    }
+    counts |= {} if edges is None else {"edges": len(edges)}
+    target = np.append(places, -1)[duplicate_of].astype(np.int32)
+    answer = Answer(
+        np.arange(n, dtype=np.int32),
+        target[by_place],
+        similarity[by_place],
+        places[cluster][by_place].astype(np.int32),
+        places.astype(np.int32),
+        edges if spec.enumerates else None,
+        counts,
+        old["bucket_sizes"],
+        old["candidates_by_band"],
+    )
+    ids: Any = results.ids.take(by_place)
+    return Outcome(
+        job,
+        Reader(job.source),
+        _corpus(results),
+        answer,
+        results.recipe,
+        ids,
+        results.positions_of,
+        old["store"],
+        Scratch(),
+    )
+
+
+def _corpus(results: Results) -> Corpus:
+    """Return as much of the metadata as writing the tables needs."""
+    n, none = results.documents, np.zeros(0, np.uint64)
+    try:
+        ends = results.ends
+    except InputError:
+        ends = np.array([n])
+    zeros, text = np.zeros(n, np.int32), results.record["bytes"].get("text", 0)
+    return Corpus(none, zeros, zeros, none, none, pa.table({}), ends, [], text, [], 0)

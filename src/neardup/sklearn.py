@@ -1,0 +1,83 @@
+"""Near-duplicates as an estimator of scikit-learn, which is imported with this module only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+import numpy as np
+
+from neardup.api.dedup import dedup
+from neardup.errors import DependencyError, SpecError
+from neardup.spec import ShingleSpec
+
+try:
+    from sklearn.base import BaseEstimator, ClusterMixin
+    from sklearn.utils import Tags
+except ImportError as error:
+    raise DependencyError(
+        "scikit-learn 1.6 is not installed", "pip install scikit-learn"
+    ) from error
+
+
+class Deduplicator(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Find near-duplicate texts; a clusterer that takes texts instead of numbers.
+
+    Args:
+        preset: As for `neardup.dedup`, as are all other arguments; None is what the preset says.
+
+    Attributes:
+        labels_: int64[documents]: number of the cluster of each text, that of its first document.
+        keep_mask_: bool[documents]: whether each text is kept.
+        run_: The `neardup.Run`.
+
+    Examples:
+        >>> texts = ["one two three four five six", "One, two; three four five six!", "x"]
+        >>> Deduplicator().fit_predict(texts).tolist()
+        [0, 0, 2]
+    """
+
+    def __init__(
+        self,
+        *,
+        preset: str = "web",
+        threshold: float | None = None,
+        recall: float | None = None,
+        shingle: str | ShingleSpec | None = None,
+        keep: str | None = None,
+        cluster: str | None = None,
+        memory: int | str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.preset = preset
+        self.threshold = threshold
+        self.recall = recall
+        self.shingle = shingle
+        self.keep = keep
+        self.cluster = cluster
+        self.memory = memory
+        self.threads = threads
+
+    def fit(self, X: Iterable[str], y: object = None) -> Self:
+        """Find the near-duplicates of some texts.
+
+        Args:
+            X: The texts; a list, an array, or a Series.
+            y: Not used.
+
+        Raises:
+            InputError: There are no texts, or they can't be used.
+            SpecError: A setting is out of range, or the texts are not strings.
+        """
+        if isinstance(X, str | bytes) or getattr(X, "ndim", 1) != 1:
+            raise SpecError("`X` is no sequence of texts", "give a list, an array or a Series")
+        self.run_ = dedup(list(X), progress=False, **self.get_params())
+        self.labels_: np.ndarray = self.run_.labels
+        self.keep_mask_: np.ndarray = self.run_.keep_mask
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.one_d_array = False, True
+        tags.input_tags.string = True
+        return tags

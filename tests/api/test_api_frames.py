@@ -1,0 +1,189 @@
+"""What goes in as a frame comes out as one, and a frame does all that files do."""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import neardup
+from neardup.errors import ColumnError, InputError, SpecError
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+
+WORDS = [f"note {i // 2} has these seven words of its own {i // 2}" for i in range(12)]
+ODD = [datetime.date(2020, 1, 1), {1}] * 6
+
+
+def pandas_frame() -> Any:
+    return pd.DataFrame(
+        {
+            "key": range(100, 112),
+            "text": WORDS,
+            "ward": pd.Categorical(["a", "b"] * 6),
+            "count": pd.array([1, None] * 6, dtype="Int64"),
+            "when": pd.date_range("2020", periods=12, tz="Europe/Berlin"),
+            "mixed": [1, "a"] * 6,
+            "odd": ODD,
+        },
+        index=pd.Index([f"r{i}" for i in range(12)], name="row"),
+    )
+
+
+@pytest.mark.parametrize("pickled", [False, True])
+def test_pandas(pickled: bool) -> None:
+    frame = pandas_frame()
+    run = neardup.dedup(frame, id="key")
+    run = pickle.loads(pickle.dumps(run)) if pickled else run
+    expected = frame.iloc[::2]
+    pd.testing.assert_frame_equal(run.clean(), expected)
+    pd.testing.assert_frame_equal(run.clean("pandas"), expected)
+    pd.testing.assert_series_equal(neardup.dedup(frame["text"]).clean(), expected["text"])
+    found = run.to_pandas()
+    assert found.index.equals(frame.index)
+    assert (found["doc_id"].dtype, found["duplicate_of"].dtype) == ("int64", "Int64")
+    assert found["duplicate_of"].dropna().tolist() == expected["key"].tolist()
+    assert run.to_pandas("duplicates")["doc_id"].tolist() == frame["key"].iloc[1::2].tolist()
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_polars(lazy: bool) -> None:
+    frame = pl.DataFrame(
+        {"text": WORDS, "ward": pl.Series(["a", "b"] * 6, dtype=pl.Enum(["a", "b"]))}
+    )
+    run = neardup.dedup(frame.lazy() if lazy else frame)
+    assert run.clean().equals(frame[::2]) and run.clean().schema == frame.schema
+    assert run.clean("polars")["text"].to_list() == WORDS[::2]
+    assert neardup.dedup(frame["text"]).clean().to_list() == WORDS[::2]
+    assert run.to_polars().columns == run.clusters.column_names
+    objects = frame.with_columns(o=pl.Series([object()] * 12, dtype=pl.Object))
+    assert neardup.dedup(objects).clean().shape == (6, 3)
+
+
+def test_kinds() -> None:
+    run = neardup.dedup({"text": WORDS, "n": [*range(12)]})
+    assert isinstance(run.clean(), pa.Table) and run.clean().equals(run.clean("arrow"))
+    assert (
+        run.clean("pandas")["n"].tolist()
+        == run.clean("polars")["n"].to_list()
+        == [*range(0, 12, 2)]
+    )
+    for wrong in (lambda: run.clean("list"), lambda: run.to_pandas("stars")):  # type: ignore
+        with pytest.raises(SpecError, match="expected"):
+            wrong()
+    with pytest.raises(SpecError, match="pairs were not listed"):
+        run.to_polars("edges")
+    assert neardup.dedup(WORDS, pairs="all").to_pandas("edges").shape == (6, 5)
+
+
+def test_clusters_are_in_the_order_of_the_input() -> None:
+    rank = [*range(12)][::-1]
+    frame = pd.DataFrame({"text": WORDS, "rank": rank}, index=rank)
+    run = neardup.dedup(frame, order_by="rank")
+    found = run.to_pandas()
+    assert found.index.tolist() == rank and found["kept"].tolist() == run.keep_mask.tolist()
+    assert found["doc"].tolist() == rank
+    assert run.clean()["rank"].tolist() == rank[1::2]
+
+
+def test_columns_that_cannot_be_written(tmp_path: Path) -> None:
+    """They stop what writes them, and nothing else."""
+    frame = pandas_frame()
+    run = neardup.dedup(frame)
+    assert run.clean()["odd"].tolist() == ODD[::2]
+    assert run.recluster(threshold=0.9).clean().shape == (6, 7)
+    for write in (
+        lambda: run.save(tmp_path / "out"),
+        lambda: run.clean("polars"),
+        lambda: neardup.dedup(frame, out=tmp_path / "out"),
+        lambda: neardup.dedup(frame, id="odd"),
+        lambda: neardup.dedup({"text": WORDS, "odd": ODD}).clean(),
+    ):
+        with pytest.raises(ColumnError, match="column 'odd' has values of several types"):
+            write()
+    assert neardup.dedup(frame, out=tmp_path / "none", clean=False).clean().shape == (6, 7)
+
+
+def test_a_frame_does_what_files_do(tmp_path: Path) -> None:
+    frame = pandas_frame().drop(columns="odd")
+    run = neardup.dedup(frame, id="key", out=tmp_path / "out")
+    saved = neardup.dedup(frame, id="key").save(tmp_path / "saved")
+    for each in (run, saved, pickle.loads(pickle.dumps(run))):
+        assert each.path is not None
+        pd.testing.assert_frame_equal(each.clean(), frame.iloc[::2])
+        assert each.explain(101).texts == tuple(WORDS[:2])
+        assert each.audit(sample=12).recall == 1.0
+        assert len(each.recluster(threshold=0.99, pairs="all").edges or ()) == 6
+        assert each.recluster(tmp_path / "again", overwrite=True).path == tmp_path / "again"
+        assert WORDS[0] in each.report(tmp_path / "r.html", overwrite=True).read_text()
+    # Another process has the tables, and not the frame.
+    with pytest.raises(InputError, match="was a frame"):
+        neardup.open(tmp_path / "out").clean()
+
+
+def test_sketches_in_memory_are_used_again() -> None:
+    run = neardup.dedup(WORDS, threshold=0.5, pairs="all")
+    again = run.recluster(threshold=0.9)
+    assert again.summary["recluster"] == {"run": "the run", "used": "sketches"}
+    assert again.recluster(keep="longest").summary["recluster"]["used"] == "input"
+    assert (
+        pickle.loads(pickle.dumps(again))
+        .recluster(threshold=0.6)
+        .clusters.equals(run.recluster(threshold=0.6).clusters)
+    )
+
+
+def test_a_frame_of_another_length_is_noticed() -> None:
+    frame = pd.DataFrame({"text": WORDS})
+    run = neardup.dedup(frame)
+    frame.drop(index=[0], inplace=True)
+    with pytest.raises(InputError, match="another length"):
+        run.clean()
+    assert run.clean("arrow").num_rows == 6
+
+
+def test_signatures_show_types_and_defaults() -> None:
+    shown = str(inspect.signature(neardup.dedup))
+    for part in (
+        *("threshold: float = 0.7", "recall: float = 0.99", "preset: str = 'web'"),
+        *("shingle: str | ShingleSpec = 'word:5'", "keep: str = 'first'", "-> Run"),
+    ):
+        assert part in shown
+    assert neardup.dedup(WORDS, preset="clinical").spec == neardup.preset("clinical")
+    assert neardup.dedup(WORDS, preset="clinical", threshold=0.7, recall=0.99).spec.threshold == 0.7
+    spec = neardup.Spec(threshold=0.4, keep="longest")
+    assert neardup.dedup(WORDS, spec=spec).spec == spec
+    assert neardup.dedup(WORDS, spec=spec, keep="first").spec.keep == "first"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"clean": "no"}, "`clean` is 'no'; expected True or False"),
+        ({"threshold": True}, "`threshold` is True; expected a number"),
+        ({"threads": 1.5}, "`threads` is 1.5; expected a whole number"),
+        ({"progress": 3}, "`progress` is 3; expected 'auto', True, False or a function"),
+        ({"format": "csv"}, "`resume`, `keep_run`, `annotate` and `format` need an output folder"),
+    ],
+)
+def test_wrong_types(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        neardup.dedup(WORDS, **options)
+    assert str(caught.value) == says
+    assert neardup.dedup(WORDS, threshold=np.float64(0.9)).spec.threshold == 0.9
+
+
+def test_positions_that_are_not_there() -> None:
+    with pytest.raises(TypeError, match=r"dedup\(\): too many positional") as caught:
+        neardup.dedup(WORDS, "text")  # type: ignore[misc]
+    assert "text=" in caught.value.hint  # type: ignore[attr-defined]
+    with pytest.raises(SpecError, match="no preset") as wrong:
+        neardup.dedup(WORDS, preset="clinicl")
+    assert wrong.value.hint == "did you mean clinical?"

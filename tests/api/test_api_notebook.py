@@ -1,0 +1,144 @@
+"""What a notebook shows: short, escaped, and with texts in explanations only."""
+
+from __future__ import annotations
+
+import sys
+import types
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import neardup
+from common import SECRET
+from neardup.api import progress
+from neardup.engines.clock import Event
+
+EVIL = "<script>alert(1)</script> <img src=x onerror=alert(2)> \u202e & \x1b[2J"
+TAGS = {"div", "b", "table", "tr", "td", "svg", "text", "rect", "path", "i", "del", "ins"}
+WORDS = " ".join(f"w{i}" for i in range(40))
+ROWS = {
+    "id": [f"<b>{i}</b>" for i in range(26)],
+    "text": [f"{SECRET} {EVIL} {WORDS}", f"{SECRET} {EVIL} {WORDS} {SECRET}X </div>"]
+    + [f"{SECRET} {WORDS.upper()}", "", "short"]
+    + ["the same line of seven words here"] * 21,
+}
+
+
+class Seen(HTMLParser):
+    """Tags, and what is read."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def run(kernels: None) -> neardup.Run:
+    return neardup.dedup(ROWS, id="id")
+
+
+@pytest.mark.parametrize("name", ["run", "audit", "plan", "explanation", "alone", "nothing"])
+def test_what_is_shown(run: neardup.Run, name: str) -> None:
+    shown: Any = {
+        "run": lambda: run,
+        "audit": lambda: run.audit(sample=30),
+        "plan": lambda: neardup.plan(ROWS, id="id"),
+        "explanation": lambda: run.explain("<b>1</b>"),
+        "alone": lambda: run.explain("<b>4</b>"),
+        "nothing": lambda: neardup.dedup([""]),
+    }[name]()
+    page = shown._repr_html_()
+    seen = Seen(page)
+    assert {*seen.tags} <= TAGS
+    assert not {a for a in seen.attributes if a.startswith("on") or a in ("src", "href")}
+    assert "\x1b" not in page and "\u202e" not in page and len(page) < 12_000
+    assert ("svg" in seen.tags) == (name not in ("alone", "nothing"))
+    assert (SECRET in page) == (name == "explanation")
+    said = {
+        "run": "20 exact duplicates and 2 near-duplicates",
+        "audit": "of all true pairs were found",
+        "plan": "26, ",
+        "explanation": "<b>1</b> is removed: it is a duplicate of <b>0</b>, which is kept.",
+        "alone": "<b>4</b> is kept: shorter than a shingle",
+        "nothing": "0 of 1 document are duplicates.",
+    }[name]
+    assert said in seen.text
+
+
+def test_differences_are_marked(run: neardup.Run) -> None:
+    page = run.explain("<b>1</b>")._repr_html_()
+    assert f"<del>{SECRET}X &lt;/div&gt;</del>" in page and "equal words" in page
+
+
+def test_exact_copies_are_one_number(run: neardup.Run) -> None:
+    from neardup.report.explain_text import view
+
+    found = run.explain("<b>5</b>")
+    assert found.exact_copies == found.duplicates_count == 20
+    assert ("duplicates", "20 exact copies, such as <b>6</b>") in view(found).notes
+    copy = run.explain("<b>25</b>")
+    assert copy.why == "removed: an exact copy of a kept document; " + copy.comparison.note
+
+
+def test_texts_are_in_no_repr(run: neardup.Run) -> None:
+    for shown in (run, run.explain("<b>1</b>"), run.audit(sample=30)):
+        assert SECRET not in repr(shown) and SECRET not in str(shown)
+
+
+def test_a_bar_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is updated in place, escapes what it is told, and goes at the end."""
+    display = pytest.importorskip("IPython.display")
+    shell = types.SimpleNamespace(config={"IPKernelApp": {}})
+    updates: list[str] = []
+
+    def shown(first: Any, display_id: bool) -> Any:
+        updates.append(first.data)
+        return types.SimpleNamespace(update=lambda html: updates.append(html.data))
+
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: shell)
+    monkeypatch.setattr(display, "display", shown)
+    with progress.show_progress("auto") as listener:
+        assert listener is not None
+        listener(Event("resolve", 3, 12))
+        listener(Event("compile", note="<b>compiling</b>"))
+        listener(Event("resolve", 4, 12))  # too soon to be shown
+    assert updates[0] == updates[-1] == "" and len(updates) == 4
+    assert 'value="0.250"' in updates[1] and "&lt;b&gt;compiling" in updates[2]
+
+
+def test_compiling_is_announced_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.show_progress("auto") as listener:
+        assert listener is not None
+        listener(Event("compile", note="compiling kernels"))
+        listener(Event("resolve", note="this may take long"))
+    assert capsys.readouterr().err == "neardup: compiling kernels\n"
+
+
+def test_the_notebook_of_the_documentation_runs() -> None:
+    """Every cell runs, and what ours show is what is stored."""
+    pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    sys.path.append(str(Path(__file__).parents[2] / "tools"))
+    import make_notebook
+
+    stored = nbformat.read(make_notebook.NOTEBOOK, as_version=4)
+    made = make_notebook.executed()
+
+    def pages(notebook: Any) -> list[str]:
+        outputs = [one for cell in notebook.cells for one in cell.get("outputs", ())]
+        found = [one.data.get("text/html", "") for one in outputs]
+        return [page for page in found if page.startswith('<div style="max-width')]
+
+    assert pages(made) == pages(stored) and len(pages(made)) == 3

@@ -1,0 +1,22 @@
+"""What users call, on results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neardup import Run
+from neardup.inspect.audit import Audit
+from neardup.inspect.explain import Explanation
+from neardup.output.results import Results
+
+
+def audit(results: Results, listener: Any = False, **options: Any) -> Audit:
+    return Run(results).audit(progress=listener, **options)
+
+
+def explain(results: Results, id: object, other: object = None, **options: Any) -> Explanation:
+    return Run(results).explain(id, other, **options)
+
+
+def recluster(results: Results, out: Any = None, listener: Any = False, **options: Any) -> Results:
+    return Run(results).recluster(out, progress=listener, **options)._results
