@@ -176,6 +176,7 @@ def _components(a: np.ndarray, b: np.ndarray, roots: bool) -> Rows:
 @_whole
 def mark(table: pa.Table, work: Work) -> Rows:
     """Leave out the documents of whole components that are not similar to any other."""
+    table = _in_order(table, [("doc", "ascending")])  # roots must not depend on which came first
     keys, doc = _words(_column(table, "keys")), numbers(_column(table, "doc"))
     with Pool(1) as pool:
         bands = bucket_bands(lambda band: keys[:, band], work.recipe.num_bands, pool)
