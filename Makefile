@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo spark-demo test test-quick lint docs site bench profile experiments fuzz coverage audit browser cassandra cassandra-stop clean
+.PHONY: demo spark-demo test test-quick test-lowest test-bare test-spark lint docs site bench profile experiments fuzz coverage audit browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again.
 EXTRAS_test := [test,hf,cassandra,docs]
@@ -34,6 +34,23 @@ test: $(VENV)/.test lint
 # Without lint, and without the tests that take long: those of real texts, servers, kills, pages.
 test-quick: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
+
+# With the lowest versions that pyproject.toml allows; what needs no extra is tested.
+LOWEST := .venv-lowest
+LOWEST_TESTS := tests/io tests/output tests/sketch tests/cli/test_cli_outputs.py
+test-lowest:
+	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e . \
+		-c $(LOWEST)/constraints.txt pytest hypothesis duckdb pandas polars
+	$(LOWEST)/bin/python -m pytest $(LOWEST_TESTS)
+
+# With what the package itself requires and nothing else: no extra, no test dependency but pytest.
+BARE := .venv-bare
+test-bare:
+	@test -x $(BARE)/bin/python || $(PYTHON) -m venv $(BARE)
+	$(BARE)/bin/python -m pip install --quiet --disable-pip-version-check -e . pytest
+	$(BARE)/bin/python -m pytest tests/cli/test_cli_bare.py tests/cli/test_cli_outputs.py -k "not louvain"
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -97,4 +114,4 @@ cassandra-stop:
 	@$(PYTHON) tools/cassandra.py stop
 
 clean: cassandra-stop
-	rm -rf $(VENV) demo site build dist bench/.venvs bench/data .cassandra
+	rm -rf $(VENV) $(LOWEST) $(BARE) demo site build dist bench/.venvs bench/data .cassandra

@@ -23,24 +23,26 @@ from typing import Any
 import numpy as np
 
 from harness import BENCH, save, say, table
-from neardup.state import Header, Layout, open_store
+from neardup.state import Header, open_store
+
+sys.path.insert(0, str(BENCH.parent))
+from experiments import row_stores
 
 TOOL = BENCH.parent / "tools/cassandra.py"
 KEYSPACE = "neardup_bench"
-LAYOUTS: tuple[Layout, ...] = ("blob", "row")
+LAYOUTS = {"blob": str, "row": row_stores.of_rows}  # to the URL of each
 Keys = list[np.ndarray]
 
 
-def once(url: str, layout: Layout, keys: Keys, size: Callable[[], int]) -> dict[str, Any]:
+def once(url: str, keys: Keys, size: Callable[[], int]) -> dict[str, Any]:
     """Write all partitions and read all bands."""
-    with open_store(url, layout=layout, run="bench") as store:
+    with open_store(url, run="bench") as store:
         store.create(Header("bench", len(keys[0])))
         begin = time.perf_counter()
         for partition, matrix in enumerate(keys):
             store.put(partition, matrix, b"")
-        store.flush()
         wrote = time.perf_counter() - begin
-    with open_store(url, layout=layout, run="bench") as store:
+    with open_store(url, run="bench") as store:
         store.open("bench")
         begin = time.perf_counter()
         for band in range(len(keys[0])):
@@ -51,13 +53,13 @@ def once(url: str, layout: Layout, keys: Keys, size: Callable[[], int]) -> dict[
     return {"write_seconds": round(wrote, 3), "read_seconds": round(read, 3), "bytes": size()}
 
 
-def in_sqlite(layout: Layout, keys: Keys) -> dict[str, Any]:
+def in_sqlite(layout: str, keys: Keys) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "bands.sqlite")
-        return once(f"sqlite:{path}", layout, keys, lambda: path.stat().st_size)
+        return once(LAYOUTS[layout](f"sqlite:{path}"), keys, lambda: path.stat().st_size)
 
 
-def in_cassandra(address: str, layout: Layout, keys: Keys) -> dict[str, Any]:
+def in_cassandra(address: str, layout: str, keys: Keys) -> dict[str, Any]:
     """Twice: the server's own compiler has to see the code first."""
     from cassandra.cluster import Cluster
 
@@ -71,7 +73,8 @@ def in_cassandra(address: str, layout: Layout, keys: Keys) -> dict[str, Any]:
 
     for matrices in ([part[:, :2000] for part in keys[:3]], keys):
         session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}")
-        result = once(f"cassandra://{host}:{port or 9042}/{KEYSPACE}", layout, matrices, size)
+        url = LAYOUTS[layout](f"cassandra://{host}:{port or 9042}/{KEYSPACE}")
+        result = once(url, matrices, size)
     session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}")
     return result
 
@@ -88,7 +91,7 @@ def main() -> None:
     keys = [rng.integers(0, 2**64, size=(args.bands, int(size)), dtype=np.uint64) for size in sizes]
     status = subprocess.run([sys.executable, str(TOOL), "status"], capture_output=True, text=True)
     url = args.cassandra or os.environ.get("NEARDUP_BENCH_CASSANDRA") or status.stdout.strip()
-    stores: dict[str, Callable[[Layout, Keys], dict[str, Any]]] = {"sqlite": in_sqlite}
+    stores: dict[str, Callable[[str, Keys], dict[str, Any]]] = {"sqlite": in_sqlite}
     if url:
         stores["cassandra"] = lambda layout, matrices: in_cassandra(url, layout, matrices)
     lines = []

@@ -9,10 +9,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments import page, plots, results
+from experiments import page, page_records, plots, results
 from experiments.accuracy import accuracy
 from experiments.clustering import clustering, other_draws
 from experiments.notes import REAL, sources
+from experiments.records import records
 from experiments.scale import corpus, limits
 from experiments.sizes import FULL, Sizes
 from experiments.stores import ROOT
@@ -20,20 +21,22 @@ from experiments.timing import timing
 
 OUT = ROOT / "docs/paper"
 EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
+#: Of another paper, with a page of its own.
+OTHERS = ("records",)
 
 
 def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
     """Run what is asked for; the page is written in any case."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-    known = ", ".join((*EXPERIMENTS, "page"))
+    known = ", ".join((*EXPERIMENTS, *OTHERS, "page"))
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {known}; all by default")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the page")
     given = parser.parse_args(arguments)
-    unknown = set(given.names) - {*EXPERIMENTS, "page"}
+    unknown = set(given.names) - {*EXPERIMENTS, *OTHERS, "page"}
     if unknown:
         parser.error(f"no experiment {', '.join(sorted(unknown))}; known are {known}")
     given.out.mkdir(parents=True, exist_ok=True)
-    for name in EXPERIMENTS:
+    for name in (*EXPERIMENTS, *OTHERS):
         if not given.names or name in given.names:
             begin = time.perf_counter()
             _run(name, given.out, sizes)
@@ -41,6 +44,7 @@ def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
     begin = time.perf_counter()
     plots.draw(given.out)
     page.write(given.out)
+    page_records.write(given.out)
     print(f"{'page':12} {time.perf_counter() - begin:6.1f} s: {given.out / 'index.md'}", flush=True)
 
 
@@ -62,6 +66,8 @@ def _run(name: str, out: Path, sizes: Sizes) -> None:
         results.store(out, name, limits())
     elif name == "corpus":
         results.store(out, name, corpus())
+    elif name == "records":
+        results.store(out, name, records(results.load(out, name)))
     else:
         experiment = {"accuracy": accuracy, "clustering": clustering}[name]
         found = {

@@ -1,7 +1,7 @@
 """A whole job, or a store by itself: called, or run as a process whose memory is measured.
 
-python -m experiments.jobs job URL LAYOUT NOTES.jsonl BANDS ROWS
-python -m experiments.jobs keys URL LAYOUT DOCUMENTS BANDS PARTITION
+python -m experiments.jobs job URL NOTES.jsonl BANDS ROWS
+python -m experiments.jobs keys URL DOCUMENTS BANDS PARTITION
 """
 
 from __future__ import annotations
@@ -9,24 +9,22 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
 from experiments.stores import opened
-from neardup.state import BandStore, Header, Layout
+from neardup.state import BandStore, Header
 
 __all__ = ["store_keys", "whole_job"]
 
 
-def whole_job(url: str, layout: Layout, notes: Path, bands: int, rows: int) -> float:
+def whole_job(url: str, notes: Path, bands: int, rows: int) -> float:
     """Return the seconds from a file to clusters; two threads, nothing else is written.
 
     Jobs differ in the store of the band keys alone. What a job leaves in a file is removed.
 
     Args:
         url: As `neardup.state.open_store` takes it.
-        layout: ``blob`` or ``row``.
         notes: JSON lines.
         bands: Bands.
         rows: Signature entries in a band.
@@ -37,13 +35,13 @@ def whole_job(url: str, layout: Layout, notes: Path, bands: int, rows: int) -> f
     from neardup.spec import preset
 
     spec = preset("clinical").replace(num_bands=bands, rows=rows)
-    resources = Resources(threads=2, store=url, layout=layout)
+    resources = Resources(threads=2, store=url)
     begin = time.perf_counter()
     request = Request(notes, id="id", spec=spec, resources=resources)
     run(request.job(request.clock()))
     seconds = time.perf_counter() - begin
-    if url.startswith("sqlite:"):
-        Path(url.removeprefix("sqlite:")).unlink()
+    if url.startswith("sqlite"):
+        Path(url.partition(":")[2]).unlink()
     return seconds
 
 
@@ -67,7 +65,6 @@ def store_keys(store: BandStore, documents: int, num_bands: int, partition: int)
     for number, first in enumerate(range(0, documents, partition)):
         size = min(partition, documents - first)
         store.put(number, rng.integers(0, 2**64, size=(num_bands, size), dtype=np.uint64), b"")
-    store.flush()
     keys = np.empty(documents, dtype=np.uint64)
     read = 0
     for band in range(num_bands):
@@ -79,13 +76,12 @@ def store_keys(store: BandStore, documents: int, num_bands: int, partition: int)
 
 def main() -> None:
     """Do one of the two."""
-    what, url, layout, *rest = sys.argv[1:]
-    layout = cast(Layout, layout)
+    what, url, *rest = sys.argv[1:]
     if what == "job":
-        whole_job(url, layout, Path(rest[0]), int(rest[1]), int(rest[2]))
+        whole_job(url, Path(rest[0]), int(rest[1]), int(rest[2]))
         return
     documents, num_bands, partition = map(int, rest)
-    with opened(url, layout, "keys") as store:
+    with opened(url, "keys") as store:
         if (
             documents
             and store_keys(store, documents, num_bands, partition) != documents * num_bands

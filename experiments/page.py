@@ -59,8 +59,8 @@ of them. Counts are the same at each run. {measured}
 
 **Words.** The paper's *edge threshold* is our `threshold`; its *tree threshold* is our minimum
 similarity within a cluster, `tree_threshold`. *High* pairs reach the threshold, *mid* pairs reach
-the tree threshold only, *low* pairs not even that. *Design 1* is our layout `row` (a row for each
-key), *Design 2* our layout `blob` (a blob for each band and partition).
+the tree threshold only, *low* pairs not even that. *Design 1* stores a row for each key
+(`experiments/row_stores.py`), *Design 2* a blob for each band and partition, as the package does.
 
 **Notes.** The paper's notes are not public, so that no count can be the same. There are three
 sources: {sizes}.

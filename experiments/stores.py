@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neardup.state import BandStore, Layout, open_store
+from experiments import row_stores
+from neardup.state import BandStore, open_store
 
 __all__ = ["ROOT", "Store", "empty_afterwards", "find_stores", "measure", "opened"]
 
 ROOT = Path(__file__).parents[1]
 KEYSPACE = "neardup_experiments"
-#: The row layout has a row for each key. More than so many take too long.
+#: Design 1 has a row for each key. More than so many take too long.
 _MAX_ROWS = {"SQLite": 10_000_000, "Cassandra": 250_000}
 
 
@@ -31,12 +32,10 @@ class Store:
         name: For charts and tables, by the names of the paper.
         url: As `neardup.state.open_store` takes it, for SQLite without a file; None where there is
             no server.
-        layout: ``blob`` or ``row``.
     """
 
     name: str
     url: str | None
-    layout: Layout = "blob"
 
     @property
     def in_server(self) -> bool:
@@ -45,11 +44,13 @@ class Store:
 
     def takes(self, keys: int) -> bool:
         """Return whether so many keys can be stored in a reasonable time."""
-        return self.layout == "blob" or keys <= _MAX_ROWS[self.name.rpartition(" ")[2]]
+        return "Design 1" not in self.name or keys <= _MAX_ROWS[self.name.rpartition(" ")[2]]
 
     def at(self, folder: Path) -> str:
         """Return the URL, with a file in a folder where it needs one."""
-        return f"sqlite:{folder / 'keys.sqlite'}" if self.url == "sqlite" else str(self.url)
+        if self.url in ("sqlite", "sqlite-rows"):
+            return f"{self.url}:{folder / 'keys.sqlite'}"
+        return str(self.url)
 
 
 def find_stores() -> list[Store]:
@@ -62,9 +63,9 @@ def find_stores() -> list[Store]:
     keyspace = f"{url.rpartition('/')[0]}/{KEYSPACE}" if url else None
     return [
         Store("in memory", "memory"),
-        Store("Design 1, SQLite", "sqlite", "row"),
+        Store("Design 1, SQLite", "sqlite-rows"),
         Store("Design 2, SQLite", "sqlite"),
-        Store("Design 1, Cassandra", keyspace, "row"),
+        Store("Design 1, Cassandra", keyspace and row_stores.of_rows(keyspace)),
         Store("Design 2, Cassandra", keyspace),
     ]
 
@@ -75,15 +76,14 @@ def _server() -> str:
 
 
 @contextlib.contextmanager
-def opened(url: str, layout: Layout, run: str) -> Iterator[BandStore]:
+def opened(url: str, run: str) -> Iterator[BandStore]:
     """Give an empty store, and leave it empty.
 
     Args:
         url: As `neardup.state.open_store` takes it.
-        layout: ``blob`` or ``row``.
         run: Name of the run, in a store of many.
     """
-    with open_store(url, layout=layout, run=run) as store:
+    with open_store(url, run=run) as store:
         store.drop()
         yield store
         store.drop()

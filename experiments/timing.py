@@ -94,7 +94,7 @@ class Jobs:
         line = base | changes
         path = self.notes(line["notes"], line["words"])
         seconds = [
-            whole_job(store.at(self.folder), store.layout, path, line["bands"], line["rows"])
+            whole_job(store.at(self.folder), path, line["bands"], line["rows"])
             for _ in range(1 if store.in_server else self.sizes.repeats)
         ]
         return {"store": store.name, **line, "seconds": round(min(seconds), 4)}
@@ -113,7 +113,7 @@ class Jobs:
         line: Line = {"store": store.name, "notes": notes, "private_bytes": None}
         if store.takes(notes * BANDS):
             command = [sys.executable, "-m", "experiments.jobs", what, store.at(self.folder)]
-            found = measure([*command, store.layout, *arguments])
+            found = measure([*command, *arguments])
             line["private_bytes"] = found["anonymous_bytes"]
         return line
 
@@ -137,7 +137,7 @@ class Jobs:
         passes = []
         for _ in range(self.sizes.flush_repeats):
             seconds, waiting = [], []
-            with opened(store.at(self.folder), store.layout, "flush") as target:
+            with opened(store.at(self.folder), "flush") as target:
                 target.create(Header("flush", BANDS))
                 for number, note in enumerate(notes, start=1):
                     begin = time.perf_counter()
@@ -145,7 +145,6 @@ class Jobs:
                     if number % FLUSH == 0:
                         keys = np.ascontiguousarray(np.concatenate(waiting).T)
                         target.put(number // FLUSH - 1, keys, b"")
-                        target.flush()
                         waiting = []
                     seconds.append(time.perf_counter() - begin)
             passes.append(seconds)

@@ -28,6 +28,7 @@ SLOW = (
     "test_report_page_reading.py",
     "test_report_page_looks.py",
     "test_report_page_hostile.py",
+    "test_records_hand_over.py",
     "test_cli_big.py",
     "test_engine_seconds.py",
     "test_site.py",

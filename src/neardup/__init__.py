@@ -15,6 +15,8 @@ __version__ = "0.2.0"
 # Names are resolved when they are asked for, so that `neardup --help` imports nothing heavy.
 _HOMES = {
     "neardup.api.dedup": "dedup plan sketch_corpus",
+    "neardup.api.link_runs": "Blocks LinkRun",
+    "neardup.api.linking": "blocks link",
     "neardup.api.runs": "Run open",
     "neardup.engines.job": "Shard",
     "neardup.errors": "NeardupError",
@@ -23,6 +25,7 @@ _HOMES = {
     "neardup.match.bucketing": "candidate_pairs",
     "neardup.match.verifying": "similarity",
     "neardup.recipe": "Recipe",
+    "neardup.records.fields": "Field",
     "neardup.sketch.bands": "Bands candidate_probability choose_bands",
     "neardup.sketch.sketcher": "band_keys signatures",
     "neardup.sketch.tokenising": "shingle_sets",
@@ -31,6 +34,8 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from neardup.api.dedup import dedup, plan, sketch_corpus
+    from neardup.api.link_runs import Blocks, LinkRun
+    from neardup.api.linking import blocks, link
     from neardup.api.runs import Run
     from neardup.api.runs import open_run as open
     from neardup.engines.job import Shard
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from neardup.match.bucketing import candidate_pairs
     from neardup.match.verifying import similarity
     from neardup.recipe import Recipe
+    from neardup.records.fields import Field
     from neardup.sketch.bands import Bands, candidate_probability, choose_bands
     from neardup.sketch.sketcher import band_keys, signatures
     from neardup.sketch.tokenising import shingle_sets
@@ -47,6 +53,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bands",
+    "Blocks",
+    "Field",
+    "LinkRun",
     "NeardupError",
     "Recipe",
     "Run",
@@ -55,11 +64,13 @@ __all__ = [
     "Spec",
     "__version__",
     "band_keys",
+    "blocks",
     "candidate_pairs",
     "candidate_probability",
     "choose_bands",
     "compare",
     "dedup",
+    "link",
     "open",
     "plan",
     "preset",

@@ -51,7 +51,6 @@ CASES = FILES | {
     "memory-too-little": setting("--memory", "50MB", says="--memory is 50.0 MB"),
     "store": setting("--store", "redis://here", says="redis"),
     "store-no-file": setting("--store", "sqlite:", says="sqlite:"),
-    "layout": setting("--layout", "3", says="--layout"),
     "run-without-a-store": setting("--run", "r", says="a named run needs a store"),
     "text-twice": setting("--text", "text,text", says="twice"),
     "option": setting("--nonsense", says="--nonsense"),

@@ -127,7 +127,6 @@ def test_formats(name: str, inputs: Path, expected: Any, tmp_path: Path, command
 
 
 SETTINGS: dict[str, list[str]] = {
-    "sqlite, row": ["--store", "sqlite:{}/bands", "--layout", "row"],
     "sqlite, blob": ["--store", "sqlite:{}/bands", "--threads", "3"],
     "one thread": ["--threads", "1"],
     "five threads": ["--threads", "5"],

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ import duckdb
 import pytest
 from doc_commands import called
 from doc_pages import PAGES, PAPER, ROOT, blocks, name
+from remote_servers import Store, object_store
 
 from neardup.cli.main import cli
 
@@ -27,8 +29,25 @@ RUNNABLE = [
 SHELL, COMPOUND = re.compile(r"[|<>$;&*`\\]"), re.compile(r"\b(for|while|if)\b.*;|\\$", re.M)
 
 
+@pytest.fixture
+def store(page: Path, folder: Path) -> Iterator[Store | None]:
+    """The bucket that the page about remote files speaks of."""
+    if page.name != "remote.md":
+        yield None
+        return
+    notes = (folder / "notes.jsonl").read_bytes()
+    half = notes.index(b"\n", len(notes) // 2) + 1
+    with object_store() as found:
+        found.put("notes.jsonl", notes)
+        found.put("shards/day=1/a.jsonl", notes[:half])
+        found.put("shards/day=2/a.jsonl", notes[half:])
+        yield found
+
+
 @pytest.mark.parametrize("page", RUNNABLE, ids=name)
-def test_blocks_run(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_blocks_run(
+    page: Path, folder: Path, store: Store | None, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Blocks of one page run in order, in one folder; Python blocks share their names."""
     names: dict[str, object] = {"__name__": "page"}
     for block in blocks(page):

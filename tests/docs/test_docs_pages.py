@@ -252,7 +252,7 @@ def test_tables_of_stores_are_on_the_formats_page() -> None:
     from neardup.state.cassandra.cql import NAMES
 
     said = section("formats.md", "## Stores of band keys")
-    for table in ("bands", "bands_data", "bands_rows", *NAMES):
+    for table in ("bands", "bands_data", *NAMES):
         assert f"| `{table}`" in said, table
 
 

@@ -28,7 +28,7 @@ FORBIDDEN = {
     r"giant": "oversized",
     r"made notes": "synthetic notes",
     r"anonymous memory": "private memory",
-    r"designs? [12]": "layout row, layout blob",
+    r"designs? [12]": "a row for each key, a blob for each partition",
     r"edge[ _]thresholds?": "threshold",
     r"collapsed pairs|pairs collapsed": "pairs kept",
     r"signed (run|corpus|documents?|partitions?)": "sketched",

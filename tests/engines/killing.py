@@ -160,7 +160,7 @@ def steps(out: Path) -> dict[str, set[int]]:
     if not RunState.exists(folder):
         return {}
     with RunState.open(folder) as state:
-        found = {stage: state.done(stage) for stage in ("sets", "answer", "clean", "written")}
+        found = {stage: state.done(stage) for stage in ("answer", "clean", "written")}
         if state.manifest:
             found["begun"] = {0}
             with suppress(NeardupError), state.band_store() as store:
@@ -254,7 +254,7 @@ class Work:
 # The program.
 
 
-def _note_calls(log: str, crash: int | None) -> None:
+def _note_calls(log: str, crash: int | None, slow: float) -> None:
     """Note down what a run does, and its calls to the system; end it at one of them."""
     from neardup.engines import comparing, local, reading
     from neardup.output import writing
@@ -273,6 +273,11 @@ def _note_calls(log: str, crash: int | None) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         calls += 1
         say("call", name, Path(os.fspath(path)).name if not isinstance(path, int) else "")
+
+    def put(state: Any, stage: str, number: int, *args: Any) -> None:
+        say("put", stage, number)
+        if slow and stage == "written":
+            time.sleep(0.3)  # time to be killed before the outputs are renamed
 
     def before(owner: Any, name: str, note: Callable[..., None]) -> None:
         real = getattr(owner, name)
@@ -295,9 +300,8 @@ def _note_calls(log: str, crash: int | None) -> None:
 
     for name in _CALLS:
         before(os, name, lambda path, *args, name=name, **kwargs: call(name, path))
-    before(database.Database, "_commit", lambda self, *args: call("commit", self.path))
-    after(database.Database, "_commit", lambda self, *args: call("committed", self.path))
-    after(RunState, "put", lambda self, stage, number, *args: say("put", stage, number))
+    before(database.Database, "transaction", lambda self: call("commit", self.path))
+    after(RunState, "put", put)
     after(local._Sketching, "_sketch", lambda self, number, *args: say("sketched", number))
     after(reading.Reader, "texts", lambda self, wanted: say("sets", wanted.number))
     after(comparing.Comparing, "run", lambda self: say("answered", 0))
@@ -307,13 +311,13 @@ def _note_calls(log: str, crash: int | None) -> None:
 def _slow_down(seconds: float) -> None:
     from neardup.state.database import Database
 
-    real = Database._commit
+    real = Database.transaction
 
-    def commit(self: Any, work: Any) -> None:
+    def transaction(self: Any) -> Any:
         time.sleep(seconds)
-        real(self, work)
+        return real(self)
 
-    Database._commit = commit  # type: ignore[method-assign]
+    Database.transaction = transaction  # type: ignore[method-assign]
 
 
 def _child(command: dict[str, Any]) -> None:
@@ -340,7 +344,7 @@ def _child(command: dict[str, Any]) -> None:
     if command["slow"]:
         _slow_down(command["slow"])
     if command["trace"] is not None:
-        _note_calls(command["trace"], command["crash"])
+        _note_calls(command["trace"], command["crash"], command["slow"])
     sys.argv = ["neardup", *command["args"]]
     main()
 

@@ -27,15 +27,14 @@ def dedup(work: Work, store: str, out: Path, *more: Any) -> list[Any]:
     return work.args(out, "--store", store, "--run", "r", *more)
 
 
-@pytest.mark.parametrize("layout", ["blob", "row"])
-def test_four_at_once(layout: str, work: Work, tmp_path: Path) -> None:
+def test_four_at_once(work: Work, tmp_path: Path) -> None:
     store, out = f"sqlite:{tmp_path / 'keys'}", tmp_path / "out"
-    under_way = [sketch(work, store, f"{i}/4", "--layout", layout) for i in range(1, 5)]
+    under_way = [sketch(work, store, f"{i}/4") for i in range(1, 5)]
     ended = [process.wait().check() for process in under_way]
     parts = [int(e.err.split(" documents in ")[1].split()[0]) for e in ended]
     assert sum(parts) == int(ended[0].err.split(" of ")[1].split()[0])
     assert max(parts) - min(parts) <= 1
-    resumed = work.forge.start(*dedup(work, store, out, "--layout", layout), trace=True)
+    resumed = work.forge.start(*dedup(work, store, out), trace=True)
     resumed.wait().check()
     assert resumed.done("sketched") == []
     work.same(out)
@@ -197,7 +196,7 @@ def test_another_run_in_the_same_file_stays(few: Work, tmp_path: Path) -> None:
     crashed = few.start(out, "--store", store, trace=True, crash=12)
     crashed.wait()
     moment = 12
-    while not any(stage for stage in crashed.done("call") if stage[0] == "committed"):
+    while not any(stage for stage in crashed.done("call") if stage[0] == "commit"):
         moment += 1
         crashed = few.start(out, "--store", store, "--overwrite", trace=True, crash=moment)
         crashed.wait()

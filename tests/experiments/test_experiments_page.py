@@ -19,7 +19,6 @@ from experiments.claims import accuracy_claims, clustering_claims, slope, time_c
 from experiments.notes import Source, synthetic_notes
 from experiments.sizes import Sizes
 from experiments.stores import find_stores, measure, opened
-from neardup.state import Layout
 
 PAPER = Path(__file__).parents[2] / "docs" / "paper"
 WORST = "they give about 250 false candidates at worst"
@@ -217,12 +216,10 @@ def test_the_run_of_ten_million(tmp_path: Path, ten_million: Path) -> None:
         scale.corpus(ten_million)
 
 
-@pytest.mark.parametrize(
-    ("url", "layout"), [("memory", "blob"), ("sqlite", "row"), ("sqlite", "blob")]
-)
-def test_keys_are_read_back(url: str, layout: Layout, tmp_path: Path) -> None:
-    url = f"sqlite:{tmp_path / 'keys.sqlite'}" if url == "sqlite" else url
-    with opened(url, layout, "keys") as store:
+@pytest.mark.parametrize("url", ["memory", "sqlite", "sqlite-rows"])
+def test_keys_are_read_back(url: str, tmp_path: Path) -> None:
+    url = url if url == "memory" else f"{url}:{tmp_path / 'keys.sqlite'}"
+    with opened(url, "keys") as store:
         assert jobs.store_keys(store, documents=250, num_bands=4, partition=100) == 1000
 
 
@@ -230,7 +227,7 @@ def test_processes_are_measured_from_outside(tmp_path: Path) -> None:
     code = "import time; held = bytearray(60_000_000); held[::4096] = held[::4096]; time.sleep(0.3)"
     found = measure([sys.executable, "-c", code])
     assert 60e6 <= found["anonymous_bytes"] <= 120e6
-    words = f"-m experiments.jobs keys sqlite:{tmp_path}/keys.sqlite row 100 3 40".split()
+    words = f"-m experiments.jobs keys sqlite-rows:{tmp_path}/keys.sqlite 100 3 40".split()
     assert measure([sys.executable, *words])["anonymous_bytes"] > 1e6
     with pytest.raises(RuntimeError, match="exit code 3"):
         measure([sys.executable, "-c", "raise SystemExit(3)"])
@@ -238,7 +235,13 @@ def test_processes_are_measured_from_outside(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("no_server")
 def test_stores_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [store.url for store in find_stores()] == ["memory", "sqlite", "sqlite", None, None]
+    assert [store.url for store in find_stores()] == [
+        "memory",
+        "sqlite-rows",
+        "sqlite",
+        None,
+        None,
+    ]
     monkeypatch.setenv("NEARDUP_BENCH_CASSANDRA", "cassandra://host:1/keyspace")
     assert find_stores()[-1].url == "cassandra://host:1/neardup_experiments"
 

@@ -26,6 +26,7 @@ __all__ = [
     "rank_prefixes",
     "share_a_bucket",
     "verify",
+    "weighted_overlap",
     "window_pairs",
 ]
 
@@ -222,4 +223,17 @@ def probe(
         for x in docs
         for y in sorted(indexed)
         if y < x and (similarity := jaccard(sets[x], sets[y], threshold)) >= 0
+    ]
+
+
+def weighted_overlap(
+    sets: Sequence[Values], weights: Sequence[float], pairs: Sequence[tuple[int, int]]
+) -> list[tuple[float, float]]:
+    """Weight of what pairs of sets share, and of what they have together, by the last bits."""
+
+    def weight(values: set[int]) -> float:
+        return sum(weights[value & len(weights) - 1] for value in values)
+
+    return [
+        (weight(set(sets[a]) & set(sets[b])), weight(set(sets[a]) | set(sets[b]))) for a, b in pairs
     ]

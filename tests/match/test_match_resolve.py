@@ -10,7 +10,7 @@ import oracle
 from neardup.match import resolve as resolving
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.pairs import join, pairs_of_buckets, pairs_outside_windows
-from neardup.match.resolve import resolve
+from neardup.match.resolve import Limits, resolve
 from neardup.match.verifying import make_sets, similarities
 from neardup.sketch.texts import Ragged
 from neardup.threads import Pool
@@ -75,6 +75,7 @@ def test_resolving_equals_the_definition(
         monkeypatch.setattr(resolving, "_LARGE", int(rng.choice([1, 3, 8])))
         monkeypatch.setattr(resolving, "_INDEXED", int(rng.choice([0, 2, 10])))
         monkeypatch.setattr(resolving, "_CLEAR", float(rng.choice([0.0, 0.01, 0.3])))
+        monkeypatch.setattr(resolving, "_CROWDED", int(rng.choice([0, 4, 12, 10_000])))
     monkeypatch.setattr(resolving, "_BATCH", int(rng.choice([1, 7, 64])))
     monkeypatch.setattr(resolving, "_SMALL_BATCH", int(rng.choice([1, 5, 32])))
 
@@ -173,7 +174,7 @@ def test_a_full_bucket_leaves_out_and_counts() -> None:
     # Twenty documents without anything in common, in one bucket that holds three.
     sets = make_sets(ragged([{i} for i in range(20)]))
     with Pool(2) as pool:
-        found = resolve(sets, one_bucket(20), 0.5, pool, max_bucket=3)
+        found = resolve(sets, one_bucket(20), 0.5, pool, Limits(3))
     assert (found.duplicate_of < 0).all()
     assert found.not_compared == sum(range(17))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.errors import NeardupError, RecipeError, SpecError, StoreError
+from neardup.errors import NeardupError, RecipeError, StoreError
 from neardup.state.band_store import STORE_FORMAT, BandStore, Header
 from neardup.state.json_values import JSON
 
@@ -229,12 +229,6 @@ class StoreContract(ABC):
         with refused(StoreError, "another version"):
             closed_store.open("digest")
 
-    def test_other_layout_is_refused(self, closed_store: BandStore) -> None:
-        assert isinstance(closed_store, self.kind)
-        assert "blob" in self.kind.layouts
-        with pytest.raises(SpecError, match="layout is 'column'"):
-            BandStore.__init__(closed_store, "anywhere", "column")  # type: ignore[arg-type]
-
     def test_closed_is_closed(self, store: BandStore) -> None:
         store.close()
         store.close()
@@ -380,7 +374,6 @@ def _put_in_child(
         store.open("digest")
         for partition in partitions:
             put(store, partition, documents=documents)
-            store.flush()
             progress.write(b".")
 
 

@@ -29,10 +29,10 @@ from neardup.state.cassandra.contact import Contact
 real = pytest.mark.usefixtures("let_in")
 
 
-def make(folder: Path, run: str = "one", layout: str = "blob", **more: float) -> CassandraStore:
+def make(folder: Path, run: str = "one", **more: float) -> CassandraStore:
     # Keyspaces outlive tests: the folder, which does not, is part of the name.
     url = os.environ["NEARDUP_TEST_CASSANDRA"]
-    return CassandraStore(url, layout, f"{folder}/{run}/{layout}", **more)
+    return CassandraStore(url, f"{folder}/{run}", **more)
 
 
 @real
@@ -43,17 +43,8 @@ class TestCassandraBlobs(StoreContract):
         return make(folder, run)
 
 
-@real
-class TestCassandraRows(StoreContract):
-    kind = CassandraStore
-    kill_documents = 1000
-
-    def make_store(self, folder: Path, run: str = "one") -> CassandraStore:
-        return make(folder, run, "row")
-
-
-def begun(folder: Path, layout: str = "blob", bands: int = 3, **more: float) -> CassandraStore:
-    store = make(folder, layout=layout, **more)
+def begun(folder: Path, bands: int = 3, **more: float) -> CassandraStore:
+    store = make(folder, **more)
     store.create(Header("digest", bands))
     return store
 
@@ -63,15 +54,12 @@ def execute(store: CassandraStore, text: str, *values: object) -> list[tuple[obj
 
 
 @real
-@pytest.mark.parametrize("layout", ["blob", "row"])
-def test_long_partitions_are_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str
-) -> None:
+def test_long_partitions_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cql, "SLICE", 400)
     monkeypatch.setattr(session, "_PAGE_BYTES", 1000)
     monkeypatch.setattr(session, "_PAGE_ROWS", 70)
     sizes = {0: 900, 1: 49, 2: 50, 3: 51, 7: 400, 8: 401, 9: 0, 10: 850, 30: 3}
-    with begun(tmp_path, layout) as store:
+    with begun(tmp_path) as store:
         for partition, documents in sizes.items():
             put(store, partition, documents=documents)
         check(store, sizes)
@@ -100,12 +88,11 @@ def test_a_million_documents(tmp_path: Path) -> None:
 
 
 @real
-@pytest.mark.parametrize("layout", ["blob", "row"])
-def test_damage_is_refused(tmp_path: Path, layout: str) -> None:
-    with begun(tmp_path, layout) as store:
+def test_damage_is_refused(tmp_path: Path) -> None:
+    with begun(tmp_path) as store:
         put(store, 0, documents=10)
         where = "WHERE matrix = ? AND band = 1 AND number = 0"
-        execute(store, f"DELETE FROM <blobs> {where} AND slice = {0 if layout == 'blob' else 4}")
+        execute(store, f"DELETE FROM <blobs> {where} AND slice = 0")
         with pytest.raises(StoreError, match="band 1, partition 0"):
             list(store.band(1))
         assert len(list(store.band(0))) == 1
@@ -115,18 +102,6 @@ def test_damage_is_refused(tmp_path: Path, layout: str) -> None:
         execute(store, "UPDATE <entries> SET sums = 0x00 WHERE matrix = ? AND number = 0")
         with pytest.raises(StoreError, match="entry of partition 0"):
             store.partitions()
-
-
-@real
-def test_another_layout_is_refused(tmp_path: Path) -> None:
-    begun(tmp_path).close()
-    url = os.environ["NEARDUP_TEST_CASSANDRA"]
-    with CassandraStore(url, "row", f"{tmp_path}/one/blob") as store:
-        with pytest.raises(StoreError, match="layout 'blob', expected 'row'"):
-            store.open()
-        store.drop()
-        with pytest.raises(StoreError, match="holds no run"):
-            store.open()
 
 
 @real
@@ -379,7 +354,7 @@ def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_url_is_checked_without_the_driver() -> None:
     script = (
         "import sys; from neardup.state import check_store\n"
-        "check_store('cassandra://anna:secret@h/k', 'row')\n"
+        "check_store('cassandra://anna:secret@h/k')\n"
         "assert not [m for m in sys.modules if m.partition('.')[0] == 'cassandra']\n"
         "check_store('sqlite:x'); check_store('sqlite'); check_store('memory')\n"
     )

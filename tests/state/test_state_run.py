@@ -21,9 +21,10 @@ import pytest
 from store_contract import check, put
 
 from neardup.errors import NeardupError, OutputError, ResumeError
-from neardup.state import RunState, blob_table, database
+from neardup.state import RunState, blob_table
 from neardup.state.band_store import Header
 from neardup.state.json_values import differences
+from neardup.state.private_files import sampled_checksum
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="of POSIX")
 
@@ -69,8 +70,8 @@ def test_steps_and_manifest(tmp_path: Path) -> None:
     folder = tmp_path / "out" / ".run"
     assert not RunState.exists(folder)
     with filled(folder) as state:
-        assert state.count("sign") == 6 and state.done("sign") == set(range(6))
-        assert state.count("other") == 0 and state.done("other") == set()
+        assert len(state.done("sign")) == 6 and state.done("sign") == set(range(6))
+        assert len(state.done("other")) == 0 and state.done("other") == set()
         assert bytes(state.get("sign", 3)) == some(3)
         assert state.about("sign", 3) == {"documents": 3}
         assert state.about("sets", 0) is None
@@ -96,49 +97,30 @@ def test_steps_and_manifest(tmp_path: Path) -> None:
 
 
 def test_buffers_of_all_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut into slices anywhere, written now or later, and changed by the caller afterwards."""
+    """Cut into slices anywhere, and changed by the caller afterwards."""
     monkeypatch.setattr(blob_table, "_SLICE", 1000)
     sizes = [0, 1, 999, 1000, 1001, 2000, 54_321]
     with RunState.create(tmp_path / "run") as state:
-        for waiting in (1 << 20, 10):
-            monkeypatch.setattr(database, "_WAITING_BYTES", waiting)
-            for number, size in enumerate(sizes):
-                data = bytearray(some(number, size))
-                state.put("bytes", number, data)
-                state.put("views", number, memoryview(data))
-                array = np.frombuffer(data, dtype=np.uint8).copy()
-                state.put("arrays", number, array.reshape(1, -1))
-                data[:] = bytes(size)
-                array[:] = 0
-            for number, size in enumerate(sizes):
-                for stage in ("bytes", "views", "arrays"):
-                    found = state.get(stage, number)
-                    assert found.readonly and bytes(found) == some(number, size)
+        for number, size in enumerate(sizes):
+            data = bytearray(some(number, size))
+            state.put("bytes", number, data)
+            state.put("views", number, memoryview(data))
+            array = np.frombuffer(data, dtype=np.uint8).copy()
+            state.put("arrays", number, array.reshape(1, -1))
+            data[:] = bytes(size)
+            array[:] = 0
+        for number, size in enumerate(sizes):
+            for stage in ("bytes", "views", "arrays"):
+                found = state.get(stage, number)
+                assert found.readonly and bytes(found) == some(number, size)
 
 
-def test_discarded_space_is_used_again(tmp_path: Path) -> None:
+def test_space_is_used_again(tmp_path: Path) -> None:
     with RunState.create(tmp_path / "run") as state:
-        for stage in "abcde":
+        for _ in range(5):
             for number in range(5):
-                state.put(stage, number, some(number, 1_000_000))
-            assert bytes(state.get(stage, 4)) == some(4, 1_000_000)
-            state.discard(stage)
-            assert state.count(stage) == 0
-            with pytest.raises(ResumeError):
-                state.get(stage, 4)
+                state.put("a", number, some(number, 1_000_000))
         assert state.size() < 8_000_000
-
-
-def test_put_does_not_wait_for_the_disk(tmp_path: Path) -> None:
-    with RunState.create(tmp_path / "run") as state:
-        state.flush()
-        with state._database._lock:  # as a commit that takes long
-            for number in range(5):
-                state.put("a", number, some(number))
-            assert state.count("a") == 5
-            assert len(state._database._waiting) == 5
-        state.flush()
-        assert not state._database._waiting
 
 
 def test_many_threads(tmp_path: Path) -> None:
@@ -160,7 +142,7 @@ def test_many_threads(tmp_path: Path) -> None:
             thread.join()
         assert not errors
     with RunState.open(tmp_path / "run") as state:
-        assert [state.count(stage) for stage in "abcd"] == [20] * 4
+        assert [len(state.done(stage)) for stage in "abcd"] == [20] * 4
 
 
 def test_store_next_to_steps(tmp_path: Path) -> None:
@@ -171,7 +153,7 @@ def test_store_next_to_steps(tmp_path: Path) -> None:
         store.close()
         assert bytes(state.get("sign", 2)) == some(2)
     with RunState.open(tmp_path / "run") as state, state.band_store() as store:
-        assert state.count("sign") == 6
+        assert len(state.done("sign")) == 6
         store.open("digest")
         check(store, {0: 1000, 1: 1000})
         store.drop()
@@ -180,19 +162,15 @@ def test_store_next_to_steps(tmp_path: Path) -> None:
 
 def test_scratch(tmp_path: Path) -> None:
     with RunState.create(tmp_path / "run") as state:
-        path = state.scratch("sets")
-        assert path.parent == tmp_path / "run" and path.read_bytes() == b""
-        path.write_bytes(some(1, 10_000))
-        assert state.scratch("sets").read_bytes() == some(1, 10_000)
         place = state.scratch_folder("outputs")
         (place / "clean").mkdir()
-        (place / "clean" / "part-00000.jsonl").write_bytes(b"{}")
+        (place / "clean" / "part-00000.jsonl").write_bytes(some(1, 10_000))
         assert state.scratch_folder("outputs") == place
         assert stat.S_IMODE(place.stat().st_mode) == 0o700 or os.name == "nt"
         assert state.size() > 10_000
         for name in ("", "../x", "a.b", "A"):
             with pytest.raises(ValueError, match="expected"):
-                state.scratch(name)
+                state.scratch_folder(name)
         state.remove()
     assert list(tmp_path.iterdir()) == []
 
@@ -206,7 +184,7 @@ def test_remove_removes_what_it_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     state = filled(folder)
     (folder.parent / "clean.jsonl").write_text("kept")
-    state.scratch("sets")
+    state.scratch_folder("sets")
     state.remove()
     assert list(folder.parent.iterdir()) == [folder.parent / "clean.jsonl"]
     state = filled(folder)
@@ -228,7 +206,7 @@ def test_create_where_a_run_is(tmp_path: Path) -> None:
     with refused(ResumeError, "run.sqlite", "overwrite=True"):
         RunState.open(folder)
     with RunState.create(folder, overwrite=True) as state:
-        assert state.manifest == {} and state.count("sign") == 0
+        assert state.manifest == {} and len(state.done("sign")) == 0
 
 
 def test_open_without_a_run(tmp_path: Path) -> None:
@@ -245,13 +223,14 @@ def test_nobody_else_may_read(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         with filled(tmp_path / "out" / ".run") as state:
-            state.scratch("sets").write_bytes(b"x")
+            state.scratch_folder("sets")
             paths = [state.folder, *state.folder.iterdir()]
             modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in paths}
     finally:
         os.umask(before)
     assert modes.pop(".run") == 0o700
-    assert set(modes) >= {"run.sqlite", "lock", "sets.scratch"}
+    assert modes.pop("sets.scratch") == 0o700
+    assert set(modes) >= {"run.sqlite", "lock"}
     assert set(modes.values()) == {0o600}
 
 
@@ -300,14 +279,14 @@ def test_another_process_uses_it(tmp_path: Path) -> None:
                 begin(folder)
         child.kill()
     with RunState.open(folder) as state:  # the lock went with the process
-        assert state.count("sign") == 6
+        assert len(state.done("sign")) == 6
         with refused(ResumeError, "another neardup process uses"):
             RunState.open(folder)  # in this process, too
         with refused(ResumeError, "another neardup process uses"):
             RunState.open(folder)
 
 
-FILL = "from test_state_run import *; state = filled(folder); state.flush()"
+FILL = "from test_state_run import *; state = filled(folder)"
 
 
 def in_child(
@@ -431,7 +410,7 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
         child.join()
         flushed = progress.stat().st_size
         with RunState.open(folder) as state:
-            count = state.count("steps")
+            count = len(state.done("steps"))
             assert state.done("steps") == set(range(count))
             # What a flush followed is there, and what comes after it in its order.
             assert count >= first + flushed - 2
@@ -450,8 +429,7 @@ with RunState.open(folder) as state:
     state.put("sign", 0, b"new")
     state.put("large", 0, some(7, 300_000))
     state.manifest = {"threshold": 0.9}
-    state.discard("sets")
-    state.flush()
+    state.put("sets", 0)
     state.put("sign", 9, some(9))
 """
 
@@ -465,11 +443,10 @@ def changes(tmp_path: Path) -> list[object]:
             lambda: state.put("sign", 0, b"new"),
             lambda: state.put("large", 0, some(7, 300_000)),
             lambda: setattr(state, "manifest", {"threshold": 0.9}),
-            lambda: state.discard("sets"),
+            lambda: state.put("sets", 0),
             lambda: state.put("sign", 9, some(9)),
         ):
             change()
-            state.flush()
             copy = tmp_path / "copy" / str(len(found))
             shutil.copytree(state.folder, copy)
             found.append(everything(copy))
@@ -505,6 +482,24 @@ def test_killed_at_a_call_to_the_system(call: str, tmp_path: Path) -> None:
 def killer(call: str, moment: int) -> list[str]:
     return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}",
             "-e", f"inject={call}:signal=SIGKILL:when={moment}"]  # fmt: skip
+
+
+def test_samples_of_files(tmp_path: Path) -> None:
+    """All of a file of up to 256 KiB, else 64 places, the first and the last bytes among them."""
+    path = tmp_path / "input"
+    for size in (0, 1, 262_144, 262_145, 5_000_000):
+        data = bytearray(some(1, size))
+        path.write_bytes(data)
+        found = sampled_checksum(path)
+        places = {0, size - 1, *([size // 2] if size <= 262_144 else [])}
+        for place in places if size else ():
+            data[place] ^= 1
+            path.write_bytes(data)
+            assert sampled_checksum(path) != found
+            data[place] ^= 1
+        path.write_bytes(data)
+        assert sampled_checksum(path) == found
+    assert sampled_checksum(tmp_path) == sampled_checksum(tmp_path / "none") == 0
 
 
 # Differences.

@@ -17,7 +17,7 @@ from store_contract import StoreContract, put, some_keys, some_metadata
 from test_state_run import in_child, some_places
 
 from neardup.errors import NeardupError, SpecError, StoreError
-from neardup.state import STORES, BandStore, Header, Layout, RunState, check_store, open_store
+from neardup.state import STORES, BandStore, Header, RunState, check_store, open_store
 from neardup.state.memory_store import MemoryStore
 from neardup.state.sqlite_store import RunStore, SqliteStore
 
@@ -25,9 +25,9 @@ from neardup.state.sqlite_store import RunStore, SqliteStore
 class StoreOfRun(RunStore):
     """The store of a run that it opens itself."""
 
-    def __init__(self, folder: Path, layout: Layout = "blob") -> None:
+    def __init__(self, folder: Path) -> None:
         self.state = (RunState.open if RunState.exists(folder) else RunState.create)(folder)
-        super().__init__(self.state._database, layout)
+        super().__init__(self.state._database)
 
     def _close(self) -> None:
         self.state.close()
@@ -47,14 +47,6 @@ class TestBlobs(StoreContract):
         return SqliteStore(f"sqlite:{folder}/{run}.sqlite")
 
 
-class TestRows(StoreContract):
-    kind = SqliteStore
-    kill_documents = 2000
-
-    def make_store(self, folder: Path, run: str = "one") -> SqliteStore:
-        return SqliteStore(f"sqlite:{folder}/{run}.sqlite", "row")
-
-
 class TestBlobsOfRun(StoreContract):
     kind = RunStore
 
@@ -62,30 +54,20 @@ class TestBlobsOfRun(StoreContract):
         return StoreOfRun(folder / run)
 
 
-class TestRowsOfRun(StoreContract):
-    kind = RunStore
-    kill_documents = 2000
-
-    def make_store(self, folder: Path, run: str = "one") -> StoreOfRun:
-        return StoreOfRun(folder / run, "row")
-
-
 # One file of its own.
 
-LAYOUTS: list[Layout] = ["blob", "row"]
 
-
-def filled(path: Path, layout: Layout = "blob") -> SqliteStore:
-    store = SqliteStore(f"sqlite:{path}", layout)
+def filled(path: Path) -> SqliteStore:
+    store = SqliteStore(f"sqlite:{path}")
     store.create(Header("digest", 3, about={"a": "b"}))
     put(store, *range(4))
     store.note("name", "text")
     return store
 
 
-def everything(path: Path, layout: Layout = "blob") -> object:
+def everything(path: Path) -> object:
     """All that a store holds; raises where something is damaged."""
-    with SqliteStore(f"sqlite:{path}", layout) as store:
+    with SqliteStore(f"sqlite:{path}") as store:
         header = store.open("digest")
         bands = [[(n, keys.tolist()) for n, keys in store.band(band)] for band in range(3)]
         entries = store.partitions()
@@ -100,20 +82,19 @@ def refused(kind: type[NeardupError], words: str) -> Iterator[None]:
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_damage_is_refused_or_harmless(tmp_path: Path, layout: Layout) -> None:
+def test_damage_is_refused_or_harmless(tmp_path: Path) -> None:
     path = tmp_path / "bands.sqlite"
-    filled(path, layout).close()
-    whole = everything(path, layout)
+    filled(path).close()
+    whole = everything(path)
     data = path.read_bytes()
-    places = some_places(data)[:: 1 if layout == "blob" else 3]  # rows are slow to read
+    places = some_places(data)
     refusals = 0
     for number, at in enumerate(places):
         damaged = bytearray(data)
         damaged[at] ^= (0x01, 0x80)[number % 2]
         path.write_bytes(damaged)
         try:
-            found = everything(path, layout)
+            found = everything(path)
         except StoreError as error:
             refusals += 1
             assert "bands.sqlite" in error.message and "\n" not in error.message
@@ -123,7 +104,7 @@ def test_damage_is_refused_or_harmless(tmp_path: Path, layout: Layout) -> None:
     for length in (1, 50, 100, 5000, 65536, len(data) // 2, len(data) - 65536):
         path.write_bytes(data[:length])
         with pytest.raises(StoreError):
-            everything(path, layout)
+            everything(path)
 
 
 def test_files_may_not_grow(tmp_path: Path) -> None:
@@ -217,13 +198,8 @@ def test_nobody_else_may_read(tmp_path: Path) -> None:
     assert modes == {0o600}
 
 
-def test_other_layout_and_version_are_refused(tmp_path: Path) -> None:
+def test_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bands.sqlite"
-    filled(path, "row").close()
-    with SqliteStore(f"sqlite:{path}") as store:
-        with refused(StoreError, "has layout 'row', expected 'blob'"):
-            store.open()
-        store.drop()
     filled(path).close()
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 92")
@@ -284,8 +260,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 def test_by_url(tmp_path: Path) -> None:
     assert isinstance(open_store("memory"), MemoryStore)
-    store = open_store(f"sqlite:{tmp_path}/b", layout="row")
-    assert isinstance(store, SqliteStore) and store.layout == "row"
+    store = open_store(f"sqlite:{tmp_path}/b")
+    assert isinstance(store, SqliteStore)
     assert store.url == f"sqlite:{tmp_path}/b"
     with RunState.create(tmp_path / "run") as state:
         store = open_store("sqlite", state=state)
@@ -303,14 +279,12 @@ def test_by_url(tmp_path: Path) -> None:
     }.items():
         with refused(SpecError, words):
             open_store(url)
-    with pytest.raises(SpecError, match="layout is 'row', expected 'blob' for memory"):
-        check_store("memory", "row")
     assert list(tmp_path.iterdir()) == [tmp_path / "run"]
 
 
 class Mine(MemoryStore):
-    def __init__(self, url: str, layout: Layout, run: str) -> None:
-        super().__init__("memory", layout)
+    def __init__(self, url: str, run: str) -> None:
+        super().__init__("memory")
         self.url = f"{url} {run}"
 
 

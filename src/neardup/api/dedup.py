@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.progress import Progress, show_progress
@@ -59,16 +59,19 @@ def dedup(
     out: str | os.PathLike[str] | None = None,
     clean: bool = True,
     format: str | None = None,
+    compression: str | None = None,
+    tables: str = "parquet",
     annotate: bool = False,
     overwrite: bool = False,
     resume: bool = False,
+    work: str | os.PathLike[str] | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
     store: str = "auto",
-    layout: Literal["blob", "row"] = "blob",
     run: str | None = None,
     keep_run: bool = False,
     input_format: str | None = None,
+    delimiter: str | None = None,
     encoding_errors: str = "strict",
     progress: Progress = "auto",
 ) -> Run:
@@ -78,7 +81,8 @@ def dedup(
     found to be similar are left. Similarity is the Jaccard similarity of sets of shingles.
 
     Args:
-        source: A path (file, folder or pattern) or a list of `pathlib.Path`; a pyarrow Table,
+        source: A path or URL (file, folder or pattern; ``s3://``, ``gs://``, ``abfs://``,
+            ``hf://``, ``https://``) or a list of `pathlib.Path`; a pyarrow Table,
             RecordBatchReader or Dataset; a pandas or Polars frame or series; a dict of lists; a
             Hugging Face dataset; or a list of texts.
         text: Column with the text, or several, which are joined by a space.
@@ -96,23 +100,28 @@ def dedup(
         pairs: ``"all"`` lists all pairs that share a bucket and reach the threshold; ``"kept"``
             compares only what decides which documents are kept.
         spec: All settings in one object, instead of a preset; the arguments above override it.
-        out: Folder to write to; without it the result is in memory only.
+        out: Folder to write to, or URL of one; without it the result is in memory only.
         clean: With ``out``: write the kept documents.
         format: With ``out``: format of the clean corpus, ``"jsonl"``, ``"csv"``, ``"tsv"``,
             ``"parquet"`` or ``"arrow"``; that of the input by default.
+        compression: With ``out``: of the clean corpus: ``"gzip"``, ``"zstd"``, ``"none"``, or what
+            else the format has; that of the input by default.
+        tables: With ``out``: ``"parquet"`` or ``"csv"``, format of the tables.
         annotate: With ``out``: write all documents, with what was found added to each.
         overwrite: With ``out``: replace what an earlier run left there.
         resume: With ``out``: continue an interrupted run.
+        work: With ``out``: local folder for what a run stores while it is at work; in ``out`` by
+            default, or in the system's temporary folder where ``out`` is a URL.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``; half of what is free
             by default. The result does not depend on it.
         threads: Number of threads; all cores by default. The result does not depend on it.
         store: Where band keys are stored: ``"auto"``, ``"sqlite:FILE"`` or
             ``"cassandra://HOST/KEYSPACE"``.
-        layout: ``"blob"`` or ``"row"``: how a store lays out keys.
         run: Name of a run whose sketches `neardup.sketch_corpus` has put into the store; then
             ``source`` must be the same.
         keep_run: With ``out``: keep the run folder, so that `Run.recluster` need not start again.
         input_format: Format of all files; by the ending of each without it.
+        delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
         encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
         progress: ``"auto"`` shows a bar on a terminal and in a notebook; True, False, or a function
             that gets each `neardup.engines.clock.Event`.
@@ -134,18 +143,24 @@ def dedup(
     """
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     size = None if memory is None else parse_size(memory)
-    resources = Resources(size, threads, store, layout, run, keep_run)
-    writing = Writing(clean and out is not None, format, annotate)
-    if out is None and (resume or keep_run or annotate or format is not None):
+    resources = Resources(size, threads, store, run, keep_run)
+    writing = Writing(clean and out is not None, format, annotate, compression, tables)
+    needs_out = (format, compression, work) != (None, None, None) or tables != "parquet"
+    if out is None and (resume or keep_run or annotate or needs_out):
         raise SpecError(
-            "`resume`, `keep_run`, `annotate` and `format` need an output folder", "give `out`"
+            "`resume`, `keep_run`, `annotate`, `format`, `compression`, `tables` and `work` need "
+            "an output folder",
+            "give `out`",
         )
     with show_progress(progress) as listener:
         reading = (text, id, input_format, encoding_errors)
-        request = Request(source, *reading, asked, resources, writing, listener=listener)
+        request = Request(
+            source, *reading, asked, resources, writing, delimiter=delimiter, listener=listener
+        )
         if out is None:
             return Run(MemoryResults(*run_in_memory(request)))
-        return Run(run_in_folder(request, Path(out), overwrite=overwrite, resume=resume))
+        place = None if work is None else Path(work)
+        return Run(run_in_folder(request, out, overwrite=overwrite, resume=resume, work=place))
 
 
 @checked
@@ -202,7 +217,6 @@ def sketch_corpus(
     keep: str = by_preset("first"),
     spec: Spec | None = None,
     threads: int | None = None,
-    layout: Literal["blob", "row"] = "blob",
     input_format: str | None = None,
     encoding_errors: str = "strict",
     progress: Progress = "auto",
@@ -228,7 +242,7 @@ def sketch_corpus(
         StoreError: The store can't be used, or has a run of that name for something else.
     """
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
-    resources = Resources(None, threads, store, layout, run)
+    resources = Resources(None, threads, store, run)
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
     with show_progress(progress) as listener:
         reading = (text, id, input_format, encoding_errors)

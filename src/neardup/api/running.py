@@ -30,10 +30,18 @@ from neardup.errors import (
     SpecError,
 )
 from neardup.io.opening import PARTITION_BYTES, open_source
+from neardup.io.remote import is_remote, located, open_remote
 from neardup.io.source import Columns
+from neardup.output.publishing import local_output
 from neardup.output.record import digest_of, record
 from neardup.output.results import FolderResults
-from neardup.output.writing import Writing, check_folder, finish_outputs, write_outputs
+from neardup.output.writing import (
+    Writing,
+    check_folder,
+    check_inputs,
+    finish_outputs,
+    write_outputs,
+)
 from neardup.spec import Spec
 from neardup.state.json_values import differences
 from neardup.state.run_state import RUN_FOLDER, RunState
@@ -58,6 +66,7 @@ class Request:
     spec: Spec = field(default_factory=Spec)
     resources: Resources = field(default_factory=Resources)
     writing: Writing = field(default_factory=Writing)
+    delimiter: str | None = None  # of CSV files; None for comma and tab
     recipe: Mapping[str, Any] | None = None  # to use instead of choosing bands
     begin: float | None = None  # of its time, on the clock of `time.monotonic`; None for now
     listener: Listener | None = None
@@ -79,7 +88,12 @@ class Request:
         columns = Columns(tuple(self.text), self.id, self.encoding_errors, wanted)
         size, read_as = PARTITION_BYTES, self.input_format
         opened = partial(
-            open_source, self.source, columns, input_format=read_as, copy_folder=folder
+            open_source,
+            self.source,
+            columns,
+            input_format=read_as,
+            delimiter=self.delimiter,
+            copy_folder=folder,
         )
         source = opened()
         if source.files:
@@ -97,6 +111,7 @@ class Request:
                 "text": list(self.text),
                 "id": self.id,
                 "input_format": read_as,
+                "delimiter": self.delimiter,
                 "encoding_errors": self.encoding_errors,
                 "partition_bytes": size,
             },
@@ -109,8 +124,8 @@ class Request:
     def _given(self) -> list[str]:
         source = self.source
         if isinstance(source, str | os.PathLike):
-            return [os.fspath(source)]
-        return [os.fspath(path) for path in source] if isinstance(source, Sequence) else []
+            return [located(source)]
+        return [located(path) for path in source] if isinstance(source, Sequence) else []
 
 
 def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
@@ -125,17 +140,41 @@ def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
 
 
 def run_in_folder(
-    request: Request, out: Path, *, overwrite: bool = False, resume: bool = False
+    request: Request,
+    out: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    work: Path | None = None,
 ) -> FolderResults:
-    """Run, and write the results to a folder.
+    """Run, and write the results to a folder, or to a URL.
 
     What was done so far is stored in the folder ``.run`` in ``out``, so that a run that was killed
-    at any moment continues where it was.
+    at any moment continues where it was. With a URL, or with ``work``, all is done in that folder,
+    and copied at the end.
     """
+    place = located(out)
+    elsewhere = is_remote(place) or work is not None
+    if resume and elsewhere and _complete(request, f"{place.rstrip('/')}/run.json"):
+        return FolderResults(place)
+    keep = request.resources.keep_run
+    with local_output(place, overwrite=overwrite, resume=resume, work=work, keep=keep) as folder:
+        found = _run_in_folder(request, folder, place, overwrite, resume)
+    if not elsewhere:
+        return found
+    results = FolderResults(place)
+    if "source" in vars(found):  # a frame
+        results.source, results.ends = found.source, found.ends
+    return results
+
+
+def _run_in_folder(
+    request: Request, out: Path, place: str, overwrite: bool, resume: bool
+) -> FolderResults:
     check_folder(out, overwrite, resume=resume)
     folder = out / RUN_FOLDER
     if resume and not RunState.exists(folder):
-        if _complete(request, out):
+        if _complete(request, str(out / "run.json")):
             if folder.exists():  # of a run that was killed while it cleared up
                 RunState.create(folder, overwrite=True).remove()
             return FolderResults(out)
@@ -153,7 +192,7 @@ def run_in_folder(
     with state, _resumable(state) as jobs, PrivatePeak() as peak:
         job = request.job(clock, state)
         jobs.append(job)
-        check_folder(out, True, [file.path for file in job.source.files])
+        check_inputs(place, [file.path for file in job.source.files])
         if state.manifest and not job.source.files:
             raise ResumeError(
                 f"{out}: can't resume, since only files can be compared with what was read before",
@@ -184,25 +223,30 @@ def run_in_folder(
 
 
 def save(
-    outcome: Outcome, about: dict[str, Any], out: Path, writing: Writing, overwrite: bool
+    outcome: Outcome,
+    about: dict[str, Any],
+    out: str | os.PathLike[str],
+    writing: Writing,
+    overwrite: bool,
 ) -> None:
-    """Write what a run in memory found to a folder."""
+    """Write what a run in memory found to a folder, or to a URL."""
     writing.check(outcome.job.source)
-    files = [file.path for file in outcome.job.source.files]
-    check_folder(out, overwrite, files)
+    check_inputs(out, [file.path for file in outcome.job.source.files])
 
     def finish(found: dict[str, Any]) -> None:
         for name in ("seconds", "peak_memory", "peak_private_memory"):
             found[name] = about[name]
 
-    with RunState.create(out / RUN_FOLDER, overwrite=overwrite) as state:
-        try:
-            job = dataclasses.replace(outcome.job, state=state, output=writing.as_dict())
-            saved = dataclasses.replace(outcome, job=job)
-            with Pool(job.resources.threads) as pool:
-                write_outputs(saved, out, writing, pool, finish)
-        finally:
-            state.remove()
+    with local_output(out, overwrite=overwrite) as folder:
+        check_folder(folder, overwrite)
+        with RunState.create(folder / RUN_FOLDER, overwrite=overwrite) as state:
+            try:
+                job = dataclasses.replace(outcome.job, state=state, output=writing.as_dict())
+                saved = dataclasses.replace(outcome, job=job)
+                with Pool(job.resources.threads) as pool:
+                    write_outputs(saved, folder, writing, pool, finish)
+            finally:
+                state.remove()
 
 
 def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
@@ -221,10 +265,11 @@ def _timed(about: dict[str, Any], clock: Clock) -> dict[str, Any]:
     return about
 
 
-def _complete(request: Request, out: Path) -> bool:
-    """Return whether what is in a folder is what this request would make."""
+def _complete(request: Request, path: str) -> bool:
+    """Return whether a stored record is that of what this request would make."""
     try:
-        found: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
+        with open_remote(path) if is_remote(path) else Path(path).open("rb") as file:
+            found: dict[str, Any] = json.loads(file.read())
         job = request.job(request.clock())
         # Of a pipe or a frame nobody knows whether it holds the same.
         known = bool(job.source.files) and job.source.rereadable

@@ -40,7 +40,7 @@ class Run(RunTables):
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
-        where = f" in {self.path}" if self.path else ""
+        where = "" if isinstance(self._results, MemoryResults) else f" in {self._results.name}"
         return (
             f"<Run{where}: {counts['documents']:,} documents, {counts['kept']:,} kept, "
             f"{counts['removed']:,} removed>"
@@ -49,7 +49,7 @@ class Run(RunTables):
     def __reduce__(self) -> Any:
         results = self._results
         if not isinstance(results, MemoryResults):
-            return _in_folder, (results.folder, *self._frame)
+            return _in_folder, (results.name, *self._frame)
         # Listeners, locks and texts that were held stay here.
         job = dataclasses.replace(results.outcome.job, clock=Clock())
         outcome = dataclasses.replace(
@@ -69,6 +69,8 @@ class Run(RunTables):
         *,
         clean: bool = True,
         format: str | None = None,
+        compression: str | None = None,
+        tables: str = "parquet",
         annotate: bool = False,
         overwrite: bool = False,
     ) -> Run:
@@ -86,9 +88,9 @@ class Run(RunTables):
         """
         results = self._results
         if not isinstance(results, MemoryResults):
-            raise SpecError(f"the run is stored in {self.path} already", "copy that folder")
-        writing = Writing(clean, format, annotate)
-        save(results.outcome, results.record, Path(out), writing, overwrite)
+            raise SpecError(f"the run is stored in {results.name} already", "copy that folder")
+        writing = Writing(clean, format, annotate, compression, tables)
+        save(results.outcome, results.record, out, writing, overwrite)
         return _in_folder(out, *self._frame)
 
     @checked
@@ -203,6 +205,8 @@ class Run(RunTables):
         pairs: str | None = None,
         clean: bool = True,
         format: str | None = None,
+        compression: str | None = None,
+        tables: str = "parquet",
         annotate: bool = False,
         overwrite: bool = False,
         memory: int | str | None = None,
@@ -234,13 +238,13 @@ class Run(RunTables):
         asked = Reclustering(
             changed(self.spec, tree_threshold, **settings),
             Resources(_bytes(memory), threads),
-            Writing(clean, format, annotate),
-            None if out is None else Path(out),
+            Writing(clean, format, annotate, compression, tables),
+            out,
             overwrite,
         )
         with show_progress(progress) as listener:
             found = recluster(self._results, asked, Clock(listener))
-        return Run(found) if found.folder is None else _in_folder(found.folder, *self._frame)
+        return Run(found) if out is None else _in_folder(found.name, *self._frame)
 
     @checked
     def report(
@@ -298,7 +302,8 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
     """Open the output folder of a finished run.
 
     Args:
-        folder: What was given to `neardup.dedup` as ``out``, or to the command with ``-o``.
+        folder: What was given to `neardup.dedup` as ``out``, or to the command with ``-o``; a
+            folder or a URL.
 
     Raises:
         InputNotFoundError: There is no run in it.

@@ -31,6 +31,8 @@ _COMMANDS = {
     "tune": "command_forecast:tune",
     "sketch": "command_sketch:sketch",
     "spark": "command_spark:spark",
+    "link": "command_link:link",
+    "blocks": "command_link:blocks",
     "synth": "command_synth:command",
 }
 

@@ -142,6 +142,11 @@ input_options = _all(
             type=click.Choice(["jsonl", "parquet", "csv", "tsv", "arrow", "text"]),
             help="Format of all inputs. [default: by the ending of each file]",
         ),
+        _input(
+            "--delimiter",
+            metavar="CHARACTER",
+            help="Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]",
+        ),
         encoding_option,
     ]
 )
@@ -253,12 +258,6 @@ store_options = _all(
             default="auto",
             help="Where band keys are stored.",
         ),
-        _advanced(
-            "--layout",
-            type=click.Choice(["blob", "row"]),
-            default="blob",
-            help="A row of the store for each band and partition, or for each key.",
-        ),
         _advanced("--run", metavar="NAME", help="Name of a run in a store of many runs."),
     ]
 )
@@ -270,6 +269,17 @@ output_options = _all(
             "--format",
             type=click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"]),
             help="Format of the clean corpus. [default: that of the input]",
+        ),
+        _output(
+            "--compression",
+            type=click.Choice(["gzip", "zstd", "none", "snappy", "brotli", "lz4"]),
+            help="Compression of the clean corpus. [default: that of the input]",
+        ),
+        _output(
+            "--tables",
+            type=click.Choice(["parquet", "csv"]),
+            default="parquet",
+            help="Format of clusters, edges and order.",
         ),
         _output(
             "--annotate",
@@ -293,14 +303,16 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> R
     ``more`` are other fields of the request.
     """
     from neardup.api.running import Request
+    from neardup.io.remote import location
 
     take = options.pop
     return Request(
-        [Path(name) for name in inputs],
+        [location(name) for name in inputs],
         tuple(take("text").split(",")),
         take("id"),
         resources=resources_of(options),
         writing=writing_of(options),
+        delimiter=take("delimiter"),
         input_format=take("input_format"),
         encoding_errors=take("encoding_errors"),
         spec=spec_of(options),
@@ -313,7 +325,7 @@ def resources_of(options: dict[str, Any]) -> Resources:
     from neardup.engines.job import Resources
     from neardup.engines.memory import parse_size
 
-    names = ("threads", "store", "layout", "run", "keep_run")
+    names = ("threads", "store", "run", "keep_run")
     memory = options.pop("memory", None)
     given = {name: options.pop(name) for name in names if name in options}
     return Resources(None if memory is None else parse_size(memory), **given)
@@ -323,8 +335,14 @@ def writing_of(options: dict[str, Any]) -> Writing:
     """Take how the clean corpus is written out of some options."""
     from neardup.output.writing import Writing
 
-    clean = not options.pop("no_clean", False)
-    return Writing(clean, options.pop("format", None), options.pop("annotate", False))
+    take = options.pop
+    return Writing(
+        not take("no_clean", False),
+        take("format", None),
+        take("annotate", False),
+        take("compression", None),
+        take("tables", "parquet"),
+    )
 
 
 def spec_of(options: dict[str, Any]) -> Spec:

@@ -176,7 +176,7 @@ def _note_in_manifest(job: Job, recipe: Recipe) -> None:
 def _resume(job: Job, threads: int) -> Beginning:
     assert job.state is not None
     about: dict[str, Any] = job.state.manifest
-    asked = job.manifest()  # once: it reads the whole copy of a pipe
+    asked = job.manifest()
     found = differences({name: about[name] for name in about if name in asked}, asked)
     if found:
         raise ResumeError(
@@ -265,9 +265,8 @@ def _open(job: Job, recipe: Recipe | None = None) -> tuple[BandStore, Recipe]:
 def _own_store(job: Job) -> BandStore:
     resources, state = job.resources, job.state
     if not resources.shared:
-        url = "memory" if state is None else "sqlite"
-        return open_store(url, layout=resources.layout, state=state)
-    return open_store(resources.store, layout=resources.layout, run=_owner(job))
+        return open_store("memory" if state is None else "sqlite", state=state)
+    return open_store(resources.store, run=_owner(job))
 
 
 def _owner(job: Job) -> str:

@@ -28,7 +28,7 @@ from neardup.match.bucketing import (
     plausible,
 )
 from neardup.match.pairs import Found, PairSink, join, pairs_of_buckets
-from neardup.match.resolve import resolve
+from neardup.match.resolve import Limits, resolve
 from neardup.match.verifying import content_order
 from neardup.recipe import Recipe
 from neardup.sketch.tokenising import Tokeniser
@@ -153,8 +153,7 @@ class Comparing:
         answer.counts["compared_documents"] = len(answer.docs)
         with self.clock.stage("shingle sets", len(answer.docs)) as advance:
             tokeniser = Tokeniser(self.recipe.shingle)
-            state = self.job.state
-            builder = SetBuilder(self.corpus, answer.docs, tokeniser, self.scratch, state)
+            builder = SetBuilder(self.corpus, answer.docs, tokeniser, self.scratch)
             sets = builder.build(self.reader, self.pool, advance)
         self.clock.sizes["shingle sets"] = sets.values.nbytes
         return sets
@@ -181,7 +180,8 @@ class Comparing:
             with self.clock.stage("resolve", len(docs)) as advance:
                 buckets = self._buckets(docs)
                 watch = _Watch(self.clock, "resolve", _largest(buckets), len(docs), advance)
-                done = resolve(sets, buckets, spec.threshold, self.pool, spec.max_bucket, watch)
+                limits = Limits(spec.max_bucket, self.scratch.empty)
+                done = resolve(sets, buckets, spec.threshold, self.pool, limits, watch)
             duplicate_of, similarity = done.duplicate_of, done.similarity
             _add(counts, done.compared, done.ruled_out, done.not_compared)
         removed = np.flatnonzero(duplicate_of >= 0)

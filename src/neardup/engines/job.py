@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from neardup.errors import SpecError
 from neardup.io.source import Source
 from neardup.spec import Spec
 from neardup.state import check_store
-from neardup.state.band_store import BandStore, Layout
-from neardup.state.private_files import file_checksum
+from neardup.state.band_store import BandStore
+from neardup.state.private_files import file_checksum, sampled_checksum
 from neardup.state.run_state import RunState
 from neardup.threads import check_threads
+
+#: Input files that are looked into, at most, besides their sizes and times.
+_SAMPLED = 1000
 
 
 @dataclass(frozen=True)
@@ -26,14 +30,13 @@ class Resources:
     memory: int | None = None  # bytes of private memory; None for half of what is free
     threads: int | None = None  # None for the cores that there are
     store: str = "auto"  # in memory and in the run's own file, or see `open_store`
-    layout: Layout = "blob"
     run: str | None = None  # name of the run in a store that several processes use
     keep_run: bool = False  # keep the run folder when all is done
 
     def __post_init__(self) -> None:
         check_threads(self.threads)
         if self.store != "auto":
-            check_store(self.store, self.layout)
+            check_store(self.store)
         if self.run is not None and not self.shared:
             raise SpecError(
                 "a named run needs a store that several processes can reach",
@@ -115,13 +118,26 @@ class Job:
         """Columns that the run needs besides the texts."""
         return wanted_columns(self.spec, self.source.id_column)
 
-    def identity(self) -> dict[str, Any]:
-        """What the result depends on: inputs with sizes and times, and how they are read."""
-        inputs = [
-            [file.path, file.size, file_checksum(Path(file.copy)) if file.copy else file.mtime_ns]
-            for file in self.source.files
+    @cached_property
+    def inputs(self) -> list[list[Any]]:
+        """Path, size, time and checksum of each input, as they are when first asked for."""
+        files = self.source.files
+        step = -(-len(files) // _SAMPLED) or 1
+        return [
+            [file.path, file.size, 0, file_checksum(Path(file.copy))]
+            if file.copy
+            else [
+                file.path,
+                file.size,
+                file.mtime_ns,
+                sampled_checksum(Path(file.path)) if number % step == 0 else 0,
+            ]
+            for number, file in enumerate(files)
         ]
-        return {"neardup": __version__, **self.reading, "inputs": inputs}
+
+    def identity(self) -> dict[str, Any]:
+        """What the result depends on: the inputs, and how they are read."""
+        return {"neardup": __version__, **self.reading, "inputs": self.inputs}
 
     def manifest(self) -> dict[str, Any]:
         """What the manifest of a run must say, for that run to be this one."""
@@ -130,7 +146,6 @@ class Job:
             "spec": self.spec.as_dict(),
             "output": dict(self.output),
             "store": self.resources.public_store,
-            "layout": self.resources.layout,
             "run": self.resources.run,
         }
 

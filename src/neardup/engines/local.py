@@ -52,7 +52,7 @@ class Outcome:
     recipe: Recipe
     ids: Ids
     order: np.ndarray | None  # see `document_order`
-    store: dict[str, Any]  # where the band keys were, its layout, and its bytes
+    store: dict[str, Any]  # where the band keys were, and its bytes
     scratch: Scratch
     sketches: BandStore | None = None  # the store, open, where it is in memory
 
@@ -111,11 +111,7 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
                 order = document_order(corpus, job.spec)
                 rank = keep_order(corpus, job.spec, order)
             job.source.check_unchanged()
-            about_store = {
-                "store": job.resources.public_store,
-                "layout": store.layout,
-                "bytes": store.size(),
-            }
+            about_store = {"store": job.resources.public_store, "bytes": store.size()}
             answer = _answered(job, documents)
             if answer is None:
                 with clock.stage("compile"):
@@ -163,7 +159,6 @@ class _Sketching:
                 store.put(number, keys, part.pack())
                 found.append(part)
                 advance(part.size)
-            store.flush()
         if shard is not None:
             store.note(f"shard {shard}", json.dumps({"partitions": total}))
         return [] if there or shard is not None else found
@@ -252,7 +247,7 @@ def _ids(job: Job, corpus: Corpus) -> Ids:
 
 
 def _keep_answer(job: Job, answer: Answer) -> None:
-    """Store what was found, and give up what it was made of, unless that is to be kept."""
+    """Store what was found."""
     state, edges = job.state, answer.edges
     if state is None:
         return
@@ -261,8 +256,6 @@ def _keep_answer(job: Job, answer: Answer) -> None:
     for number, array in enumerate(arrays):
         state.put(_ARRAYS, number, np.ascontiguousarray(array), array.dtype.str)
     state.put(_ANSWER, 0, about={name: getattr(answer, name) for name in _VALUES})
-    if not job.resources.keep_run:
-        state.discard("sets")
 
 
 def _answered(job: Job, documents: int) -> Answer | None:

@@ -25,12 +25,8 @@ _EXAMPLE = "for example 0.5:0.99, similarity 0.5 with probability 99 %"
 class Point:
     """A point of the S-curve: at least this probability from 0.5 on, at most this one below.
 
-    Attributes:
-        similarity: In (0, 1).
-        probability: In (0, 1).
-
     Raises:
-        SpecError: One of them is out of range.
+        SpecError: One of the two is not in (0, 1).
     """
 
     similarity: float
@@ -52,13 +48,12 @@ class Point:
         >>> Point.parse("0.5:0.99")
         Point(similarity=0.5, probability=0.99)
         """
-        similarity, _, probability = text.partition(":")
         try:
-            numbers = float(similarity), float(probability)
+            similarity, probability = map(float, text.split(":"))
         except ValueError as error:
             expected = "expected SIMILARITY:PROBABILITY"
             raise SpecError(f"a point is {text!r}; {expected}", _EXAMPLE) from error
-        return cls(*numbers)
+        return cls(similarity, probability)
 
     @property
     def at_least(self) -> bool:
@@ -77,17 +72,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Bands and rows, and what they give.
-
-    Attributes:
-        num_bands: Bands.
-        rows: Signature entries in a band.
-        points: What was asked for.
-    """
+    """Bands and rows, and what they give."""
 
     num_bands: int
-    rows: int
-    points: tuple[Point, ...] = ()
+    rows: int  # signature entries in a band
+    points: tuple[Point, ...] = ()  # what was asked for
 
     @property
     def num_hashes(self) -> int:
@@ -120,7 +109,7 @@ class Choice:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        missed = self.missed
+        missed, pairs = self.missed, zip(self.points, self.probabilities, strict=True)
         return {
             "num_bands": self.num_bands,
             "rows": self.rows,
@@ -133,7 +122,7 @@ class Choice:
                     "probability": probability,
                     "satisfied": point not in missed,
                 }
-                for point, probability in zip(self.points, self.probabilities, strict=True)
+                for point, probability in pairs
             ],
             "similarity_at": {f"{p:g}": self.similarity_at(p) for p in REPORTED},
             "steepest": self.steepest,
@@ -143,22 +132,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What `tune` found.
+    """What `tune` found."""
 
-    Attributes:
-        points: What was asked for.
-        num_hashes: Length of the signature.
-        choices: The cheapest first, or the nearest first if none satisfies all points.
-        satisfied: Whether the choices satisfy all points; None where none are asked for.
-        longer: If they don't: the choice of the shortest signature that does, up to 8,192 hashes;
-            None where none does.
-    """
-
-    points: tuple[Point, ...]
-    num_hashes: int
-    choices: tuple[Choice, ...]
-    satisfied: bool | None
-    longer: Choice | None = None
+    points: tuple[Point, ...]  # what was asked for
+    num_hashes: int  # length of the signature
+    choices: tuple[Choice, ...]  # the cheapest first, or the nearest if none satisfies all points
+    satisfied: bool | None  # whether the choices satisfy all points; None where none are asked for
+    longer: Choice | None = None  # if not: that of the shortest signature that does, if one does
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -253,24 +233,14 @@ def _distance(choice: Choice) -> tuple[float, ...]:
 def _point(value: Point | str | tuple[float, float]) -> Point:
     if isinstance(value, str):
         return Point.parse(value)
-    if isinstance(value, Point):
-        return value
-    return Point(*_two(value, "a point", "similarity and probability, such as (0.5, 0.99)"))
+    return value if isinstance(value, Point) else Point(*value)
 
 
 def _choice(value: tuple[int, int], points: tuple[Point, ...]) -> Choice:
-    num_bands, rows = _two(value, "a choice", "bands and rows, such as (42, 3)")
+    num_bands, rows = value
     _check_whole(num_bands, "`num_bands`", _MAX_BANDS)
     _check_whole(rows, "`rows`", _MAX_ROWS)
     return Choice(int(num_bands), int(rows), points)
-
-
-def _two(value: Any, what: str, expected: str) -> tuple[Any, Any]:
-    try:
-        first, second = value
-    except (TypeError, ValueError) as error:
-        raise SpecError(f"{what} is {value!r}; expected {expected}") from error
-    return first, second
 
 
 def _check_whole(value: Any, name: str, highest: int) -> None:

@@ -20,17 +20,17 @@ from neardup.intervals import wilson
 from neardup.output.results import Results
 
 
-class _Pairs(NamedTuple):
+class Pairs(NamedTuple):
     """Pairs of documents, int64[pairs] twice, with their similarities, float64[pairs]."""
 
     a: np.ndarray
     b: np.ndarray
     similarity: np.ndarray
 
-    def within(self, scope: np.ndarray) -> _Pairs:
+    def within(self, scope: np.ndarray) -> Pairs:
         """Return the pairs whose two documents are in scope, bool[documents]."""
         both = scope[self.a] & scope[self.b]
-        return _Pairs(*(column[both] for column in self))
+        return Pairs(*(column[both] for column in self))
 
 
 def evaluate(
@@ -55,7 +55,7 @@ def evaluate(
             "run had no `id`",
         )
     labels, edges, removals = _found(results)
-    judge = _Judge(known, results.documents)
+    judge = Judge(known, results.documents)
     about = {
         "documents": results.documents,
         "threshold": results.spec.threshold,
@@ -99,7 +99,7 @@ def evaluate(
     }
 
 
-class _Judge:
+class Judge:
     """What the truth says of pairs: labels of true clusters, documents named, number of pairs."""
 
     def __init__(self, known: GroundTruth, documents: int) -> None:
@@ -118,7 +118,7 @@ class _Judge:
         closed = pair_counts(self.labels, self.labels).true if self._closed else 0
         self.pairs = closed if self._closed else len(self._codes)
 
-    def alike(self, pairs: _Pairs) -> np.ndarray:
+    def alike(self, pairs: Pairs) -> np.ndarray:
         """Return bool[pairs]: whether each pair is a true one."""
         if self._closed:
             return np.asarray(self.labels[pairs.a] == self.labels[pairs.b])
@@ -136,19 +136,19 @@ def _codes(a: np.ndarray, b: np.ndarray, documents: int) -> np.ndarray:
     return np.asarray(np.minimum(a, b) * documents + np.maximum(a, b))
 
 
-def _found(results: Results) -> tuple[np.ndarray, _Pairs | None, _Pairs]:
+def _found(results: Results) -> tuple[np.ndarray, Pairs | None, Pairs]:
     """Return the labels of clusters, the edges if they were listed, and what was removed."""
     table = results.edges(["doc_a", "doc_b", "similarity"])
     edges = None
     if table is not None:
-        edges = _Pairs(*(np.asarray(column.to_numpy()) for column in table.columns))
+        edges = Pairs(*(np.asarray(column.to_numpy()) for column in table.columns))
     removed = np.flatnonzero(results.duplicate_of >= 0)
     similarity = results.array("similarity")[removed]
-    removals = _Pairs(results.duplicate_of[removed], removed, similarity)
+    removals = Pairs(results.duplicate_of[removed], removed, similarity)
     return results.array("cluster").astype(np.int64), edges, removals
 
 
-def _judged(known: GroundTruth, labels: np.ndarray, edges: _Pairs | None) -> dict[str, Any]:
+def _judged(known: GroundTruth, labels: np.ndarray, edges: Pairs | None) -> dict[str, Any]:
     """Score the pairs that were judged: those that the run has in one cluster, or as an edge."""
     a, b, right = known.docs, known.others, known.right
     given = labels[a] == labels[b]
@@ -179,7 +179,7 @@ def _thresholds(lowest: float) -> list[float]:
     return [lowest, *(k / 100 for k in range(1, 101) if k / 100 > lowest)]
 
 
-def _by_edges(lowest: float, edges: _Pairs, alike: np.ndarray, true: int) -> list[dict[str, Any]]:
+def _by_edges(lowest: float, edges: Pairs, alike: np.ndarray, true: int) -> list[dict[str, Any]]:
     """Score the edges that reach each threshold."""
     order = np.argsort(edges.similarity, kind="stable")
     ascending, hits = edges.similarity[order], np.append(0, np.cumsum(alike[order]))

@@ -19,11 +19,7 @@ import pyarrow.compute as pc
 
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.io.columns import shown
-from neardup.io.formats.arrow_tables import TablePartition
-from neardup.io.formats.byte_partitions import BytePartition
-from neardup.io.formats.json_text import common_schema, conform
-from neardup.io.opening import open_source
-from neardup.io.source import Columns
+from neardup.io.whole import read_whole
 from neardup.output.results import Results
 
 KINDS = ("pairs", "links", "groups", "judged")
@@ -64,8 +60,12 @@ def read_truth(
     columns: Sequence[str] | None = None,
     kind: str | None = None,
     missing: str = "error",
+    second_ids: Column = None,
 ) -> GroundTruth:
-    """Read pairs of ids, or ids and groups, and find their documents; see `evaluate`."""
+    """Read pairs of ids, or ids and groups, and find their documents; see `evaluate`.
+
+    ``second_ids`` are those of the documents named second, where they are others.
+    """
     if kind is not None and kind not in KINDS:
         raise SpecError(f"`kind` is {kind!r}; expected one of {', '.join(KINDS)}")
     if missing not in ("error", "skip"):
@@ -80,9 +80,10 @@ def read_truth(
         raise InputError(f"{name}: row {row} has no {first}", "each row needs an id")
     docs = _numbers(ids, results.ids)
     unknown = docs < 0
+    later = results.ids if second_ids is None else second_ids
     try:
         groups = kind == "groups"
-        places = _group_numbers(others) if groups else _numbers(others, results.ids)
+        places = _group_numbers(others) if groups else _numbers(others, later)
     except pa.ArrowException as error:
         what = f"{name}: {second} is of type {others.type}"
         raise ColumnError(f"{what}, which can't name groups") from error
@@ -116,28 +117,11 @@ def _table(source: Any) -> pa.Table:
         ) from error
 
 
-class _NoText(Columns):
-    """No text column."""
-
-    def __post_init__(self) -> None:
-        pass
-
-
 def _file(path: Path) -> pa.Table:
     """Read a file of any format as a whole; columns of CSV are strings."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; expected a file")
-    tables = []
-    for partition in open_source(path, _NoText(())).partitions():
-        if isinstance(partition, BytePartition):
-            rows = len(partition.bounds(partition.raw()))
-            tables.append(partition.table(None, rows))
-        elif isinstance(partition, TablePartition):
-            tables.append(partition.load(None))
-    if not tables:
-        return pa.table({})
-    schema = common_schema([table.schema for table in tables])
-    return pa.concat_tables([conform(table, schema, str(path)) for table in tables])
+    return read_whole(path, str(path))
 
 
 def _columns(

@@ -7,6 +7,7 @@ sketched unless the sketches are in memory, or in a run folder that was kept.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,10 +22,12 @@ from neardup.engines.memory import PrivatePeak
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
 from neardup.inspect.from_tables import MissingSource, outcome_of, what_is_needed
 from neardup.io.opening import open_source
+from neardup.io.remote import located, location
 from neardup.io.source import Columns, Source
+from neardup.output.publishing import local_output
 from neardup.output.record import record
 from neardup.output.results import FolderResults, MemoryResults, Results
-from neardup.output.writing import Writing, check_folder, write_outputs
+from neardup.output.writing import Writing, check_folder, check_inputs, write_outputs
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 from neardup.state.band_store import BandStore
@@ -32,7 +35,7 @@ from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 
 #: What says how a source is read, see `neardup.output.record`.
-_READING = ("text", "id", "input_format", "encoding_errors", "partition_bytes")
+_READING = ("text", "id", "input_format", "delimiter", "encoding_errors", "partition_bytes")
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Reclustering:
     spec: Spec  # its bands are not looked at, since those of the run stay
     resources: Resources = field(default_factory=Resources)
     writing: Writing = field(default_factory=Writing)
-    out: Path | None = None  # None to keep the result in memory
+    out: str | os.PathLike[str] | None = None  # None to keep the result in memory
     overwrite: bool = False
 
 
@@ -51,7 +54,12 @@ def recluster(results: Results, asked: Reclustering, clock: Clock) -> Results:
     if asked.out is None:
         asked = replace(asked, writing=Writing(clean=False))
         return _Again(results, asked, clock).in_memory()
-    return _Again(results, asked, clock).write(asked.out)
+    if located(asked.out).rstrip("/") == results.name:
+        raise SpecError(f"{results.name} is the run itself", "name another output")
+    check_inputs(asked.out, map(str, results.inputs))
+    with local_output(asked.out, overwrite=asked.overwrite) as folder:
+        _Again(results, asked, clock).write(folder)
+    return FolderResults(asked.out)
 
 
 def changed(spec: Spec, tree_threshold: float | None = None, **changes: Any) -> Spec:
@@ -80,11 +88,11 @@ class _Again:
         self._finish(found)
         return MemoryResults(outcome, found)
 
-    def write(self, out: Path) -> Results:
+    def write(self, out: Path) -> None:
         old, overwrite = self.results.folder, self.asked.overwrite
         if old is not None and old.resolve() in (out.resolve(), *out.resolve().parents):
             raise SpecError(f"{out} is the run itself, or in its folder", "name another output")
-        check_folder(out, overwrite, map(str, self.results.inputs))
+        check_folder(out, overwrite)
         with RunState.create(out / RUN_FOLDER, overwrite=overwrite) as state, PrivatePeak() as peak:
             try:
                 outcome = self._outcome(state)
@@ -97,7 +105,6 @@ class _Again:
                     write_outputs(outcome, out, self.asked.writing, pool, finish)
             finally:
                 state.remove()
-        return FolderResults(out)
 
     def _finish(self, found: dict[str, Any]) -> None:
         """Add to a record how it was made."""
@@ -151,8 +158,8 @@ class _Again:
         if wanted and source.files and source.rereadable:  # so that a missing column shows
             old = source.columns
             columns = Columns(old.text, old.id, old.encoding_errors, wanted)
-            options = {name: reading[name] for name in ("input_format", "partition_bytes")}
-            source = open_source([Path(path) for path in reading["given"]], columns, **options)
+            options = {n: reading[n] for n in ("input_format", "delimiter", "partition_bytes")}
+            source = open_source([location(p) for p in reading["given"]], columns, **options)
         elif wanted and not isinstance(source, MissingSource):
             missing = set(wanted) - set(source.column_names() or wanted)
             if missing:
@@ -177,7 +184,7 @@ class _Again:
             with RunState.open(folder) as before:
                 known, store = before.manifest, None
                 if known["neardup"] == __version__ and known["store"] in ("auto", "sqlite"):
-                    store = before.band_store("row" if known["layout"] == "row" else "blob")
+                    store = before.band_store()
                     store.open(results.recipe.digest, results.recipe.as_dict())
                 yield store
         except (ResumeError, StoreError) as error:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from neardup.errors import InputError, SpecError
+from neardup.io.hive import HivePartition, hive_values
 from neardup.io.paths import all_exist, find_files
 from neardup.io.source import Columns, Layout, Partition, Source, SourceFile
 from neardup.io.streams import copied
@@ -32,15 +34,16 @@ def open_source(
     columns: Columns,
     *,
     input_format: str | None = None,
+    delimiter: str | None = None,
     partition_bytes: int = PARTITION_BYTES,
     copy_folder: Path | None = None,
 ) -> Source:
     """Open files or a frame.
 
     A string or a path, or several paths in a list, are files, folders, patterns (``*``, ``?``,
-    ``[...]``, ``**``) or ``-`` for stdin, which is JSON lines. The format of others follows from
-    the ending; a folder without tables is a folder of plain texts, one document a file, with the
-    columns ``path``, which is their id, and ``text``.
+    ``[...]``, ``**``), URLs of them, or ``-`` for stdin, which is JSON lines. The format of others
+    follows from the ending; files without tables among them are plain texts, one document a file,
+    with the columns ``path``, which is their id, and ``text``.
 
     All else is a frame: a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or
     Polars DataFrame, LazyFrame or Series, a dict of lists, a Hugging Face Dataset, or strings,
@@ -50,6 +53,7 @@ def open_source(
         source: What to read.
         columns: What a run needs of it.
         input_format: One of `FORMATS`, for files whose ending is another one, and for stdin.
+        delimiter: Of CSV and TSV files, a single character; None for comma and tab.
         partition_bytes: Bytes of a partition, about; a single document may be larger.
         copy_folder: Folder to which pipes are copied first, so that they can be read again; what
             was copied to it before is read in their place. None to read pipes once.
@@ -65,18 +69,34 @@ def open_source(
         )
     paths = _paths(source)
     if paths is None:
-        if input_format is not None:
-            raise SpecError(f"`input_format` is {input_format!r} for a frame; it is for files only")
+        for name, value in (("input_format", input_format), ("delimiter", delimiter)):
+            if value is not None:
+                raise SpecError(f"`{name}` is {value!r} for a frame; it is for files only")
         from neardup.io.frames import FrameSource
 
         return FrameSource(source, columns, partition_bytes)
     files = find_files(paths, input_format)
+    if delimiter is not None:
+        files = _delimited(files, delimiter)
     if copy_folder is not None:
         files = [
             copied(file, copy_folder / f"input-{number}") if file.size is None else file
             for number, file in enumerate(files)
         ]
     return FileSource(files, columns, partition_bytes)
+
+
+def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:
+    delimiter = "\t" if delimiter == "\\t" else delimiter
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+        raise SpecError(
+            f"`delimiter` is {delimiter!r}; expected one ASCII character", "such as ';' or '\\t'"
+        )
+    if not any(file.format in ("csv", "tsv") for file in files):
+        raise SpecError(
+            "`delimiter` is given, and no input is CSV", "leave it out, or set `input_format`='csv'"
+        )
+    return [replace(f, delimiter=delimiter) if f.format in ("csv", "tsv") else f for f in files]
 
 
 def _paths(source: object) -> Sequence[str | os.PathLike[str]] | None:
@@ -112,6 +132,10 @@ class FileSource(Source):
         self._cut: dict[int, list[Partition]] = {}
         self._used: set[int] = set()
         self._layouts: dict[int, Layout] = {}
+        # Of each file, wanted columns that are names of folders; plain texts are read together.
+        wanted = columns.wanted if self.format != "text" else ()
+        found = [hive_values(file.name) if wanted else {} for file in files]
+        self._hive = [{k: v for k, v in values.items() if k in wanted} for values in found]
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         numbers = range(len(self.files)) if file is None else range(file, file + 1)
@@ -138,17 +162,26 @@ class FileSource(Source):
         # What was cut once need not be cut again where partitions hold no bytes and no rows.
         light = file.is_plain and file.format != "arrow"
         found = []
-        for partition in _of(file.format).cut(number, file, self.columns, self._partition_bytes):
+        cut = _of(file.format).cut
+        values = self._hive[number]
+        for partition in cut(number, file, self._own_columns(number), self._partition_bytes):
+            if values:
+                partition = HivePartition(partition, values)
             if light:
                 found.append(partition)
             yield partition
         if light:
             self._cut[number] = found
 
+    def _own_columns(self, number: int) -> Columns:
+        """The columns that a file itself must have."""
+        wanted = [name for name in self.columns.wanted if name not in self._hive[number]]
+        return replace(self.columns, wanted=tuple(wanted))
+
     def layout(self, file: int) -> Layout:
         if file not in self._layouts:
             found = self.files[file]
-            self._layouts[file] = _of(found.format).layout(found, self.columns)
+            self._layouts[file] = _of(found.format).layout(found, self._own_columns(file))
         return self._layouts[file]
 
 

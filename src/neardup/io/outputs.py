@@ -23,6 +23,18 @@ PART_BYTES = 512 << 20
 
 _COMPRESSIONS = {None: "", "gzip": ".gz", "zstd": ".zst"}
 _COLUMNAR = {"parquet": "zstd", "arrow": "lz4"}  # with the codec of what is converted
+_OF_BYTES = ("gzip", "zstd", "none")
+#: What can be asked for, by format.
+_CODECS: dict[str, tuple[str, ...]] = {
+    "jsonl": _OF_BYTES,
+    "csv": _OF_BYTES,
+    "tsv": _OF_BYTES,
+    "parquet": ("zstd", "snappy", "gzip", "brotli", "lz4", "none"),
+    "arrow": ("zstd", "lz4", "none"),
+    "text": (),
+}
+#: All of them.
+OUTPUT_CODECS = tuple(sorted({codec for codecs in _CODECS.values() for codec in codecs}))
 
 
 @dataclass(frozen=True)
@@ -36,16 +48,23 @@ class OutputFile:
     converted: bool  # whether it takes `Partition.table` instead of `Partition.records`
 
 
-def check_output(source: Source, format: str | None, added: pa.Schema | None = None) -> None:
+def check_output(
+    source: Source,
+    format: str | None,
+    added: pa.Schema | None = None,
+    compression: str | None = None,
+) -> None:
     """Refuse an output that can't be written, before any work is done.
 
     Args:
         source: What is to be written.
         format: One of `OUTPUT_FORMATS`; None for the format of the input.
         added: Columns that are added to each record. Of JSON lines, the first ones are looked at.
+        compression: As the user names it; None for that of the input.
 
     Raises:
-        SpecError: The format is not known, or plain texts are to get fields.
+        SpecError: The format is not known, does not have the compression, or is that of plain
+            texts, which are to get fields.
         ColumnError: The input has a column of the name of one that is added.
         FormatError: A column has a type that the format does not have.
     """
@@ -53,6 +72,14 @@ def check_output(source: Source, format: str | None, added: pa.Schema | None = N
         raise SpecError(f"no output format {format!r}", f"known are {', '.join(OUTPUT_FORMATS)}")
     if added is not None and source.format == "text" and format is None:
         raise SpecError("plain texts have no fields, and some are to be added")
+    own = {file.format for file in source.files} or {"parquet"}
+    for target in sorted({format} if format else own):
+        if compression is not None and compression not in _CODECS[target]:
+            codecs = ", ".join(_CODECS[target])
+            raise SpecError(
+                f"`compression` is {compression!r}, which {target} output does not have",
+                f"{target} has {codecs}" if codecs else "plain texts stay as they are",
+            )
     checked: set[tuple[str, str]] = set()  # there may be many files of one schema
     for number in _numbers(source):
         file = source.files[number] if source.files else None
@@ -62,7 +89,7 @@ def check_output(source: Source, format: str | None, added: pa.Schema | None = N
         if file is not None and file.format == "jsonl" and added is not None:
             from neardup.io.formats.jsonl import check_new_keys
 
-            check_new_keys(file, source.columns, added.names)
+            check_new_keys(file, replace(source.columns, wanted=()), added.names)
         layout = source.layout(number)
         fields: pa.Schema = layout.schema or pa.schema([])
         check_new(name, fields.names, [] if added is None else added.names)
@@ -99,6 +126,7 @@ def plan_outputs(
     format: str | None = None,
     added: pa.Schema | None = None,
     schema: pa.Schema | None = None,
+    compression: str | None = None,
 ) -> list[OutputFile]:
     """Decide which files the clean corpus has; a function of the input alone.
 
@@ -112,6 +140,7 @@ def plan_outputs(
         format: As for `check_output`.
         added: As for `check_output`.
         schema: Of what is converted, see `common_schema`.
+        compression: As for `check_output`.
     """
     if source.format == "text" and format is None:
         return [OutputFile("", 0, len(places), Layout("text"), False)]
@@ -122,12 +151,17 @@ def plan_outputs(
     for number in numbers:
         own = source.layout(number)
         layout = _layout(own, format or own.format, schema, added)
+        if compression is not None:
+            # Parquet has a name for none, Arrow IPC and files of bytes have not.
+            none = compression == "none" and layout.format != "parquet"
+            layout = replace(layout, compression=None if none else compression)
         converted = layout.format != own.format
         first = end
         if len(numbers) > 1:
             while end < len(places) and places[end][0] == number:
                 end += 1
-            name = unique_name(_output_name(source.files[number].name, converted, layout), taken)
+            same = not converted and compression is None
+            name = unique_name(_output_name(source.files[number].name, same, layout), taken)
             outputs.append(OutputFile(name, first, end, layout, converted))
             continue
         parts = [start // PART_BYTES for _, start in places]
@@ -149,12 +183,13 @@ def _layout(own: Layout, format: str, schema: pa.Schema | None, added: pa.Schema
     if added is not None and schema is not None:
         schema = pa.schema([*schema, *added], cast(Any, schema.metadata))
     if format in ("csv", "tsv"):
-        from neardup.io.formats.csv_tables import csv_header
+        from neardup.io.formats.csv_tables import DELIMITERS, csv_header
 
+        delimiter = layout.delimiter or DELIMITERS[format]
         if header and added is not None:
-            header = csv_header(added.names, format, header)
+            header = csv_header(added.names, delimiter, header)
         elif not header and schema is not None:
-            header = csv_header(schema.names, format)
+            header = csv_header(schema.names, delimiter)
     return replace(layout, schema=schema, header=header)
 
 
@@ -163,10 +198,10 @@ def _ending(layout: Layout) -> str:
     return f".{layout.format}{packed}"
 
 
-def _output_name(name: str, converted: bool, layout: Layout) -> str:
-    """The name of an input, with another ending where the format is another or it has none."""
+def _output_name(name: str, same: bool, layout: Layout) -> str:
+    """The name of an input, with another ending where what is written is another or it has none."""
     path = PurePosixPath(name)
-    if path.suffix and not converted:
+    if path.suffix and same:
         return name
     if path.suffix.lower() in (".gz", ".zst") and len(path.suffixes) > 1:
         path = path.with_suffix("")

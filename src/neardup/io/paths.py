@@ -8,10 +8,11 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from neardup.errors import FormatError, InputError, InputNotFoundError, SpecError
+from neardup.io.remote import find_remote, is_remote, is_stored_file, located, short_name
 from neardup.io.source import SourceFile, unreadable
 from neardup.io.streams import STDIN
 
@@ -37,65 +38,88 @@ _FORMAT_HINT = f"name its format with `input_format` ({', '.join(FORMATS)})"
 def find_files(
     paths: Sequence[str | os.PathLike[str]], input_format: str | None
 ) -> list[SourceFile]:
-    """Files, folders and patterns as a list of files, in the order given.
+    """Files, folders, patterns and URLs as a list of files, in the order given.
 
-    A folder without any table in it is a folder of plain texts; patterns and folders are sorted,
-    and hidden files in them are left out.
+    Where none of them is a table, all are plain texts; patterns and folders are sorted, and hidden
+    files in them are left out.
 
     Raises:
-        SpecError: ``input_format`` is not one of `FORMATS`.
+        SpecError: ``input_format`` is not one of `FORMATS`, or a URL has an unknown scheme.
         InputError: Nothing is there, or something is given twice or can't be read.
     """
     if input_format is not None and input_format not in FORMATS:
         raise SpecError(f"`input_format` is {input_format!r}, expected one of {', '.join(FORMATS)}")
     if not paths:
         raise InputError("no input is given", "name at least one file, folder or pattern")
-    found = [name for path in paths for name in _expanded(os.fspath(path))]
-    files = [file for path in found for file in _files_at(path, input_format)]
-    _check_once(files)
-    _check_kinds("the inputs", files)
+    groups = [group for path in paths for group in _expanded(located(path))]
+    empty = next((group.top for group in groups if not group.files), None)
+    if empty is not None:
+        raise InputNotFoundError(f"{empty}: no files in this folder", "hidden files are skipped")
+    files = [
+        (file, *_format_of(file.name, input_format or file.format))
+        for group in groups
+        for file in group.files
+    ]
+    if len(files) > 1 and all(format in (None, "text") for _, format, _ in files):
+        # Of a file with another ending nobody knows whether it is compressed.
+        files = [(file, "text", how if format else None) for file, format, how in files]
+    unknown = next((file for file, format, _ in files if format is None), None)
+    if unknown is not None:
+        ending = PurePosixPath(unknown.name).suffix
+        raise FormatError(f"{unknown.path}: unknown ending {ending!r}", _FORMAT_HINT)
+    known = [
+        replace(file, format=format or "", compression=compression)
+        for file, format, compression in files
+    ]
+    _check_once(known)
+    what = f"{groups[0].top}: the files" if len(groups) == 1 and groups[0].top else "the inputs"
+    _check_kinds(what, known)
     # Names are relative to the one folder given, or to the folder that all files share.
-    return files if len(found) == 1 else _named(files)
+    return known if len(groups) == 1 else _named(known)
 
 
-def _expanded(name: str) -> list[str]:
-    if name == STDIN or os.path.lexists(name) or not glob.has_magic(name):
-        return [name]
+class _Group(NamedTuple):
+    """The files that one name stands for; ``top`` is the folder, if it is one."""
+
+    top: str
+    files: list[SourceFile]
+
+
+def _expanded(name: str) -> list[_Group]:
+    if name == STDIN:
+        return [_Group("", [SourceFile(STDIN, "stdin", "jsonl", None, None, 0)])]
+    if is_remote(name):
+        return _remote(name)
+    if os.path.lexists(name) or not glob.has_magic(name):
+        return [_local(name)]
     # Path.glob takes no absolute patterns and lists hidden files.
     matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
     if not matches:
         raise InputNotFoundError(f"{name}: no file matches the pattern", "check the pattern")
     # `data/**` matches the folders on the way to the files too, and those would come twice.
-    return [m for m in matches if not Path(m).is_dir()] or matches
+    return [_local(m) for m in [m for m in matches if not Path(m).is_dir()] or matches]
 
 
-def _files_at(path: str, input_format: str | None) -> list[SourceFile]:
-    if path == STDIN:
-        return [SourceFile(STDIN, "stdin", input_format or "jsonl", None, None, 0)]
+def _remote(url: str) -> list[_Group]:
+    top, found = find_remote(url)
+    files = []
+    for file in found:
+        name = file.url[len(top) + 1 :] if top else short_name(file.url)
+        if not top or not _is_hidden(name):
+            files.append(SourceFile(file.url, name, "", None, file.size, file.stamp))
+    return [_Group(top, files)] if top else [_Group("", [file]) for file in files]
+
+
+def _local(path: str) -> _Group:
     try:
-        if stat.S_ISDIR(Path(path).stat().st_mode):
-            return _files_below(path, input_format)
-        return [_described(path, Path(path).name, *_format_of(path, input_format))]
+        if not stat.S_ISDIR(Path(path).stat().st_mode):
+            return _Group("", [_described(path, Path(path).name)])
+        top = "" if Path(path) == Path() else str(Path(path))
+        names = _walk(path)
+        # (os.path.join, as there may be a million.)
+        return _Group(path, [_described(os.path.join(top, name), name) for name in names])  # noqa: PTH118
     except OSError as error:
-        if isinstance(error, InputError):  # our not-found error is an OSError as well
-            raise
         raise unreadable(path, error) from error
-
-
-def _files_below(folder: str, input_format: str | None) -> list[SourceFile]:
-    names = _walk(folder)
-    if not names:
-        raise InputNotFoundError(f"{folder}: no files in this folder", "hidden files are skipped")
-    found = [(name, *_format_of(name, input_format)) for name in names]
-    if all(format in (None, "text") for _, format, _ in found):
-        found = [(name, "text", how if format else None) for name, format, how in found]
-    top = "" if Path(folder) == Path() else str(Path(folder))
-    files = [
-        _described(os.path.join(top, name), name, format, how)  # noqa: PTH118 - maybe a million
-        for name, format, how in found
-    ]
-    _check_kinds(f"{folder}: the files", files)
-    return files
 
 
 def _walk(folder: str) -> list[str]:
@@ -109,11 +133,18 @@ def _walk(folder: str) -> list[str]:
         folders[:] = [f for f in folders if not f.startswith(".")]
         below = Path(top).relative_to(folder).as_posix()
         start = "" if below == "." else f"{below}/"
-        names += [start + f for f in files if not f.startswith(".")]
+        names += [start + f for f in files if not _is_hidden(f)]
     return sorted(names)
 
 
-def _format_of(path: str, input_format: str | None) -> tuple[str | None, str | None]:
+def _is_hidden(name: str) -> bool:
+    """Whether a file in a folder is none of its data, such as ``_SUCCESS`` of Spark."""
+    parts = name.split("/")
+    marker = parts[-1].startswith("_") and _format_of(parts[-1])[0] is None
+    return marker or any(part.startswith(".") for part in parts)
+
+
+def _format_of(path: str, input_format: str | None = None) -> tuple[str | None, str | None]:
     """Format and compression by the ending; a format that the user names wins."""
     name = path.rstrip("/").rpartition("/")[2].lstrip(".")
     suffixes = [f".{ending}" for ending in name.lower().split(".")[1:][-2:]]
@@ -125,13 +156,11 @@ def _format_of(path: str, input_format: str | None) -> tuple[str | None, str | N
     return format, compression
 
 
-def _described(path: str, name: str, format: str | None, compression: str | None) -> SourceFile:
-    if format is None:
-        raise FormatError(f"{path}: unknown ending {Path(path).suffix!r}", _FORMAT_HINT)
+def _described(path: str, name: str) -> SourceFile:
     found = os.stat(path)  # noqa: PTH116 - there may be a million
     if stat.S_ISREG(found.st_mode):
-        return SourceFile(path, name, format, compression, found.st_size, found.st_mtime_ns)
-    return SourceFile(path, name, format, compression, None, 0)
+        return SourceFile(path, name, "", None, found.st_size, found.st_mtime_ns)
+    return SourceFile(path, name, "", None, None, 0)
 
 
 def _check_once(files: list[SourceFile]) -> None:
@@ -141,7 +170,8 @@ def _check_once(files: list[SourceFile]) -> None:
     seen: set[str] = set()
     for file in files:
         if counts[file.size, file.mtime_ns] > 1:
-            key = STDIN if file.path == STDIN else os.path.realpath(file.path)
+            is_local = file.path != STDIN and not is_remote(file.path)
+            key = os.path.realpath(file.path) if is_local else file.path
             if key in seen:
                 raise InputError(f"{file.path}: given twice", "name each input once")
             seen.add(key)
@@ -158,7 +188,7 @@ def _check_kinds(what: str, files: list[SourceFile]) -> None:
 
 def _named(files: list[SourceFile]) -> list[SourceFile]:
     """The files with names that are relative to the folder that they share, each name once."""
-    regular = [os.path.abspath(file.path) for file in files if file.size is not None]  # noqa: PTH100
+    regular = [_absolute(file.path) for file in files if file.size is not None]
     try:
         top = os.path.commonpath([os.path.dirname(path) for path in regular])  # noqa: PTH120
     except ValueError:  # none, or on several drives
@@ -168,9 +198,14 @@ def _named(files: list[SourceFile]) -> list[SourceFile]:
     for file in files:
         name = file.name
         if file.size is not None and top:
-            name = Path(os.path.relpath(file.path, top)).as_posix()
+            name = Path(os.path.relpath(_absolute(file.path), top)).as_posix()
         named.append(replace(file, name=unique_name(name, taken)))
     return named
+
+
+def _absolute(path: str) -> str:
+    """A path as `os.path` compares it; URLs have a folder of their own."""
+    return f"{os.sep}{path}" if is_remote(path) else os.path.abspath(path)  # noqa: PTH100
 
 
 def unique_name(name: str, taken: set[str]) -> str:
@@ -193,6 +228,9 @@ def unique_name(name: str, taken: set[str]) -> str:
 def all_exist(names: Iterable[Any]) -> bool:
     """Whether strings are all names of files, which a list of texts hardly is."""
     return all(
-        isinstance(name, str) and len(name) < 4096 and "\0" not in name and os.path.lexists(name)
+        isinstance(name, str)
+        and len(name) < 4096
+        and "\0" not in name
+        and (is_stored_file(name) or os.path.lexists(name))
         for name in names
     )

@@ -18,13 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import FormatError, InputError, InputNotFoundError, OutputError, SpecError
+from neardup.io.remote import is_remote, stamps
 
 
 @dataclass(frozen=True)
 class SourceFile:
     """One input file as it was when the source was opened."""
 
-    path: str  # as the user named it, or below the folder that the user named; "-" is stdin
+    path: str  # as the user named it, or below the folder that the user named; "-"; or a URL
     name: str  # Posix name that no other file of the source has; the name of its output
     format: str  # jsonl, csv, tsv, parquet, arrow or text
     compression: str | None  # gzip or zstd
@@ -32,11 +33,17 @@ class SourceFile:
     mtime_ns: int  # time of the last change, in nanoseconds since 1970; 0 for pipes
     copy: str | None = None  # the copy of a pipe, which is read in its place
     held: bytes | None = field(default=None, repr=False)  # what came out of a pipe
+    delimiter: str = ""  # of CSV and TSV, where it is another one than by the format
 
     @property
     def place(self) -> str:
         """Where the bytes are read from."""
         return self.copy or self.path
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the bytes come from a URL."""
+        return self.copy is None and is_remote(self.path)
 
     @property
     def is_plain(self) -> bool:
@@ -169,6 +176,7 @@ class Layout:
     header: bytes = b""  # first bytes of a CSV or TSV file, with the line end
     schema: pa.Schema | None = None  # of the records as a table; None for JSON lines
     text: tuple[str, ...] = ()  # columns of long texts: Parquet does not try a dictionary
+    delimiter: str = ""  # see `SourceFile`
 
 
 class Source(ABC):
@@ -208,15 +216,27 @@ class Source(ABC):
         Raises:
             InputError: One is gone, or has another size or time.
         """
-        for file in self.files:
-            if file.copy is not None or file.size is None:
-                continue
-            try:
-                now = Path(file.path).stat()
-            except OSError as error:
-                raise InputError(f"{file.path} was removed while it was read") from error
-            if (now.st_size, now.st_mtime_ns) != (file.size, file.mtime_ns):
+        known = [file for file in self.files if file.copy is None and file.size is not None]
+        for file, now in zip(known, _stamps(known), strict=True):
+            if now is None:
+                raise InputError(f"{file.path} was removed while it was read")
+            if now != (file.size, file.mtime_ns):
                 raise changed(file.path)
+
+
+def _stamps(files: list[SourceFile]) -> Iterator[tuple[int | None, int] | None]:
+    """Yield size and time of files as they are now; None where one is gone."""
+    remote = dict(stamps([file.path for file in files if file.is_remote]))
+    for file in files:
+        if file.is_remote:
+            yield remote[file.path]
+            continue
+        try:
+            now = Path(file.path).stat()
+        except OSError:
+            yield None
+        else:
+            yield now.st_size, now.st_mtime_ns
 
 
 def changed(name: str) -> FormatError:

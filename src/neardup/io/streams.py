@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import EncodingError, FormatError, InputError
+from neardup.io.remote import open_remote
+from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import SourceFile, changed, unreadable, unwritable
 from neardup.kernels.records import PAD
 
@@ -66,6 +68,9 @@ def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
             raw: Any = sys.stdin.buffer
             if file.held is not None:
                 raw = io.BytesIO(file.held)
+            elif file.is_remote:
+                in_order = file.compression is not None
+                raw = stack.enter_context(open_remote(file.path, in_order, file.size is None))
             elif file.place != STDIN:
                 raw = stack.enter_context(Path(file.place).open("rb", buffering=0))
             stream = raw
@@ -76,6 +81,8 @@ def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
     except OSError as error:
         if isinstance(error, InputError):  # one of them is an OSError as well
             raise
+        if file.is_remote and is_of_transfer(error):
+            raise failed(file.path, error) from error
         # Arrow reports damaged data as OSError without a number; the system always gives one.
         if file.compression and not error.errno:
             raise FormatError(
@@ -83,6 +90,15 @@ def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
                 "fetch or compress the file again",
             ) from error
         raise unreadable(file.path, error) from error
+
+
+def open_at(file: SourceFile) -> Any:
+    """Open a file for Arrow; not mapped into memory: cut off meanwhile, it would end the process.
+
+    Raises:
+        OSError: It can't be opened.
+    """
+    return open_remote(file.path) if file.is_remote else pa.OSFile(file.place, "rb")
 
 
 def _fill(stream: Any, target: memoryview) -> int:
@@ -136,7 +152,7 @@ def cut_lines(file: SourceFile, partition_bytes: int) -> Iterator[Extent]:
     with _reading(file) as (raw, _):
         while start < total:
             end = start + partition_bytes
-            raw.seek(end)
+            raw.seek(min(end, total))
             # Several threads read the extents: the system does not see that all will be read.
             with suppress(OSError, AttributeError):
                 ahead = _AHEAD * partition_bytes

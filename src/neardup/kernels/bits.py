@@ -32,7 +32,7 @@ def load8(typing: Any, array: Any, index: Any) -> Any:
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         word = _place(context, builder, sig.args[0], args[0], args[1], ir.IntType(64))
-        return builder.load(word, align=1, typ=ir.IntType(64))
+        return builder.load(word, align=1)
 
     return types.uint64(array, types.int64), generate
 
@@ -75,7 +75,7 @@ def classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: Any
             return builder.icmp_unsigned("<", builder.sub(value, same(first)), same(count))
 
         read = _place(context, builder, sig.args[0], args[0], args[1], lanes)
-        value = builder.load(read, align=1, typ=lanes)
+        value = builder.load(read, align=1)
         capital = within(value, ord("A"), 26)
         step = _splat(builder, args[4], LANES)
         lowered = builder.select(capital, builder.add(value, step), value)
@@ -99,7 +99,7 @@ def mask32(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, below: A
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         vector = ir.VectorType(ir.IntType(8), 32)
         place = _place(context, builder, sig.args[0], args[0], args[1], vector)
-        found = builder.load(place, align=1, typ=vector)
+        found = builder.load(place, align=1)
         hits = builder.icmp_unsigned("<", found, _splat(builder, args[5], 32))
         for byte in args[2:5]:
             equal = builder.icmp_unsigned("==", found, _splat(builder, byte, 32))
@@ -117,7 +117,7 @@ def copy32(typing: Any, source: Any, start: Any, target: Any, place: Any) -> Any
         vector = ir.VectorType(ir.IntType(8), 32)
         read = _place(context, builder, sig.args[0], args[0], args[1], vector)
         write = _place(context, builder, sig.args[2], args[2], args[3], vector)
-        builder.store(builder.load(read, align=1, typ=vector), write, align=1)
+        builder.store(builder.load(read, align=1), write, align=1)
         return context.get_dummy_value()
 
     return types.void(source, types.int64, target, types.int64), generate

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from neardup.threads import Local, Pool
 
 #: Counters of shingles: at least, and at most.
 _FEW_COUNTERS, _MANY_COUNTERS = 1 << 16, 1 << 24
+#: Allocates an array by shape and type, as `numpy.empty`.
+Empty: TypeAlias = Callable[..., np.ndarray]
 #: Documents that a thread searches for at a time.
 _STEP = 64
 
@@ -30,9 +34,7 @@ class RarestIndex:
         self, sets: Sets, of: np.ndarray, large: np.ndarray, threshold: float, pool: Pool
     ) -> None:
         self._sets, self._of, self._threshold, self._pool = sets, of, threshold, pool
-        self._inside = np.zeros(len(of), dtype=np.bool_)
-        for column in of.T:
-            self._inside |= (column >= 0) & large[column]
+        self._large, self._inside = large, _members(of, large)
         #: bool[m]: documents that are searched for; the caller may take some out.
         self.wanted = self._inside.copy()
         self._memory = Local(lambda: search_memory(len(of)))
@@ -46,7 +48,15 @@ class RarestIndex:
         """int64[2]: comparisons, pairs ruled out by size or bitmap."""
         return np.asarray(np.sum([np.zeros(2, np.int64), *self._counts.all], axis=0))
 
-    def add(self, docs: np.ndarray, answers: Answers) -> None:
+    def widen(self, crowded: np.ndarray) -> None:
+        """Search for all documents of some large buckets, bool[buckets], too; begin anew."""
+        self.wanted = self.wanted | _members(self._of, crowded)
+        theirs = np.zeros_like(crowded)
+        theirs[self._of[self.wanted]] = True  # and that of -1
+        self._inside = _members(self._of, theirs & self._large)
+        self._entries, self.active = 0, False
+
+    def add(self, docs: np.ndarray, answers: Answers, empty: Empty) -> None:
         """Add the kept ones of some documents that are decided, int32[], each once."""
         if not self.active:
             # Only sets of a size near those that are searched for can be similar to them; one more,
@@ -59,7 +69,7 @@ class RarestIndex:
             self._chains = empty_chains(room)
             self.active = True
         prefixes = self._prefixes(docs[self._near[docs] & (answers.duplicate_of[docs] < 0)])
-        self._chains = with_room(self._chains, self._entries + len(prefixes.values))
+        self._chains = with_room(self._chains, self._entries + len(prefixes.values), empty)
         self._entries = kernels.add_to_chains(prefixes, self._chains, self._entries)
 
     def first_matches(self, first: int, last: int, answers: Answers) -> None:
@@ -114,14 +124,24 @@ def empty_chains(room: int) -> Chains:
     return Chains(head, none, np.empty(0, dtype=np.uint64), none, none)
 
 
-def with_room(chains: Chains, entries: int) -> Chains:
+def with_room(chains: Chains, entries: int, empty: Empty = np.empty) -> Chains:
     """Return chains of the same entries that have room for so many."""
     present = len(chains.next)
     if entries <= present:
         return chains
     more = max(entries, 2 * present, 1 << 16) - present
-    grown = (np.concatenate([array, np.empty(more, array.dtype)]) for array in chains[1:])
+    grown = [empty(present + more, array.dtype) for array in chains[1:]]
+    for array, longer in zip(chains[1:], grown, strict=True):
+        longer[:present] = array
     return Chains(chains.head, *grown)
+
+
+def _members(of: np.ndarray, buckets: np.ndarray) -> np.ndarray:
+    """Return bool[m]: the documents of some buckets, bool[buckets]."""
+    found = np.zeros(len(of), dtype=np.bool_)
+    for column in of.T:
+        found |= (column >= 0) & buckets[column]
+    return found
 
 
 def _prefix_lengths(size: np.ndarray, threshold: float) -> np.ndarray:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from neardup.kernels import resolving as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import FOLDED_WORDS, LANES, Answers, BitmapLanes, Buckets, KeptPlaces
-from neardup.match.rarest import RarestIndex
+from neardup.match.rarest import Empty, RarestIndex
 from neardup.threads import Local, Pool
 
 #: Documents that are compared with those before them at the same time.
@@ -21,6 +22,8 @@ _SMALL_BATCH = 512
 _LARGE = 64
 #: Kept documents of a bucket from which on an index searches them for very large sets.
 _INDEXED = 1024
+#: Kept documents of a bucket from which on the index takes less time than a look at each bitmap.
+_CROWDED = 16_384
 #: A bitmap is of use for two sets that may have up to this share of its bits in one of them alone.
 _CLEAR = 0.3
 #: A bucket that holds this many kept documents is full; there is no limit.
@@ -38,12 +41,22 @@ class Resolved:
     not_compared: int  # pairs left out since a bucket was full, once for each band
 
 
+class Limits(NamedTuple):
+    """What bounds the work and the memory of `resolve`."""
+
+    max_bucket: int | None = None  # the first so many kept documents of each bucket are compared
+    empty: Empty = np.empty  # allocates what may be large
+
+
+_NONE = Limits()
+
+
 def resolve(
     sets: Sets,
     buckets: Buckets,
     threshold: float,
     pool: Pool,
-    max_bucket: int | None = None,
+    limits: Limits = _NONE,
     advance: Callable[[int, int], None] | None = None,
 ) -> Resolved:
     """Decide which documents are kept, and what each removed one is a duplicate of.
@@ -52,20 +65,20 @@ def resolve(
     before it that shares a bucket with it, and is kept otherwise. The answer does not depend on
     threads, batches, or on which documents are searched by an index.
 
-    The members of the buckets are overwritten. With ``max_bucket`` only the first so many kept
-    documents of each bucket are compared. ``advance`` is called with (documents done since, pairs
-    compared so far).
+    The members of the buckets are overwritten. ``advance`` is called with (documents done since,
+    pairs compared so far).
     """
     documents = len(sets.size)
     answers = Answers(np.full(documents, -1, np.int32), np.full(documents, np.nan))
     sizes = np.diff(buckets.starts)
-    limit = _NO_LIMIT if max_bucket is None else max_bucket
+    limit = _NO_LIMIT if limits.max_bucket is None else limits.max_bucket
     kept = KeptPlaces(np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32), limit)
     columns = _columns(sizes)
     large = columns.first >= 0
     index = None
     indexed = np.zeros(documents, np.bool_)
-    if large.any() and max_bucket is None:
+    places, crowded = np.flatnonzero(large), np.zeros_like(large)
+    if large.any() and limits.max_bucket is None:
         index = RarestIndex(sets, buckets.of, large, threshold, pool)
         # Of very large sets a bitmap says too little.
         slack = (1 - threshold) / (1 + threshold)
@@ -91,11 +104,15 @@ def resolve(
             index.first_matches(first, last, answers)
         pool.ranges(against, last, max(64, step // (4 * pool.threads)), first)
         pool.ranges(among, last, step, first)
-        if index is not None and index.wanted.any():
+        if index is not None:
+            held = kept.held[places]
+            if (held[~crowded[places]] > _CROWDED).any():
+                crowded[places] |= held > _CROWDED // 4  # those of the family that follow, too
+                index.widen(crowded)
             if index.active:
-                index.add(np.arange(first, last, dtype=np.int32), answers)
-            elif kept.held[large].max() > _INDEXED:
-                index.add(np.arange(last, dtype=np.int32), answers)
+                index.add(np.arange(first, last, dtype=np.int32), answers, limits.empty)
+            elif index.wanted.any() and (held.max() > _INDEXED or crowded.any()):
+                index.add(np.arange(last, dtype=np.int32), answers, limits.empty)
                 indexed = index.wanted
         if advance is not None:
             advance(last - first, int(sum(c[0] for c in counts.all)))

@@ -14,6 +14,7 @@ import pyarrow as pa
 from neardup import __version__
 from neardup.engines.local import Outcome
 from neardup.engines.memory import peak_memory
+from neardup.output.tables import id_type
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.threads import available_cores
@@ -44,6 +45,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         "source": _source(outcome),
         "secret_ids": job.secret_ids,
         "output": dict(job.output),
+        "id_type": str(id_type(outcome)),
         "versions": {
             "neardup": __version__,
             "python": platform.python_version(),
@@ -92,7 +94,7 @@ def _source(outcome: Outcome) -> dict[str, Any] | None:
     given = job.reading.get("given")
     if not given or any(file.copy is not None for file in job.source.files):
         return None
-    inputs = job.identity()["inputs"]
+    inputs = [found[:3] for found in job.inputs]
     return {
         "directory": str(Path.cwd()),
         **job.reading,

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,8 @@ from neardup.engines.reading import Reader
 from neardup.errors import InputError, InputNotFoundError
 from neardup.io.opening import open_source
 from neardup.io.paths import find_files
+from neardup.io.remote import Url, is_remote, located, open_remote
+from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import Columns, Partition, Source
 from neardup.output import tables
 from neardup.output.record import FORMAT, inputs_digest
@@ -46,7 +48,7 @@ class Results(ABC):
     @property
     def name(self) -> str:
         """What messages call the run."""
-        return "the run" if self.folder is None else str(self.folder)
+        return "the run"
 
     @functools.cached_property
     def spec(self) -> Spec:
@@ -165,7 +167,7 @@ class Results(ABC):
     @property
     @abstractmethod
     def inputs(self) -> list[Path]:
-        """The files that it read, as far as they can be found; none of a frame or a pipe."""
+        """The local files that it read, as far as they can be found."""
 
     @property
     @abstractmethod
@@ -283,7 +285,8 @@ class MemoryResults(Results):
 
     @property
     def inputs(self) -> list[Path]:
-        return [Path(file.path) for file in self.outcome.job.source.files if file.copy is None]
+        files = self.outcome.job.source.files
+        return [Path(f.path) for f in files if f.copy is None and not f.is_remote]
 
     @property
     def ends(self) -> np.ndarray:
@@ -291,23 +294,23 @@ class MemoryResults(Results):
 
 
 class FolderResults(Results):
-    """Of a run that wrote to a folder.
+    """Of a run that wrote to a folder, or to a URL.
 
     Args:
-        folder: Its output folder.
+        folder: Its output folder; of a URL, `folder` is None.
 
     Raises:
         InputNotFoundError: There is no such folder, or no run in it.
         InputError: It was made by another version, or is damaged.
     """
 
-    folder: Path
-
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
-        path = self.folder / "run.json"
+        self.place = located(folder).rstrip("/") if is_remote(located(folder)) else located(folder)
+        self.folder = None if is_remote(self.place) else Path(self.place)
+        path = f"{self.name}/run.json"
         try:
-            self.record = json.loads(path.read_text(encoding="utf-8"))
+            with self._reading("run.json") as file:
+                self.record = json.loads(file.read())
             found = self.record.get("format")
             if found != FORMAT:
                 raise InputError(
@@ -318,7 +321,7 @@ class FolderResults(Results):
             _ = self.spec, self.recipe, self.documents
         except (FileNotFoundError, NotADirectoryError) as error:
             raise InputNotFoundError(
-                f"{self.folder}: no finished run of neardup dedup is there",
+                f"{self.name}: no finished run of neardup dedup is there",
                 "name the folder that it wrote to",
             ) from error
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -337,8 +340,10 @@ class FolderResults(Results):
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         if not self.spec.enumerates:
             return
-        path = self.folder / "edges.parquet"
-        with _reading(path), pq.ParquetFile(path) as file:
+        if self._tables != "parquet":
+            yield from self._table("edges", columns).to_batches()
+            return
+        with self._reading("edges.parquet") as opened, pq.ParquetFile(opened) as file:
             yield from file.iter_batches(columns=list(columns))
 
     @functools.cached_property
@@ -349,9 +354,50 @@ class FolderResults(Results):
         return np.asarray(found.to_numpy())
 
     def _table(self, name: str, columns: Sequence[str] | None) -> pa.Table:
-        path = self.folder / f"{name}.parquet"
-        with _reading(path):
-            return pq.read_table(path, columns=None if columns is None else list(columns))
+        names = None if columns is None else list(columns)
+        with self._reading(f"{name}.{self._tables}") as file:
+            if self._tables == "parquet":
+                return pq.read_table(file, columns=names)
+            import pyarrow.csv as pacsv
+
+            options = pacsv.ConvertOptions(
+                column_types=tables.column_types(pa.type_for_alias(self.record["id_type"])),
+                include_columns=cast(Any, names),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            )
+            lines = pacsv.ParseOptions(newlines_in_values=True)
+            return pacsv.read_csv(file, parse_options=lines, convert_options=options)
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[Any]:
+        """Open one of its files, and make our errors of those that reading it raises."""
+        path = f"{self.name}/{name}"
+        try:
+            url = path if self.folder is None else None
+            with pa.OSFile(path, "rb") if url is None else open_remote(url) as file:
+                yield file
+        except FileNotFoundError as error:
+            if name == "run.json":
+                raise
+            raise InputNotFoundError(f"{path} is gone", "run neardup dedup again") from error
+        except (OSError, pa.ArrowException, IndexError) as error:
+            if isinstance(error, InputError):
+                raise
+            if self.folder is None and is_of_transfer(error):
+                raise failed(path, error) from error
+            raise InputError(
+                f"{path}: not readable, or damaged", "run neardup dedup again"
+            ) from error
+
+    @property
+    def name(self) -> str:
+        return self.place if self.folder is None else str(self.folder)
+
+    @property
+    def _tables(self) -> str:
+        return str(self.record["output"].get("tables", "parquet"))
 
     @functools.cached_property
     def source(self) -> Source:
@@ -361,6 +407,7 @@ class FolderResults(Results):
                 self.given,
                 Columns(tuple(about["text"]), about["id"], about["encoding_errors"]),
                 input_format=about["input_format"],
+                delimiter=about.get("delimiter"),
                 partition_bytes=about["partition_bytes"],
             )
         except InputNotFoundError as error:
@@ -373,7 +420,7 @@ class FolderResults(Results):
             pairs = zip(about["inputs"], inputs, strict=False)
             changed = next((str(now[0]) for old, now in pairs if old[1:] != now[1:]), None)
             raise InputError(
-                f"{changed or f'the input of {self.folder}'} has changed since the run",
+                f"{changed or f'the input of {self.name}'} has changed since the run",
                 "run neardup dedup again",
             )
         return source
@@ -383,9 +430,9 @@ class FolderResults(Results):
         about = self._about
         for name in (*about["given"], *(file[0] for file in about["inputs"])):
             path = self._from_here(name)
-            if not os.path.lexists(path) and not glob.has_magic(name):
+            if isinstance(path, Path) and not os.path.lexists(path) and not glob.has_magic(name):
                 return InputNotFoundError(
-                    f"{path}, an input of {self.folder}, is gone",
+                    f"{path}, an input of {self.name}, is gone",
                     "put it back, or run neardup dedup again",
                 )
         return None
@@ -395,17 +442,19 @@ class FolderResults(Results):
         about: dict[str, Any] | None = self.record["source"]
         if about is None:
             raise InputError(
-                f"{self.folder}: its input was a frame or a pipe and can't be read again",
+                f"{self.name}: its input was a frame or a pipe and can't be read again",
                 "write it to a file and run neardup dedup on that",
             )
         return about
 
     @functools.cached_property
-    def given(self) -> list[Path]:
+    def given(self) -> list[Path | Url]:
         """The paths that the run was given, so that they can be found from here."""
         return [self._from_here(path) for path in self._about["given"]]
 
-    def _from_here(self, path: str) -> Path:
+    def _from_here(self, path: str) -> Path | Url:
+        if is_remote(path):
+            return Url(path)
         directory = Path(self._about["directory"])
         return Path(path if Path.cwd() == directory else os.path.normpath(directory / path))
 
@@ -415,10 +464,12 @@ class FolderResults(Results):
         if about is None:
             return []
         if about["inputs"]:
-            return [self._from_here(file[0]) for file in about["inputs"]]
+            found = [self._from_here(file[0]) for file in about["inputs"]]
+            return [path for path in found if isinstance(path, Path)]
         # Of very many the record has no list.
         try:
-            return [Path(file.path) for file in find_files(self.given, about["input_format"])]
+            files = find_files(self.given, about["input_format"])
+            return [Path(file.path) for file in files if not file.is_remote]
         except InputError:
             return []
 
@@ -426,14 +477,3 @@ class FolderResults(Results):
     def ends(self) -> np.ndarray:
         counts = self._about["partition_documents"].split()
         return np.cumsum(np.array(counts, dtype=np.int64))
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Make our errors of those that a table raises."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise InputNotFoundError(f"{path} is gone", "run neardup dedup again") from error
-    except (OSError, pa.ArrowException, IndexError) as error:
-        raise InputError(f"{path}: not readable, or damaged", "run neardup dedup again") from error

@@ -13,6 +13,7 @@ from neardup.cluster.edges import Allocate, Edges, Triple, batches
 from neardup.engines.identifiers import take_ids
 from neardup.engines.local import Outcome
 from neardup.errors import OutputSizeError
+from neardup.io.columns import strings_of
 
 #: Rows of a slice.
 _ROWS = 1 << 18
@@ -20,13 +21,23 @@ _ROWS = 1 << 18
 _MOST_EDGES = 100_000_000
 
 
-def _id_type(outcome: Outcome) -> pa.DataType:
+def id_type(outcome: Outcome) -> pa.DataType:
+    """Return the type of the ids: int64, uint64, large_string or large_binary."""
     return pa.int64() if outcome.ids is None else outcome.ids.type
+
+
+def column_types(ids: pa.DataType) -> dict[str, pa.DataType]:
+    """Return the types of all columns of all tables, for readers of CSV."""
+    numbers = ("doc", "cluster", "row", "position", "doc_a", "doc_b")
+    named = ("doc_id", "duplicate_of", "id_a", "id_b")
+    types: dict[str, pa.DataType] = {"kept": pa.bool_(), "similarity": pa.float64()}
+    types["file"] = pa.large_string()
+    return types | dict.fromkeys(numbers, pa.int64()) | dict.fromkeys(named, ids)
 
 
 def clusters_schema(outcome: Outcome) -> pa.Schema:
     """Return the schema of `cluster_tables`."""
-    ids = _id_type(outcome)
+    ids = id_type(outcome)
     fields: list[pa.Field[Any]] = [
         pa.field("doc", pa.int64(), nullable=False),
         pa.field("doc_id", ids, nullable=False),
@@ -35,6 +46,11 @@ def clusters_schema(outcome: Outcome) -> pa.Schema:
         pa.field("duplicate_of", ids),
         pa.field("similarity", pa.float64()),
     ]
+    if _has_places(outcome):
+        fields += [
+            pa.field("file", pa.large_string(), nullable=False),
+            pa.field("row", pa.int64(), nullable=False),
+        ]
     return pa.schema(fields)
 
 
@@ -43,9 +59,11 @@ def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
 
     ``doc`` is its number, ``cluster`` that of the first document of its cluster in keep order,
     ``duplicate_of`` the id of the kept document that a removed one is a duplicate of, and
-    ``similarity`` that of the two; both are null for a kept document.
+    ``similarity`` that of the two; both are null for a kept document. Of files, ``file`` is the
+    name of its file, as in the clean corpus, and ``row`` its place among the records, from 0.
     """
     answer, ids = outcome.answer, outcome.ids
+    place = _Places(outcome) if _has_places(outcome) else None
     numbers = outcome.numbers()
     schema = clusters_schema(outcome)
     for first in range(0, outcome.corpus.documents, _ROWS):
@@ -61,7 +79,35 @@ def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
             take_ids(ids, duplicate_of),
             array_of(answer.similarity[positions], null=kept),
         ]
-        yield pa.Table.from_arrays(columns, schema=schema)
+        yield pa.Table.from_arrays(columns + (place.of(positions) if place else []), schema=schema)
+
+
+def _has_places(outcome: Outcome) -> bool:
+    # What was made of tables alone does not know them.
+    return bool(outcome.job.source.files and outcome.corpus.places)
+
+
+class _Places:
+    """Where documents are in the files of the input."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        corpus, source = outcome.corpus, outcome.job.source
+        self._ends = corpus.ends
+        self._starts = np.concatenate([[0], corpus.ends[:-1]]).astype(np.int64)
+        self._files = np.array([file for file, _, _ in corpus.places], dtype=np.int32)
+        self._one_each = source.format == "text"
+        if not self._one_each:  # the start of the first partition of the same file
+            first = np.searchsorted(self._files, self._files)
+            self._starts = self._starts[first]
+        self._names = strings_of([file.name.encode(errors="replace") for file in source.files])
+
+    def of(self, positions: np.ndarray) -> list[Any]:
+        """Return the file and the row of each document."""
+        partitions = np.searchsorted(self._ends, positions, side="right")
+        files, rows = self._files[partitions], positions - self._starts[partitions]
+        if self._one_each:
+            files, rows = (files + rows).astype(np.int32), np.zeros_like(rows)
+        return [self._names.take(array_of(files)), array_of(rows)]
 
 
 #: Where each document is in the input: of documents that have another order.
@@ -84,7 +130,7 @@ def order_tables(order: np.ndarray) -> Iterator[pa.Table]:
 
 def edges_schema(outcome: Outcome) -> pa.Schema:
     """Return the schema of `edge_tables`."""
-    ids = _id_type(outcome)
+    ids = id_type(outcome)
     fields: list[pa.Field[Any]] = [
         pa.field("doc_a", pa.int64(), nullable=False),
         pa.field("doc_b", pa.int64(), nullable=False),
@@ -192,7 +238,7 @@ def _expanded(
 
 def added_schema(outcome: Outcome) -> pa.Schema:
     """Return the schema of `added_fields`."""
-    ids = _id_type(outcome)
+    ids = id_type(outcome)
     fields: list[pa.Field[Any]] = [
         pa.field("cluster", pa.int64()),
         pa.field("kept", pa.bool_()),

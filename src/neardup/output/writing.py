@@ -7,20 +7,23 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from neardup.engines.local import Outcome
 from neardup.engines.reading import Wanted
 from neardup.errors import OutputError, SpecError
+from neardup.io.formats.csv_tables import csv_header
 from neardup.io.formats.json_text import common_schema
 from neardup.io.outputs import OutputFile, check_output, plan_outputs
-from neardup.io.source import Partition, Source, unwritable
+from neardup.io.remote import is_remote, located
+from neardup.io.source import Layout, Partition, Source, unwritable
+from neardup.io.streams import open_private
 from neardup.io.writers import open_writer
 from neardup.output import tables
 from neardup.output.record import record
@@ -30,7 +33,9 @@ from neardup.threads import Pool
 
 #: What a run writes; what an audit left there goes when another run takes the place of its own.
 CLEAN, RECORD = "clean", "run.json"
-OUTPUTS = (CLEAN, "clusters.parquet", "order.parquet", "edges.parquet", "audit.json", RECORD)
+TABLES = {"parquet": "zstd", "csv": None}  # with the compression
+_NAMES = [f"{name}.{kind}" for name in ("clusters", "order", "edges") for kind in TABLES]
+OUTPUTS = (CLEAN, *_NAMES, "audit.json", RECORD)
 #: Size and time of a file.
 Stamp: TypeAlias = "list[int] | None"
 #: The step after which only renaming is left, and where files are until then.
@@ -45,21 +50,25 @@ class Writing:
         clean: Whether there is one.
         format: One of `neardup.io.writers.OUTPUT_FORMATS`; None for the format of the input.
         annotate: Write all documents, with what was found added to each.
+        compression: Of the clean corpus; None for that of the input.
+        tables: Format of the tables, one of `TABLES`.
     """
 
     clean: bool = True
     format: str | None = None
     annotate: bool = False
+    compression: str | None = None
+    tables: str = "parquet"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for the manifest."""
-        return {"clean": self.clean, "format": self.format, "annotate": self.annotate}
+        return asdict(self)
 
     def check(self, source: Source) -> None:
         """Refuse what can't be written, before any work is done.
 
         Raises:
-            SpecError: The format is not known, or there are no records to annotate.
+            SpecError: A format or compression is not known, or does not apply.
             ColumnError: The input has a column of the name of one that is added.
             FormatError: A column has a type that the format does not have.
         """
@@ -68,21 +77,24 @@ class Writing:
                 "`annotate` is for the clean corpus, and none is wanted",
                 "leave out one of `annotate` and `clean`=False",
             )
+        if self.tables not in TABLES:
+            known = " or ".join(map(repr, TABLES))
+            raise SpecError(f"`tables` is {self.tables!r}; expected {known}")
+        if self.compression is not None and not self.clean:
+            raise SpecError("`compression` is for the clean corpus, and none is wanted")
         if self.clean:
             names = ("cluster", "kept", "duplicate_of", "similarity", "cluster_size")
             fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in names]
-            check_output(source, self.format, pa.schema(fields) if self.annotate else None)
+            added = pa.schema(fields) if self.annotate else None
+            check_output(source, self.format, added, self.compression)
 
 
-def check_folder(
-    out: Path, overwrite: bool, inputs: Iterable[str] = (), resume: bool = False
-) -> None:
+def check_folder(out: Path, overwrite: bool, resume: bool = False) -> None:
     """Refuse an output folder that can't or must not be written, before any work is done.
 
     Args:
         out: Folder to make.
         overwrite: What an earlier run left in ``out`` is to be replaced.
-        inputs: Files that must not be replaced by what is made of them.
         resume: An interrupted run may be there.
 
     Raises:
@@ -106,7 +118,6 @@ def check_folder(
                 raise OutputError(
                     f"{out} exists", "use overwrite=True, or name another output folder"
                 )
-            _check_inputs(out, inputs)
         existing = next(path for path in [out, *out.absolute().parents] if path.exists())
     except OSError as error:
         if isinstance(error, OutputError):
@@ -116,11 +127,17 @@ def check_folder(
         raise OutputError(f"{existing} is not a folder that can be written", "name another output")
 
 
-def _check_inputs(out: Path, inputs: Iterable[str]) -> None:
-    replaced = [os.path.realpath(out / name) for name in OUTPUTS]
+def check_inputs(out: str | os.PathLike[str], inputs: Iterable[str]) -> None:
+    """Refuse an output, a folder or a URL, in which inputs are that it would replace.
+
+    Raises:
+        OutputError: There is one.
+    """
+    place, separator = located(out), "/" if is_remote(located(out)) else os.sep
+    real = str if is_remote(place) else os.path.realpath
+    replaced = [real(f"{place.rstrip(separator)}{separator}{name}") for name in OUTPUTS]
     for path in inputs:
-        real = os.path.realpath(path)
-        if any(real == place or real.startswith(place + os.sep) for place in replaced):
+        if any(real(path) == p or real(path).startswith(p + separator) for p in replaced):
             raise OutputError(
                 f"{path} is an input and would be replaced", "name another output folder"
             )
@@ -160,15 +177,13 @@ def write_outputs(
             with clock.stage("write clean corpus", outcome.corpus.documents) as advance:
                 _write_clean(outcome, place, writing, pool, advance)
         with clock.stage("write tables"):
-            schema = tables.clusters_schema(outcome)
-            _write_table(place / "clusters.parquet", schema, tables.cluster_tables(outcome))
+            write = partial(_write_table, place, writing.tables)
+            write("clusters", tables.clusters_schema(outcome), tables.cluster_tables(outcome))
             if outcome.order is not None:
-                rows = tables.order_tables(outcome.order)
-                _write_table(place / "order.parquet", tables.ORDER_SCHEMA, rows)
+                write("order", tables.ORDER_SCHEMA, tables.order_tables(outcome.order))
             if outcome.answer.edges is not None:
-                schema = tables.edges_schema(outcome)
-                count = _write_table(place / "edges.parquet", schema, tables.edge_tables(outcome))
-                outcome.answer.counts["edges"] = count
+                edges = tables.edge_tables(outcome)
+                outcome.answer.counts["edges"] = write("edges", tables.edges_schema(outcome), edges)
         found = record(outcome)
         finish(found)
         _write_record(place / RECORD, found)
@@ -178,7 +193,6 @@ def write_outputs(
             raise
         raise unwritable(place, error) from error
     state.put(_WRITTEN, 0, about={path.name: _stamp(path) for path in place.iterdir()})
-    state.flush()
     finish_outputs(out, state)
     return found
 
@@ -192,7 +206,7 @@ def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
     Raises:
         OutputError: A file can't be moved.
     """
-    if not state.count(_WRITTEN):
+    if not state.done(_WRITTEN):
         return None
     place, replaced = state.scratch_folder(_PLACE), state.scratch_folder("replaced")
     written = cast("dict[str, Stamp]", state.about(_WRITTEN, 0))
@@ -251,29 +265,27 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _write_table(path: Path, schema: pa.Schema, parts: Iterator[pa.Table]) -> int:
-    """Write a table as Parquet; return its rows."""
+def _write_table(
+    folder: Path, format: str, name: str, schema: pa.Schema, parts: Iterator[pa.Table]
+) -> int:
+    """Write a table; return its rows."""
     rows = 0
-    with _private(path) as file:
-        with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
-            for part in parts:
-                writer.write_table(part)
-                rows += part.num_rows
-        file.flush()
-        os.fsync(file.fileno())
+    # Of few columns do values repeat so that a dictionary helps.
+    values = tuple(column for column in schema.names if column != "file")
+    header = b"" if format == "parquet" else csv_header(schema.names, ",")
+    layout = Layout(format, TABLES[format], header, schema, values)
+    with open_writer(folder / f"{name}.{format}", layout) as writer:
+        for part in parts:
+            writer.write(writer.prepare(part))
+            rows += part.num_rows
     return rows
 
 
 def _write_record(path: Path, found: dict[str, Any]) -> None:
-    with _private(path) as file:
+    with open_private(path) as file:
         file.write((json.dumps(found, indent=1) + "\n").encode())
         file.flush()
         os.fsync(file.fileno())
-
-
-def _private(path: Path) -> Any:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    return os.fdopen(descriptor, "wb")
 
 
 def _write_clean(
@@ -294,7 +306,7 @@ def _write_clean(
         every = (partition.schema() for _, partition in outcome.reader.partitions())
         schema = common_schema(outcome.corpus.schemas or every)
     places = [(file, start) for file, start, _ in outcome.corpus.places]
-    outputs = plan_outputs(source, places, writing.format, added, schema)
+    outputs = plan_outputs(source, places, writing.format, added, schema, writing.compression)
     folder = place / CLEAN
     folder.mkdir(mode=0o700, exist_ok=True)
     done = state.done(CLEAN)

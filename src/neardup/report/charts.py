@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -242,6 +242,46 @@ def precision_recall(evaluation: Mapping[str, Any]) -> Chart:
     if np.isfinite(f1).any():
         best = int(np.nanargmax(f1))
         says.append(f"F1 is highest, {percent(f1[best])}, at {x[best]:g}")
+    return _finished(chart, says)
+
+
+@_style()
+def similarity_histogram(
+    counts: Sequence[int],
+    threshold: float,
+    modes: tuple[float, float] | None = None,
+    candidates: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Chart:
+    """Draw how many pairs of records have which similarity, and where the threshold is.
+
+    Args:
+        counts: Pairs in classes of equal width from 0 to 1.
+        threshold: Drawn as a line.
+        modes: Similarities of the two modes, drawn as lines.
+        candidates: P(candidate) by similarity, drawn over the histogram.
+    """
+    title = "Candidates by similarity"
+    chart, axes = _new_axes(title, "similarity of two records", "candidates")
+    edges = np.linspace(0, 1, len(counts) + 1)
+    high = edges[:-1] >= threshold - 1e-9
+    for colour, hatch, some, label in (
+        (_COLOURS[4], "", ~high, "below the threshold"),
+        (_COLOURS[0], "//", high, "from the threshold on"),
+    ):
+        look = {"width": edges[1], "align": "edge", "color": colour, "alpha": 0.6, "hatch": hatch}
+        axes.bar(edges[:-1][some], np.asarray(counts)[some], label=label, **look)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_xlim(0, 1)
+    axes.axvline(threshold, color=INK, linewidth=1.4, label=f"threshold {threshold:g}")
+    for mode in modes or ():
+        axes.axvline(mode, color=_COLOURS[1], linewidth=1.2, linestyle=_DASHES[2])
+    if candidates is not None:
+        other = axes.twinx()
+        other.plot(_FINE, candidates(_FINE), **_line(1), label="P(candidate)")
+        other.set(ylabel="P(candidate)", ylim=(0, 1.02))
+    says = [f"{int(np.asarray(counts)[high].sum()):,} of {sum(counts):,} candidates reach it"]
+    if modes is not None:
+        says.append(f"the modes are at {modes[0]:.2f} and {modes[1]:.2f}")
     return _finished(chart, says)
 
 

@@ -17,9 +17,10 @@ def render(record: dict[str, Any], out: str) -> str:
     width = max(len(value) for _, value, _ in rows)
     lines = [f"{name:<13}{value:>{width}}  {text}" for name, value, text in rows]
     files = ["clean/"] if record["output"]["clean"] else []
-    files.append("clusters.parquet")
+    ending = record["output"].get("tables", "parquet")
+    files.append(f"clusters.{ending}")
     if record["spec"]["pairs"] == "all" or record["spec"]["cluster"] != "star":
-        files.append("edges.parquet")
+        files.append(f"edges.{ending}")
     return "\n".join([*lines, f"{'written':<13}{out}: {', '.join([*files, 'run.json'])}"])
 
 

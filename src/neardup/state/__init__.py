@@ -7,13 +7,13 @@ import re
 from typing import cast
 
 from neardup.errors import SpecError
-from neardup.state.band_store import BandStore, Header, Layout
+from neardup.state.band_store import BandStore, Header
 from neardup.state.run_state import RunState
 
-__all__ = ["STORES", "BandStore", "Header", "Layout", "RunState", "check_store", "open_store"]
+__all__ = ["STORES", "BandStore", "Header", "RunState", "check_store", "open_store"]
 
-#: Band stores by the scheme of their URL, imported when one is asked for. A class takes a URL, a
-#: layout and the name of a run, and opens nothing until it is used. Others may be added.
+#: Band stores by the scheme of their URL, imported when one is asked for. A class takes a URL and
+#: the name of a run, and opens nothing until it is used. Others may be added.
 STORES = {
     "memory": "neardup.state.memory_store:MemoryStore",
     "sqlite": "neardup.state.sqlite_store:SqliteStore",
@@ -21,20 +21,17 @@ STORES = {
 }
 
 
-def open_store(
-    url: str, *, layout: Layout = "blob", run: str = "neardup", state: RunState | None = None
-) -> BandStore:
+def open_store(url: str, *, run: str = "neardup", state: RunState | None = None) -> BandStore:
     """Return the store that a URL names, neither connected to nor created yet.
 
     Args:
         url: ``memory``; ``sqlite`` for the file of ``state``; ``sqlite:FILE``; or
             ``cassandra://HOST[:PORT]/KEYSPACE``, several hosts separated by commas.
-        layout: How keys are laid out.
         run: Name that distinguishes runs in one keyspace.
         state: State of the run.
     """
     if url == "sqlite" and state is not None:
-        return state.band_store(layout)
+        return state.band_store()
     scheme = url.partition(":")[0]
     if scheme not in STORES:
         # Not quoted as a whole: it may hold a password.
@@ -43,9 +40,9 @@ def open_store(
         raise SpecError(f"no store is known for {shown}", f"known are {known}")
     module, _, name = STORES[scheme].partition(":")
     kind = cast(type[BandStore], getattr(importlib.import_module(module), name))
-    return kind(url, layout, run)  # type: ignore[call-arg]
+    return kind(url, run)  # type: ignore[call-arg]
 
 
-def check_store(url: str, layout: Layout = "blob") -> None:
-    """Raise SpecError for a URL or layout that no store takes; no driver is imported."""
-    open_store("sqlite:file of the run" if url == "sqlite" else url, layout=layout).close()
+def check_store(url: str) -> None:
+    """Raise SpecError for a URL that no store takes; no driver is imported."""
+    open_store("sqlite:file of the run" if url == "sqlite" else url).close()

@@ -9,18 +9,15 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import ClassVar, Literal, NamedTuple, Self, TypeAlias, final
+from typing import ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
-from neardup.errors import RecipeError, SpecError, StoreError
+from neardup.errors import RecipeError, StoreError
 from neardup.state.json_values import JSON, differences
 
-#: ``blob``: a blob for each band and partition. ``row``: a row for each key, far slower.
-Layout: TypeAlias = Literal["blob", "row"]
-
 #: Version of what stores hold. Another one is refused.
-STORE_FORMAT = 2
+STORE_FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +50,13 @@ class BandStore(ABC):
 
     Args:
         url: Where it is, for messages: without user and password.
-        layout: How keys are laid out.
-
-    Raises:
-        SpecError: Another layout.
     """
 
     durable: ClassVar[bool] = False  # what is put in outlives the process
     concurrent_writers: ClassVar[bool] = False  # several processes may put partitions in at once
-    layouts: ClassVar[tuple[Layout, ...]] = ("blob",)
 
-    def __init__(self, url: str, layout: Layout = "blob") -> None:
-        if layout not in self.layouts:
-            known = " or ".join(map(repr, self.layouts))
-            raise SpecError(f"layout is {layout!r}, expected {known} for {url}")
+    def __init__(self, url: str) -> None:
         self.url = url
-        self.layout = layout
         self._header: Header | None = None
         self._closed = False
 
@@ -92,20 +80,14 @@ class BandStore(ABC):
 
         Raises:
             RecipeError: It was made with another recipe.
-            StoreError: There is none, or it has another layout or version.
+            StoreError: There is none, or it has another version.
         """
         self._reach()
         found = self._read_header()
         if found is None:
             raise StoreError(f"{self.url}: holds no run", "check the store and the name of the run")
-        text, layout = found
-        if layout != self.layout:
-            raise StoreError(
-                f"{self.url}: has layout {layout!r}, expected {self.layout!r}",
-                "start again, or use the same layout as before",
-            )
         try:
-            header = Header(**json.loads(text))
+            header = Header(**json.loads(found))
         except (ValueError, TypeError) as error:
             raise self._error("its header is damaged") from error
         if header.format != STORE_FORMAT:
@@ -125,7 +107,7 @@ class BandStore(ABC):
 
     @final
     def put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
-        """Store a partition as a whole, in place of an earlier one; durable after `flush`.
+        """Store a partition as a whole, in place of an earlier one; durable afterwards.
 
         Args:
             partition: Number, from 0; in any order.
@@ -143,12 +125,6 @@ class BandStore(ABC):
                 f"keys are {keys.dtype}{list(keys.shape)}; expected uint64[{num_bands}, documents]"
             )
         self._put(partition, keys, metadata)
-
-    @final
-    def flush(self) -> None:
-        """Wait until all that was put in is durable."""
-        self._ready()
-        self._flush()
 
     @final
     def partitions(self) -> dict[int, Entry]:
@@ -237,8 +213,8 @@ class BandStore(ABC):
         """Connect; may be called more than once. Makes nothing where no run is."""
 
     @abstractmethod
-    def _read_header(self) -> tuple[str, str] | None:
-        """Return the text of the header and the layout, None where no run is."""
+    def _read_header(self) -> str | None:
+        """Return the text of the header, None where no run is."""
 
     @abstractmethod
     def _write_header(self, text: str) -> bool:
@@ -247,9 +223,6 @@ class BandStore(ABC):
     @abstractmethod
     def _put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
         """Store a partition as a whole."""
-
-    def _flush(self) -> None:  # noqa: B027 (most have nothing to do)
-        """Make durable what was put in, where `_put` has not done so."""
 
     @abstractmethod
     def _partitions(self) -> dict[int, Entry]: ...

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,32 +20,24 @@ from neardup.state.private_files import FileKind, make_private, sqlite_error, sy
 
 _PAGE = 65536
 _CACHE_KIB = 16384  # what is beyond is written out before the commit
-_WAITING_BYTES = 64 << 20
 
 Work: TypeAlias = Callable[[sqlite3.Connection], object]
-WorkWith: TypeAlias = Callable[[sqlite3.Connection, memoryview], object]
 
 
 class Database:
     """A SQLite file of one kind, for threads of this process and for other processes.
 
     Only `create` makes the file. All threads share one connection. Every method raises an error of
-    the kind where the file is damaged or can't be written. If ``background``, a thread commits what
-    is submitted; ``patience`` is the seconds to wait for another process that writes.
+    the kind where the file is damaged or can't be written. ``patience`` is the seconds to wait for
+    another process that writes.
     """
 
-    def __init__(
-        self, path: Path, kind: FileKind, background: bool = False, patience: float = 30.0
-    ) -> None:
+    def __init__(self, path: Path, kind: FileKind, patience: float = 30.0) -> None:
         self.path = path
         self.kind = kind
         self._patience = patience
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
-        self._thread = ThreadPoolExecutor(1, "neardup-commit") if background else None
-        self._order = threading.RLock()  # of what is waiting
-        self._waiting: deque[tuple[Future[None], int]] = deque()
-        self._error: BaseException | None = None
 
     def exists(self) -> bool:
         """Return whether the file is there and is not empty."""
@@ -124,64 +114,16 @@ class Database:
                     connection.close()
                 raise
 
-    def submit(self, work: WorkWith, data: memoryview, more: int = 0) -> None:
-        """Do something with data, which may change afterwards, in a transaction.
-
-        In the background if the database has a thread for it, and ``data`` and ``more`` bytes are
-        few. After a failure nothing is committed any more, and every call raises that failure: what
-        follows a step that was lost must never be taken for complete.
-        """
-        if self._thread is None:
-            self._commit(lambda connection: work(connection, data))
-            return
-        size = len(data) + more
-        if size <= _WAITING_BYTES and not data.readonly:
-            data = memoryview(bytes(data))
-        with self._order:
-            self._wait(_WAITING_BYTES - size)
-            done = self._thread.submit(self._commit, lambda connection: work(connection, data))
-            self._waiting.append((done, size))
-            if size > _WAITING_BYTES:
-                self._wait(-1)
-
-    def flush(self) -> None:
-        """Wait until all that was submitted is durable."""
-        with self._order:
-            self._wait(-1)
-
-    def close(self, discard: bool = False) -> None:
-        """Let go of the file, after a `flush` unless what is waiting is to be discarded."""
-        try:
-            if self._thread is not None:
-                self._thread.shutdown(cancel_futures=discard)
-            if not discard:
-                self._wait(-1)
-        finally:
-            self._waiting.clear()
-            self._error = None
-            self._disconnect()
-
-    def _wait(self, limit: int) -> None:
-        """Wait until at most so many bytes are waiting; raise the first failure, now and later."""
-        if self._error is not None:
-            raise self._error
-        while self._waiting and sum(size for _, size in self._waiting) > limit:
-            self._waiting[0][0].result()
-            self._waiting.popleft()
-
-    def _commit(self, work: Work) -> None:
-        if self._error is not None:
-            raise self._error
-        try:
-            with self.transaction() as connection:
-                work(connection)
-        except BaseException as error:
-            self._error = error if self._thread is not None else None
-            raise
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
 
     def remove(self) -> None:
         """Remove the file."""
-        self._disconnect()
+        self.close()
         with self._errors():
             # The file first: SQLite takes no notice of a journal alone.
             self.path.unlink(missing_ok=True)
@@ -218,12 +160,6 @@ class Database:
                 raise
             self._connection = connection
         return self._connection
-
-    def _disconnect(self) -> None:
-        with self._lock:
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from neardup.errors import SpecError
-from neardup.state.band_store import BandStore, Entry, Layout
+from neardup.state.band_store import BandStore, Entry
 
 
 class MemoryStore(BandStore):
     """Keeps one run in dictionaries."""
 
-    def __init__(self, url: str = "memory", layout: Layout = "blob", run: str = "") -> None:
+    def __init__(self, url: str = "memory", run: str = "") -> None:
         if url != "memory":
             raise SpecError(f"no store is known for {url!r}", "write memory")
-        super().__init__(url, layout)
+        super().__init__(url)
         self._text: str | None = None
         self._held: dict[int, tuple[np.ndarray, bytes]] = {}
         self._notes: dict[str, str] = {}
@@ -24,8 +24,8 @@ class MemoryStore(BandStore):
     def _open(self) -> None:
         pass
 
-    def _read_header(self) -> tuple[str, str] | None:
-        return None if self._text is None else (self._text, self.layout)
+    def _read_header(self) -> str | None:
+        return self._text
 
     def _write_header(self, text: str) -> bool:
         self._text = text

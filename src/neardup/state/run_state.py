@@ -6,20 +6,18 @@ import json
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Self, cast
 
 from neardup.errors import NeardupError, OutputError, ResumeError
-from neardup.state.band_store import Layout
-from neardup.state.blob_table import Blob, BlobTable, view_of
+from neardup.state.blob_table import Blob, BlobTable
 from neardup.state.database import Database
 from neardup.state.json_values import JSON
 from neardup.state.private_files import (
     FileKind,
     lock_file,
-    make_private,
     refuse_links,
     sync_folder,
     system_error,
@@ -31,7 +29,7 @@ RUN_FOLDER = ".run"
 
 _KIND = FileKind(
     application=0x4E445253,  # "NDRS"
-    version=1,
+    version=2,
     unwritable=OutputError,
     unusable=ResumeError,
     again="start again with overwrite=True",
@@ -43,9 +41,8 @@ _MANIFEST = ("", 0)  # among the steps
 class RunState:
     """Manifest, results of steps, and lock of one run, in one file of the run folder.
 
-    A step is named by a stage and a number. What it made is stored with `put`, which returns at
-    once, and read with `get`. A thread commits steps in their order; those that are committed
-    survive whatever happens to process and machine, and the others are to be done again.
+    A step is named by a stage and a number. What it made is stored with `put` and read with `get`;
+    from then on it survives whatever happens to process and machine.
 
     Make one with `create` or `open`. It is a context manager that lets go of the folder.
     """
@@ -54,7 +51,7 @@ class RunState:
         self.folder = folder
         self._made = made  # folders made for it, outermost first
         self._lock = lock_file(folder / _LOCK)
-        self._database = Database(folder / _FILE, _KIND, background=True)
+        self._database = Database(folder / _FILE, _KIND)
         self._steps = BlobTable(self._database, "steps")
         self._index: dict[str, dict[int, JSON]] = {}
 
@@ -90,7 +87,7 @@ class RunState:
             if missing:
                 with suppress(NeardupError):  # the first error counts
                     state.remove()
-            state.close(discard=True)
+            state.close()
             raise
         return state
 
@@ -107,7 +104,7 @@ class RunState:
             state._database.check()
             state._load()
         except BaseException:
-            state.close(discard=True)
+            state.close()
             raise
         return state
 
@@ -120,7 +117,7 @@ class RunState:
 
     def remove(self) -> None:
         """Remove all that belongs to the run, and the folders that were made for it, if empty."""
-        self._database.close(discard=True)
+        self._database.close()
         try:
             self._remove_files()
             with suppress(PermissionError):  # of Windows, while the file is open
@@ -137,10 +134,10 @@ class RunState:
             for path in dict.fromkeys((self.folder, *reversed(self._made))):
                 path.rmdir()
 
-    def close(self, discard: bool = False) -> None:
-        """Let go of the folder, after steps are committed unless they are to be discarded."""
+    def close(self) -> None:
+        """Let go of the folder."""
         try:
-            self._database.close(discard)
+            self._database.close()
         finally:
             self._lock.close()
 
@@ -153,7 +150,6 @@ class RunState:
 
     def size(self) -> int:
         """Return the bytes of all files in the folder."""
-        self._database.flush()
         return sum(path.lstat().st_size for path in self.folder.rglob("*"))
 
     def _remove_files(self) -> None:
@@ -174,7 +170,6 @@ class RunState:
     @manifest.setter
     def manifest(self, values: Mapping[str, JSON]) -> None:
         self._put(_MANIFEST, b"", values)
-        self._database.flush()
 
     def _fill(self, connection: sqlite3.Connection) -> None:
         self._steps.create(connection)
@@ -191,8 +186,7 @@ class RunState:
     def put(self, stage: str, number: int, data: Blob = b"", about: JSON = None) -> None:
         """Store what a step made, in place of what it made before, and note the step as done.
 
-        A contiguous buffer may be changed afterwards. ``about`` is a JSON value, for `about`.
-        OutputError is raised where this step, or an earlier one, can't be stored.
+        ``about`` is a JSON value, for `about`. OutputError is raised where it can't be stored.
         """
         if not stage or number < 0:
             raise ValueError(f"step is {stage!r} {number}; expected a name, and 0 or more")
@@ -200,12 +194,12 @@ class RunState:
 
     def _put(self, step: tuple[str, int], data: Blob, about: JSON) -> None:
         about = json.loads(json.dumps(about))
-        self._database.submit(lambda c, view: self._steps.put(c, step, view, about), view_of(data))
+        with self._database.transaction() as connection:
+            self._steps.put(connection, step, data, about)
         self._index.setdefault(step[0], {})[step[1]] = about
 
     def get(self, stage: str, number: int) -> memoryview:
         """Return the bytes that a step stored, read-only; ResumeError where they are not intact."""
-        self._database.flush()
         found = self._steps.get(stage, number)
         if found is None:
             raise ResumeError(f"{self._database.path}: {stage} {number} is missing", _KIND.again)
@@ -216,47 +210,27 @@ class RunState:
         return self._index[stage][number]
 
     def done(self, stage: str) -> set[int]:
-        """Return the numbers of a stage's steps that are done, or wait to be committed."""
+        """Return the numbers of a stage's steps that are done."""
         return set(self._index.get(stage, ()))
-
-    def count(self, stage: str) -> int:
-        """Return how many steps of a stage `done` has."""
-        return len(self.done(stage))
-
-    def discard(self, stage: str) -> None:
-        """Forget the steps of a stage. Later steps use the space; the file does not shrink."""
-        self._index.pop(stage, None)
-        self._database.submit(lambda c, _: self._steps.discard(c, stage), view_of(b""))
-
-    def flush(self) -> None:
-        """Wait until all steps so far are durable; OutputError if one could not be stored."""
-        self._database.flush()
 
     # What else belongs to a run.
 
-    def scratch(self, name: str) -> Path:
-        """Return a file for data to map, which is made empty if it is not there.
-
-        It is neither durable nor checked: store a checksum with `put`, and compare when the run is
-        resumed. `remove` removes it.
-        """
-        return self._scratch(name, make_private)
-
     def scratch_folder(self, name: str) -> Path:
-        """Return a folder that is as private as the run's, and goes with it; see `scratch`."""
-        return self._scratch(name, lambda path: path.mkdir(mode=0o700, exist_ok=True))
+        """Return a folder, made if missing, that is as private as the run's, and goes with it.
 
-    def _scratch(self, name: str, make: Callable[[Path], None]) -> Path:
+        What is in it is neither durable nor checked: store a checksum with `put`, and compare when
+        the run is resumed.
+        """
         if not re.fullmatch(r"[a-z0-9_-]+", name):
             raise ValueError(f"name is {name!r}; expected small letters, digits, '-' and '_'")
         path = self.folder / (name + _SCRATCH)
         refuse_links(path)
         try:
-            make(path)
+            path.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise system_error(OutputError, path, error) from error
         return path
 
-    def band_store(self, layout: Layout = "blob") -> RunStore:
+    def band_store(self) -> RunStore:
         """Return the store of band keys in the run's own file, neither created nor opened yet."""
-        return RunStore(self._database, layout)
+        return RunStore(self._database)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -37,10 +37,10 @@ class Written:
     truth: Path
 
 
-def truth_path(output: str | os.PathLike[str]) -> Path:
+def truth_path(output: str | os.PathLike[str], endings: Sequence[str] = ENDINGS) -> Path:
     """Return where the ground truth goes by default: to ``<stem>.truth.parquet``."""
     path = Path(output)
-    return path.with_name(path.name.removesuffix(_ending(path)) + ".truth.parquet")
+    return path.with_name(path.name.removesuffix(ending_of(path, endings)) + ".truth.parquet")
 
 
 def write(
@@ -62,12 +62,12 @@ def write(
     """
     check_threads(threads)
     notes, known = Path(output), truth_path(output) if truth is None else Path(truth)
-    ending = _ending(notes)
-    if _ending(known) != ".parquet" or notes.resolve() == known.resolve():
+    ending = ending_of(notes)
+    if ending_of(known) != ".parquet" or notes.resolve() == known.resolve():
         raise SpecError(f"truth is {known}; expected another file than {notes}, ending in .parquet")
     for path in (notes, known):
-        _check_free(path, overwrite)
-    with _partial(known) as new_known, _partial(notes) as new_notes, Pool(threads) as pool:
+        check_free(path, overwrite)
+    with partial(known) as new_known, partial(notes) as new_notes, Pool(threads) as pool:
         size = _write_notes(spec, new_notes, ending, pool, on_progress)
         ranges = note_tables.batches(spec, 0, None, _ROW_GROUP)
         _write_parquet(new_known, (note_tables.truth_batch(spec, *item) for item in ranges))
@@ -77,14 +77,20 @@ def write(
     return Written(spec.documents, size, notes, known)
 
 
-def _ending(path: Path) -> str:
-    for known in ENDINGS:
+def ending_of(path: Path, endings: Sequence[str] = ENDINGS) -> str:
+    """Return the ending of a file, which must be a known one.
+
+    Raises:
+        SpecError: It names no format.
+    """
+    for known in endings:
         if path.name.endswith(known) and path.name != known:
             return known
-    raise SpecError(f"the ending of {path} names no format", "known are " + ", ".join(ENDINGS))
+    raise SpecError(f"the ending of {path} names no format", "known are " + ", ".join(endings))
 
 
-def _check_free(path: Path, overwrite: bool) -> None:
+def check_free(path: Path, overwrite: bool) -> None:
+    """Refuse a file that exists, unless it may be replaced, or that can't be there."""
     if path.is_dir():
         raise OutputError(f"{path} is a folder; expected a file")
     if path.exists() and not overwrite:
@@ -94,7 +100,7 @@ def _check_free(path: Path, overwrite: bool) -> None:
 
 
 @contextmanager
-def _partial(path: Path) -> Iterator[Path]:
+def partial(path: Path) -> Iterator[Path]:
     """Give the name to write to, and remove that file if it was not renamed."""
     unfinished = path.with_name(path.name + ".partial")
     try:

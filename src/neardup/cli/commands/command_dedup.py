@@ -20,6 +20,14 @@ from neardup.cli.showing import show_events
 @o.output_options
 @o.option("--resume", is_flag=True, group=o.OUTPUT, help="Continue the interrupted run in OUT.")
 @o.option(
+    "--work",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    group=o.OUTPUT,
+    help="Local folder for the run while it is at work; needed to resume where OUT is a URL. "
+    "[default: OUT/.run; for a URL a temporary folder]",
+)
+@o.option(
     "--keep-run",
     is_flag=True,
     group=o.OUTPUT,
@@ -31,11 +39,18 @@ from neardup.cli.showing import show_events
 @o.resource_options
 @o.quiet_option
 def dedup(
-    inputs: tuple[str, ...], out: str, overwrite: bool, resume: bool, quiet: bool, **options: Any
+    inputs: tuple[str, ...],
+    out: str,
+    overwrite: bool,
+    resume: bool,
+    work: Path | None,
+    quiet: bool,
+    **options: Any,
 ) -> None:
     """Find near-duplicates in INPUT and write a deduplicated corpus.
 
-    INPUT is a file, a folder, a pattern or - for standard input: JSON lines, Parquet, CSV, TSV,
+    INPUT is a file, a folder, a pattern, a URL (s3://, gs://, abfs://, hf://, https://) or - for
+    standard input: JSON lines, Parquet, CSV, TSV,
     Arrow IPC or plain text; the textual ones also as .gz and .zst. A folder of plain text files is
     one document a file, with its path as its id.
 
@@ -51,7 +66,7 @@ def dedup(
 
     with show_events(not quiet) as listener:
         request = o.request_of(inputs, options, begin=process_start(), listener=listener)
-        found = run_in_folder(request, Path(out), overwrite=overwrite, resume=resume)
+        found = run_in_folder(request, out, overwrite=overwrite, resume=resume, work=work)
     if not quiet:
         from neardup.report.summary_text import render
 

@@ -93,10 +93,14 @@ def evaluate(
 ) -> None:
     """Compare a run with known duplicates: precision, recall, F1.
 
-    RUN is the output folder of neardup dedup. Scored are the removed documents; the edges, if pairs
-    were listed; and the clusters, by the pairs within them and by B-cubed; the pairs by threshold
-    too. Also reports blocking metrics: pairs completeness, pairs quality, reduction ratio.
+    RUN is the output folder of neardup dedup, or of neardup link. Scored are the removed documents;
+    the edges, if pairs were listed; and the clusters, by the pairs within them and by B-cubed; the
+    pairs by threshold too. Also reports blocking metrics: pairs completeness, pairs quality,
+    reduction ratio.
     """
+    if (run / "link.json").is_file():
+        _evaluate_links(run, truth, columns, json_, plot, options)
+        return
     check_plot(plot, run, [truth])
     from neardup.api.runs import open_run
     from neardup.report.evaluate_text import render
@@ -110,3 +114,24 @@ def evaluate(
             raise SpecError("judged pairs have no curve", "leave out `plot`")
         save(precision_recall(result), plot)
     click.echo(json.dumps(result, indent=2) if json_ else render(result))
+
+
+def _evaluate_links(
+    run: Path,
+    truth: Path,
+    columns: str | None,
+    json_: bool,
+    plot: Path | None,
+    options: dict[str, Any],
+) -> None:
+    """Compare a linkage with known pairs: its candidates and its decision, each by itself."""
+    if plot is not None or options.pop("only_named"):
+        raise SpecError("`plot` and `only_named` are for runs of neardup dedup", "leave them out")
+    from neardup.inspect.linkage import evaluate_links
+    from neardup.output.link_files import read_links
+    from neardup.report.links.link_text import render_evaluation
+
+    found, _ = read_links(run)
+    named = None if columns is None else columns.split(",")
+    result = evaluate_links(found, truth, columns=named, **options)
+    click.echo(json.dumps(result, indent=2) if json_ else render_evaluation(result))

@@ -42,7 +42,7 @@ def recluster(
     results = FolderResults(run)
     writing, resources = o.writing_of(options), o.resources_of(options)
     spec = changed(results.spec, tree_threshold, **options)
-    asked = Reclustering(spec, resources, writing, Path(out), overwrite)
+    asked = Reclustering(spec, resources, writing, out, overwrite)
     with show_events(not quiet) as listener:
         found = recluster(results, asked, Clock(listener, process_start()))
     if not quiet:

@@ -64,6 +64,13 @@ def _by_shape(text: str) -> dict[str, Any]:
     show_default="OUTPUT's stem + .truth.parquet",
     help="What each note was derived from, and how, as Parquet.",
 )
+@click.option(
+    "--kind",
+    type=click.Choice(["notes", "persons"]),
+    default="notes",
+    help="Notes; or records of persons (.csv or .parquet), some with typing errors, swapped "
+    "names and missing fields, for which only --near and --seed count.",
+)
 @click.option("--seed", type=int, default=0, help="Another seed, another corpus.")
 @click.option(
     "--shape",
@@ -115,6 +122,7 @@ def _by_shape(text: str) -> dict[str, Any]:
 def command(
     output: Path,
     truth: Path | None,
+    kind: str,
     threads: int | None,
     overwrite: bool,
     quiet: bool,
@@ -125,6 +133,15 @@ def command(
     The notes are like clinical ones. Near-duplicates and exact copies are derived from other notes,
     at random places. Equal options give equal notes.
     """
+    if kind == "persons":
+        from neardup.synth.persons import PersonSpec, write_persons
+
+        given = {name: fields[name] for name in ("documents", "seed", "near")}
+        asked = PersonSpec(**{name: value for name, value in given.items() if value is not None})
+        made = write_persons(asked, output, truth, overwrite)
+        if not quiet:
+            click.echo(f"persons: {made.output}\ntruth: {made.truth}", err=True)
+        return
     from neardup.synth import SynthSpec, write
 
     fields["families"] = tuple(filter(None, fields["families"])) if fields["families"] else None

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import FormatError, InputError
+from neardup.errors import FormatError, InputError, NeardupError
 from neardup.io.columns import (
     Column,
     append_columns,
@@ -21,6 +21,8 @@ from neardup.io.columns import (
     plain_types,
     strings_schema,
 )
+from neardup.io.remote import is_remote
+from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import (
     Added,
     Columns,
@@ -34,7 +36,7 @@ from neardup.io.source import (
     changed,
     unreadable,
 )
-from neardup.io.streams import read_all
+from neardup.io.streams import open_at, read_all
 
 Batches: TypeAlias = Iterable[pa.RecordBatch | pa.Table]
 
@@ -177,8 +179,10 @@ def cut_batches(
         yield gathered()
 
 
-def damaged(name: str, format: str, error: BaseException) -> InputError:
+def damaged(name: str, format: str, error: BaseException) -> NeardupError:
     """The error for bytes that Arrow refuses, or for a file that the system does not give out."""
+    if is_remote(name) and is_of_transfer(error):
+        return failed(name, error)
     # Arrow gives no number for what is wrong inside the file, the system does for the file.
     if isinstance(error, OSError) and error.errno:
         return unreadable(name, error)
@@ -219,10 +223,7 @@ def _batches(opened: Any) -> Iterator[pa.RecordBatch]:
 
 
 def _opened(file: SourceFile) -> Any:
-    # Not mapped into memory: a file that is cut off meanwhile would end the process.
-    source: Any = (
-        pa.BufferReader(read_all(file)) if file.size is None else pa.OSFile(file.place, "rb")
-    )
+    source: Any = pa.BufferReader(read_all(file)) if file.size is None else open_at(file)
     is_file = source.read(len(_MAGIC)) == _MAGIC
     source.seek(0)
     return pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)

@@ -25,6 +25,10 @@ _QUOTE_HINT = 'a quote in a field is written "", and the field is quoted'
 _FIELDS_HINT = "quote fields that hold the delimiter or a newline"
 
 
+def _delimiter(file: SourceFile) -> str:
+    return file.delimiter or DELIMITERS[file.format]
+
+
 class _Header(NamedTuple):
     """Columns, and the bytes of the first record, with a mark of UTF-8 and the line end."""
 
@@ -42,10 +46,10 @@ class CsvPartition(BytePartition):
         self._header = header
 
     def bounds(self, raw: Raw) -> np.ndarray:
-        return _scan(raw, self._file.format).bounds
+        return _scan(raw, _delimiter(self._file)).bounds
 
     def fields(self, raw: Raw, names: Sequence[str], rows: Rows) -> Fields:
-        scan = _scan(raw, self._file.format, True, self._header.names, names)
+        scan = _scan(raw, _delimiter(self._file), True, self._header.names, names)
         if scan.why:
             raise self._refused(scan)
         if rows is None:
@@ -71,7 +75,7 @@ class CsvPartition(BytePartition):
         return strings_schema(self._header.names)
 
     def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
-        delimiter = DELIMITERS[self._file.format]
+        delimiter = _delimiter(self._file)
         return csv_rows(added, delimiter, delimiter, "")
 
     def _whole_column(self, reader: Any, k: int, name: str) -> Column:
@@ -91,7 +95,11 @@ class _Scan(NamedTuple):
 
 
 def _scan(
-    raw: Raw, format: str, final: bool = True, there: Sequence[str] = (), names: Sequence[str] = ()
+    raw: Raw,
+    delimiter: str,
+    final: bool = True,
+    there: Sequence[str] = (),
+    names: Sequence[str] = (),
 ) -> _Scan:
     """Find records, and the columns ``names`` of those that are ``there``; no check without."""
     wanted = np.full(len(there), -1, np.int64)
@@ -101,9 +109,9 @@ def _scan(
     bounds = np.empty((room, 3), np.int32)
     values = np.empty((len(names), room, 2), np.int32)
     kinds = np.empty((len(names), room), np.uint8)
-    delimiter = np.uint8(ord(DELIMITERS[format]))
+    code = np.uint8(ord(delimiter))
     count, why, stop, fields = csv_records(
-        raw.data, raw.size, delimiter, final, wanted, len(there), bounds, values, kinds
+        raw.data, raw.size, code, final, wanted, len(there), bounds, values, kinds
     )
     return _Scan(bounds[:count], values, kinds, int(why), int(stop), int(fields))
 
@@ -117,7 +125,7 @@ def cut(
     def last_end(raw: Raw, final: bool, position: int, line: int | None) -> int:
         skip = 0 if header else bom_size(file.path, raw.data[:4].tobytes())
         rest = Raw(raw.data[skip:], raw.size - skip)
-        scan = _scan(rest, file.format, final)
+        scan = _scan(rest, _delimiter(file), final)
         if scan.why == OPEN_QUOTE:
             before = int(np.count_nonzero(rest.data[: scan.stop] == 10))
             raise FormatError(
@@ -140,7 +148,7 @@ def cut(
 def _read_header(file: SourceFile, raw: bytes, record: bytes) -> _Header:
     try:
         text = record.decode().strip("\r\n")
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=DELIMITERS[file.format])
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(file))
         return _Header(tuple(next(reader)), raw)
     except UnicodeDecodeError as error:
         raise EncodingError(f"{file.path}: the header is not valid UTF-8", REPLACE_HINT) from error
@@ -152,21 +160,22 @@ def layout(file: SourceFile, columns: Columns) -> Layout:
     """How the records of a file are written: the header first, byte for byte."""
     first = next(cut(0, file, columns, 1 << 16), None)
     if first is None:
-        return Layout(file.format, file.compression)
+        return Layout(file.format, file.compression, delimiter=file.delimiter)
     raw = first._header.raw
     end = b"" if raw.endswith((b"\n", b"\r")) else b"\n"
-    return Layout(file.format, file.compression, raw + end, first.schema(), columns.text)
+    schema, text = first.schema(), columns.text
+    return Layout(file.format, file.compression, raw + end, schema, text, file.delimiter)
 
 
-def csv_header(names: Sequence[str], format: str, header: bytes = b"") -> bytes:
+def csv_header(names: Sequence[str], delimiter: str, header: bytes = b"") -> bytes:
     """A header, or ``header``, which has its line end, with more columns."""
     text = io.StringIO(newline="")
-    csv.writer(text, delimiter=DELIMITERS[format], lineterminator="").writerow(names)
+    csv.writer(text, delimiter=delimiter, lineterminator="").writerow(names)
     line = text.getvalue().encode()
     if not header:
         return line + b"\n"
     record = header.rstrip(b"\r\n")
-    return record + DELIMITERS[format].encode() + line + header[len(record) :]
+    return record + delimiter.encode() + line + header[len(record) :]
 
 
 def csv_rows(table: pa.Table, delimiter: str, begin: str, end: str) -> Joined:

@@ -16,7 +16,7 @@ from neardup.errors import InputError
 from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema
 from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, check_arrays, damaged
 from neardup.io.source import Columns, Layout, SourceFile, changed
-from neardup.io.streams import read_all
+from neardup.io.streams import open_at, read_all
 
 _LARGE = 8  # a row group of more than so many partitions is sliced, others are decoded at once
 _BUFFER = 1 << 16  # bytes read at a time, for each column
@@ -59,14 +59,15 @@ class _ParquetFile:
 
     def opened(self, dictionary: Sequence[str] = ()) -> pq.ParquetFile:
         """Open the file once more: a reader must not be shared by threads."""
-        source: Any = self.file.place if self._whole is None else pa.BufferReader(self._whole)
-        # Without these, all columns of a row group would be in memory, compressed, before one of
-        # them is decoded.
+        source: Any = pa.BufferReader(self._whole) if self._whole is not None else self.file.place
+        # With `pre_buffer`, all columns of a row group are in memory, compressed, before one of
+        # them is decoded; at a URL it saves thousands of small requests.
+        is_remote = self.file.is_remote and self._whole is None
         return pq.ParquetFile(
-            source,
+            open_at(self.file) if is_remote else source,
             metadata=self._metadata,
-            pre_buffer=False,
-            buffer_size=_BUFFER,
+            pre_buffer=is_remote,
+            buffer_size=0 if is_remote else _BUFFER,
             read_dictionary=list(dictionary) or None,
         )
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.state.band_store import BandStore, Entry, Layout
+from neardup.state.band_store import BandStore, Entry
 from neardup.state.cassandra import cql
 from neardup.state.cassandra.contact import Contact
 from neardup.state.cassandra.session import Session
 
-_METADATA = -1  # stands in the place of the band
+METADATA = -1  # stands in the place of the band
 _KEY_BYTES = 8
 
 
@@ -40,13 +40,10 @@ class CassandraStore(BandStore):
 
     durable = True
     concurrent_writers = True
-    layouts = ("blob", "row")
 
-    def __init__(
-        self, url: str, layout: Layout = "blob", run: str = "neardup", patience: float | None = None
-    ) -> None:
+    def __init__(self, url: str, run: str = "neardup", patience: float | None = None) -> None:
         contact = Contact.parse(url, patience)
-        super().__init__(contact.url, layout)
+        super().__init__(contact.url)
         self.run = run
         self._keyspace = contact.keyspace
         self._session = Session(contact)
@@ -66,17 +63,17 @@ class CassandraStore(BandStore):
         names = {row[0] for row in self._session.ask(cql.TABLES, [self._keyspace])}
         return names.issuperset(cql.NAMES)
 
-    def _find(self) -> tuple[uuid.UUID, str, str] | None:
-        """Return matrix, layout and header of the run."""
+    def _find(self) -> tuple[uuid.UUID, str] | None:
+        """Return matrix and header of the run."""
         rows = self._session.ask(cql.FIND_RUN, [self.run], serial=True) if self._is_there() else []
         return rows[0] if rows and None not in rows[0] else None
 
-    def _read_header(self) -> tuple[str, str] | None:
+    def _read_header(self) -> str | None:
         found = self._find()
         if found is None:
             return None
-        self._matrix, layout, header = found
-        return header, layout
+        self._matrix, header = found
+        return header
 
     def _write_header(self, text: str) -> bool:
         if not self._is_there():
@@ -86,7 +83,7 @@ class CassandraStore(BandStore):
             for table in tables:
                 self._session.change(table)
         matrix = uuid.uuid4()
-        self._session.ask(cql.ADD_RUN, [self.run, matrix, self.layout, text])
+        self._session.ask(cql.ADD_RUN, [self.run, matrix, text])
         # Read back: what was sent again after a lost answer finds that it was there already.
         found = self._find()
         if found is None or found[0] != matrix:
@@ -113,22 +110,17 @@ class CassandraStore(BandStore):
         self._known[partition] = _Partition(Entry(keys.shape[1], len(metadata)), sums)
 
     def _insertions(self, partition: int, keys: np.ndarray, metadata: bytes) -> Iterator[Any]:
-        yield from self._slices(_METADATA, partition, metadata)
+        yield from self._slices(METADATA, partition, metadata)
         for band, row in enumerate(keys):
             yield from self._slices(band, partition, row.tobytes())
 
     def _slices(self, band: int, partition: int, data: bytes) -> Iterator[Any]:
-        size = self._slice_bytes(band)
-        together = size * cql.BATCH if size == _KEY_BYTES else size
-        for first in range(0, len(data), together):
-            yield self._session.batch(
-                [self._matrix, band, partition, low // size, data[low : low + size]]
-                for low in range(first, min(first + together, len(data)), size)
-            )
+        for number, low in enumerate(range(0, len(data), cql.SLICE)):
+            row = [self._matrix, band, partition, number, data[low : low + cql.SLICE]]
+            yield self._session.statement(cql.ADD_BLOB, row)
 
     def _slice_bytes(self, band: int) -> int:
-        rows = self.layout == "row" and band != _METADATA
-        return _KEY_BYTES if rows else cql.SLICE
+        return cql.SLICE
 
     def _partitions(self) -> dict[int, Entry]:
         bands = self._ready().num_bands
@@ -146,7 +138,7 @@ class CassandraStore(BandStore):
     def _metadata(self, partition: int) -> bytes | None:
         if partition not in self._known and partition not in self._partitions():
             return None
-        return next(self._read(_METADATA, [partition]))[1]
+        return next(self._read(METADATA, [partition]))[1]
 
     def _band(self, band: int, entries: dict[int, Entry]) -> Iterator[tuple[int, np.ndarray]]:
         for partition, data in self._read(band, list(entries)):
@@ -158,7 +150,7 @@ class CassandraStore(BandStore):
 
         def ask(partition: int) -> Any:
             documents, metadata = known[partition].entry
-            length = metadata if band == _METADATA else _KEY_BYTES * documents
+            length = metadata if band == METADATA else _KEY_BYTES * documents
             values = [self._matrix, band, partition, -(-length // size)]
             return self._session.statement(cql.BLOB, values, min(length, size) + 1)
 
@@ -166,7 +158,7 @@ class CassandraStore(BandStore):
         for partition, answer in zip(partitions, answers, strict=True):
             data = b"".join(row[0] for row in answer)
             if zlib.crc32(data) != known[partition].sums[band]:
-                what = "metadata of" if band == _METADATA else f"keys of band {band},"
+                what = "metadata of" if band == METADATA else f"keys of band {band},"
                 raise self._error(f"{what} partition {partition} are missing or damaged")
             yield partition, data
 
@@ -183,7 +175,7 @@ class CassandraStore(BandStore):
         self._session.write(
             self._session.statement(cql.DROP_BLOB, [matrix, band, number])
             for number, *_, sums in entries
-            for band in range(_METADATA, len(sums or b"") // 4 - 1)
+            for band in range(METADATA, len(sums or b"") // 4 - 1)
         )
         self._session.ask(cql.DROP_NOTES, [matrix])
         self._session.ask(cql.DROP_ENTRIES, [matrix])

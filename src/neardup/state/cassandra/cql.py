@@ -8,28 +8,27 @@ from __future__ import annotations
 import re
 
 SLICE = 1 << 20  # bytes of one row, far below half a commit log segment (16 MiB)
-BATCH = 64  # keys of the row layout: some 4 KB, below what servers warn of
 
 # Every table but the first is keyed by a number that a run is given when it is made: rows of one
 # that was dropped, or half dropped, are never taken for those of the next with its name. Keys of
 # one band and partition are together, so what a server reads or removes does not depend on how
 # many there are.
 _TABLES = {
-    "runs": "run text PRIMARY KEY, matrix uuid, layout text, header text",
+    "runs": "run text PRIMARY KEY, matrix uuid, header text",
     "notes": "matrix uuid, name text, value text, PRIMARY KEY (matrix, name)",
     "entries": "matrix uuid, number bigint, whole boolean, documents bigint, size bigint,"
     " sums blob, PRIMARY KEY (matrix, number)",
     "blobs": "matrix uuid, band int, number bigint, slice int, data blob,"
     " PRIMARY KEY ((matrix, band, number), slice)",
 }
-_PREFIX = "neardup2_"  # tables of other columns get another number
+_PREFIX = "neardup3_"  # tables of other columns get another number
 NAMES = [_PREFIX + name for name in _TABLES]
 
 KEYSPACES = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?"
 TABLES = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?"
 
-FIND_RUN = "SELECT matrix, layout, header FROM <runs> WHERE run = ?"
-ADD_RUN = "INSERT INTO <runs> (run, matrix, layout, header) VALUES (?, ?, ?, ?) IF NOT EXISTS"
+FIND_RUN = "SELECT matrix, header FROM <runs> WHERE run = ?"
+ADD_RUN = "INSERT INTO <runs> (run, matrix, header) VALUES (?, ?, ?) IF NOT EXISTS"
 DROP_RUN = "DELETE FROM <runs> WHERE run = ? IF EXISTS"
 
 ADD_NOTE = "INSERT INTO <notes> (matrix, name, value) VALUES (?, ?, ?)"

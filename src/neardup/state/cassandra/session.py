@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from neardup.errors import NeardupError
 from neardup.state.cassandra import driver
 from neardup.state.cassandra.contact import Contact
-from neardup.state.cassandra.cql import ADD_BLOB, named
+from neardup.state.cassandra.cql import named
 from neardup.threads import Pool
 
 _IN_FLIGHT = 16
@@ -59,16 +59,6 @@ class Session:
         bound = prepared.bind(tuple(values))
         bound.fetch_size = max(1, min(_PAGE_ROWS, _PAGE_BYTES // row_bytes))
         return bound
-
-    def batch(self, rows: Iterable[Iterable[object]]) -> Any:
-        """Return what adds some slices of one blob."""
-        from cassandra.query import BatchStatement, BatchType
-
-        batch = BatchStatement(batch_type=BatchType.UNLOGGED)
-        batch.is_idempotent = True
-        for values in rows:
-            batch.add(self.statement(ADD_BLOB, values))
-        return batch
 
     def ask(self, text: str, values: Iterable[object] = (), serial: bool = False) -> list[Any]:
         """Return all rows; ``serial``: see what another process writes under a condition, too."""

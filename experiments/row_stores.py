@@ -1,0 +1,85 @@
+"""Design 1 of the paper: a row for each key, in SQLite and in Cassandra, to compare with ours.
+
+Stores of the schemes ``sqlite-rows`` and ``cassandra-rows``; importing this module adds them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from neardup.state import STORES
+from neardup.state.band_store import Entry
+from neardup.state.cassandra import cql
+from neardup.state.cassandra.cassandra_store import METADATA, CassandraStore
+from neardup.state.sqlite_store import SqliteStore
+
+__all__ = ["CassandraRows", "SqliteRows", "of_rows"]
+
+STORES["sqlite-rows"] = f"{__name__}:SqliteRows"
+STORES["cassandra-rows"] = f"{__name__}:CassandraRows"
+_TABLE = (
+    "CREATE TABLE key_rows (band INTEGER, partition INTEGER, document INTEGER, key INTEGER,"
+    " PRIMARY KEY (band, partition, document)) WITHOUT ROWID"
+)
+_FIND = "SELECT key FROM key_rows WHERE band = ? AND partition = ? ORDER BY document"
+_KEY_BYTES, _BATCH = 8, 64  # keys sent together: some 4 KB, below what servers warn of
+
+
+def of_rows(url: str) -> str:
+    """Return the URL of the store of rows at the place of one of blobs."""
+    scheme, _, rest = url.partition(":")
+    return f"{scheme}-rows:{rest}"
+
+
+class SqliteRows(SqliteStore):
+    """``sqlite-rows:FILE``."""
+
+    def __init__(self, url: str, run: str = "") -> None:
+        super().__init__(url.replace("sqlite-rows:", "sqlite:", 1), run)
+
+    def _fill(self, text: str, connection: sqlite3.Connection) -> None:
+        super()._fill(text, connection)
+        connection.execute(_TABLE)
+
+    def _insert(self, connection: sqlite3.Connection, partition: int, keys: np.ndarray) -> None:
+        for band, row in enumerate(keys.view("<i8")):
+            cells = ((band, partition, *cell) for cell in enumerate(row.tolist()))
+            connection.executemany("INSERT OR REPLACE INTO key_rows VALUES (?, ?, ?, ?)", cells)
+
+    def _band(self, band: int, entries: dict[int, Entry]) -> Iterator[tuple[int, np.ndarray]]:
+        for partition in entries:
+            rows = self._database.rows(_FIND, (band, partition))
+            keys = np.fromiter((key for (key,) in rows), dtype="<i8", count=len(rows))
+            yield partition, keys.view("<u8")
+
+    def _remove_tables(self, connection: sqlite3.Connection) -> None:
+        connection.execute("DROP TABLE key_rows")
+        super()._remove_tables(connection)
+
+
+class CassandraRows(CassandraStore):
+    """``cassandra-rows://HOST[:PORT]/KEYSPACE``: slices of a blob are single keys."""
+
+    def __init__(self, url: str, run: str = "neardup") -> None:
+        super().__init__(url.replace("cassandra-rows:", "cassandra:", 1), run)
+
+    def _slice_bytes(self, band: int) -> int:
+        return super()._slice_bytes(band) if band == METADATA else _KEY_BYTES
+
+    def _slices(self, band: int, partition: int, data: bytes) -> Iterator[Any]:
+        if band == METADATA:
+            yield from super()._slices(band, partition, data)
+            return
+        from cassandra.query import BatchStatement, BatchType
+
+        for first in range(0, len(data), _BATCH * _KEY_BYTES):
+            batch = BatchStatement(batch_type=BatchType.UNLOGGED)
+            batch.is_idempotent = True
+            for low in range(first, min(first + _BATCH * _KEY_BYTES, len(data)), _KEY_BYTES):
+                row = [self._matrix, band, partition, low // _KEY_BYTES, data[low : low + 8]]
+                batch.add(self._session.statement(cql.ADD_BLOB, row))
+            yield batch

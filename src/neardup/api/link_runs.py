@@ -1,0 +1,318 @@
+"""What a linkage found: the objects that users work with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.errors import InputError
+from neardup.records import link_tables as tables
+from neardup.records.link_steps import Blocked, Linked, decide_again
+from neardup.records.valley import Threshold
+
+if TYPE_CHECKING:
+    import pandas
+
+_NAMES = ("a", "b")
+
+
+class Blocks:
+    """Candidates: pairs of records that are worth a comparison.
+
+    Made by `neardup.blocks`, or by `LinkRun.blocks`.
+
+    Args:
+        blocked: What was found.
+    """
+
+    def __init__(self, blocked: Blocked) -> None:
+        self._blocked = blocked
+
+    def __repr__(self) -> str:
+        counts = self.summary
+        return (
+            f"<Blocks: {counts['records']:,} records, {counts['candidates']:,} candidates, recall "
+            f"{self.recall:.3f} at {self._blocked.spec.block_at:g}>"
+        )
+
+    @property
+    def pairs(self) -> pa.Table:
+        """A row for each candidate: ``id_a``, ``id_b``, and ``similarity`` float64.
+
+        The similarity is the Jaccard similarity of what was hashed, not that which decides.
+        """
+        return tables.candidate_table(self._blocked)
+
+    @property
+    def recall(self) -> float:
+        """Probability that a pair of records of similarity ``block_at`` is a candidate."""
+        return self._blocked.candidates.bands.recall
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know, a sentence each."""
+        return self._blocked.notes
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Counts, bands and recall, as plain values."""
+        records, found = self._blocked.records, self._blocked.candidates
+        candidates = len(found.a)
+        return {
+            "records": len(records),
+            "sources": len(records.ids),
+            "possible": found.possible,
+            "candidates": candidates,
+            "candidates_per_record": candidates / len(records),
+            "reduction_ratio": 1 - candidates / found.possible,
+            "compared": found.compared,
+            "not_compared": found.not_compared,
+            "common_shingles": found.common,
+            "bands": found.bands.num_bands,
+            "rows": found.bands.rows,
+            "block_at": self._blocked.spec.block_at,
+            "recall": found.bands.recall,
+        }
+
+    def evaluate(
+        self,
+        truth: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        kind: str | None = None,
+        missing: str = "error",
+    ) -> dict[str, Any]:
+        """Compare the candidates with the ground truth; see `LinkRun.evaluate`."""
+        from neardup.inspect.linkage import evaluate_links
+
+        found = tables.decided(self._blocked)
+        return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
+
+    def to_splink(self, names: tuple[str, str] = _NAMES) -> pa.Table:
+        """Return the candidates for Splink's ``register_blocked_pairs_for_predict``.
+
+        Args:
+            names: Of two files: the names under which the tables are registered in Splink.
+
+        Returns:
+            Columns ``join_key_l``, ``join_key_r`` and ``match_key``.
+
+        Raises:
+            SpecError: The names are equal, or no strings.
+        """
+        return tables.splink_table(self.pairs, len(self._blocked.records.ids), names)
+
+    def to_recordlinkage(self) -> pandas.MultiIndex:
+        """Return the candidates for the ``compute`` of recordlinkage.
+
+        The frames that are given to it must have the ids as their index.
+
+        Raises:
+            DependencyError: pandas is not installed.
+        """
+        return tables.pandas_index(self.pairs)
+
+
+class LinkRun:
+    """What `neardup.link` found.
+
+    Args:
+        linked: What was found.
+    """
+
+    def __init__(self, linked: Linked) -> None:
+        self._linked = linked
+
+    def __repr__(self) -> str:
+        counts = self.summary["counts"]
+        return (
+            f"<LinkRun: {counts['records']:,} records, {counts['candidates']:,} candidates, "
+            f"{counts['pairs']:,} pairs from {self.threshold.value:g} on, "
+            f"{counts['clusters']:,} clusters>"
+        )
+
+    @property
+    def pairs(self) -> pa.Table:
+        """A row for each pair of records that are one.
+
+        Columns: ``id_a``, ``id_b``; ``similarity`` float64; ``present``, the fields that both have;
+        ``similarity_FIELD`` float32, null where a value is missing.
+        """
+        return tables.scored_table(self._linked, self._linked.pairs)
+
+    @property
+    def candidates(self) -> pa.Table:
+        """The same for all candidates, below the threshold too."""
+        every = np.arange(len(self._linked.blocked.candidates.a))
+        return tables.scored_table(self._linked, every)
+
+    @property
+    def clusters(self) -> pa.Table:
+        """A row for each record: ``source`` (a or b), ``id``, ``cluster`` and ``size`` int64.
+
+        A cluster has the number of its first record.
+        """
+        return tables.cluster_table(self._linked)
+
+    @property
+    def blocks(self) -> Blocks:
+        """The candidates, with the recall that they have."""
+        return Blocks(self._linked.blocked)
+
+    @property
+    def threshold(self) -> Threshold:
+        """From which similarity on two records are one, where it comes from, the histogram."""
+        return self._linked.threshold
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know, a sentence each."""
+        return self._linked.notes
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Settings, counts and threshold, as plain values."""
+        linked, threshold = self._linked, self.threshold
+        spec, sizes = linked.blocked.spec, np.bincount(linked.labels)
+        clusters = int((sizes > 1).sum())
+        counts = {
+            **self.blocks.summary,
+            "pairs": len(linked.pairs),
+            "clusters": clusters,
+            "largest": int(sizes.max()),
+            "entities": int((sizes > 0).sum()),
+        }
+        return {
+            "spec": spec.as_dict(),
+            "counts": counts,
+            "threshold": {
+                "value": threshold.value,
+                "kind": threshold.kind,
+                "bottom": threshold.bottom,
+                "modes": None if threshold.modes is None else list(threshold.modes),
+                "histogram": threshold.counts.tolist(),
+                "others": self.thresholds(),
+            },
+            "notes": list(self.notes),
+        }
+
+    def thresholds(self) -> list[dict[str, Any]]:
+        """Return how many candidates reach each threshold, in steps of 0.05."""
+        similarity = np.sort(self._linked.compared.similarity)
+        steps = [k / 20 for k in range(1, 21)]
+        return [
+            {"threshold": at, "pairs": len(similarity) - int(np.searchsorted(similarity, at))}
+            for at in steps
+        ]
+
+    def at(self, decide_at: float) -> LinkRun:
+        """Return the same linkage with another threshold; nothing is compared again.
+
+        Raises:
+            SpecError: It is not in (0, 1].
+        """
+        return LinkRun(decide_again(self._linked, decide_at))
+
+    def evaluate(
+        self,
+        truth: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        kind: str | None = None,
+        missing: str = "error",
+    ) -> dict[str, Any]:
+        """Compare the linkage with the ground truth: of candidates and decision by themselves.
+
+        Args:
+            truth: A file, a table, or a list of pairs of ids, the first of each being of the first
+                file. Of one file, an id and its group too.
+            columns: Their names; without it they are looked for.
+            kind: ``"pairs"``, ``"links"`` or ``"groups"``, where the names don't say.
+            missing: ``"error"``, or ``"skip"`` to leave out rows with ids that no record has.
+
+        Returns:
+            ``blocking``: pairs completeness, pairs quality, reduction ratio, candidates per record.
+            ``decision``: precision, recall and F1 of the pairs and of the clusters, B-cubed, and
+            what other thresholds would give. A score without a divisor is None.
+
+        Raises:
+            InputError: The truth can't be read, or names ids that no record has.
+        """
+        from neardup.inspect.linkage import evaluate_links
+
+        found = tables.decided(self._linked)
+        return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
+
+    def explain(self, a: Any, b: Any) -> dict[str, Any]:
+        """Explain why two records are one, or are not.
+
+        Args:
+            a: Id of a record; of two files, of the first.
+            b: Id of another record; of two files, of the second.
+
+        Returns:
+            ``values``, ``similarity`` and ``weight`` of each field; ``similarity``, ``threshold``
+            and ``match``; ``candidate``, and the probability of being one.
+
+        Raises:
+            InputError: There is no record with that id.
+        """
+        from neardup.records.explaining import explain_pair
+
+        linked = self._linked
+        sources = linked.blocked.records.ids
+        docs = [
+            _record_of(linked, a, 0),
+            _record_of(linked, b, len(sources) - 1),
+        ]
+        return explain_pair(linked, *docs)
+
+    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write a page with the histogram, the threshold, and the pairs around it.
+
+        It holds values of the fields, so only its owner can read it.
+
+        Raises:
+            OutputError: The file exists, or can't be written.
+        """
+        from neardup.report.links.link_page import write_link_page
+
+        return write_link_page(self._linked, self.summary, Path(path), overwrite)
+
+    def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write ``pairs``, ``candidates`` and ``clusters`` as Parquet, and ``link.json``.
+
+        Raises:
+            OutputError: The folder exists, or can't be written.
+        """
+        from neardup.output.link_files import write_links
+
+        return write_links(self._linked, self.summary, Path(out), overwrite)
+
+    def to_splink(self, names: tuple[str, str] = _NAMES) -> pa.Table:
+        """Return the candidates for Splink, see `Blocks.to_splink`."""
+        return self.blocks.to_splink(names)
+
+    def to_recordlinkage(self) -> pandas.MultiIndex:
+        """Return the candidates for recordlinkage, see `Blocks.to_recordlinkage`."""
+        return self.blocks.to_recordlinkage()
+
+
+def _record_of(linked: Linked, id: Any, source: int) -> int:
+    ids = linked.blocked.records.ids[source]
+    try:
+        place = ids.index(pa.scalar(id, ids.type)).as_py()
+    except (pa.ArrowException, TypeError, ValueError):
+        place = -1
+    if place < 0:
+        raise InputError(
+            f"{linked.blocked.records.names[source]}: no record has that id, of type "
+            f"{type(id).__name__}; expected one of type {ids.type}",
+            "ids are positions, from 0, where the linkage had no `id`",
+        )
+    return int(place) + (linked.blocked.records.first if source else 0)

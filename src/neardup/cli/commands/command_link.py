@@ -1,0 +1,211 @@
+"""``neardup link`` and ``neardup blocks``: records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neardup.cli import options as o
+from neardup.errors import SpecError
+
+_EXAMPLE = (
+    "neardup {} people.csv --id rec_id --fields given_name,surname,birth:digits -o out\n"
+    "neardup {} a.csv b.csv --id rec_id --fields name,postcode:exact:0.5 -o out"
+)
+_files = click.argument(
+    "files", metavar="A [B]", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+_fields = o.option(
+    "--fields",
+    metavar="NAME[:COMPARE[:WEIGHT]],...",
+    required=True,
+    group=o.INPUT,
+    help="Columns that are compared: as text, digits, exact or numeric; text if not given.",
+)
+_id = o.option(
+    "--id", metavar="NAME", group=o.INPUT, help="Column with the ids. [default: position]"
+)
+_block_at = o.option(
+    "--block-at",
+    type=float,
+    metavar="S",
+    group=o.COMPARED,
+    help="Jaccard similarity of two records at which the recall is stated. [default: 0.3; 0.5 for "
+    "more than 200,000 records]",
+)
+_recall = o.option(
+    "--recall",
+    type=float,
+    default=0.99,
+    metavar="P",
+    group=o.COMPARED,
+    help="Probability that such a pair becomes a candidate.",
+)
+_tagged = o.option(
+    "--tagged",
+    is_flag=True,
+    group=o.ADVANCED,
+    help="Keep the fields apart: swapped values share nothing.",
+)
+_seed = o.option(
+    "--seed", type=int, default=0, group=o.ADVANCED, help="Seed of the hash functions."
+)
+_overwrite = o.option(
+    "--overwrite", is_flag=True, group=o.OUTPUT, help="Replace what an earlier linkage left there."
+)
+
+
+@o.grouped(_EXAMPLE.format("link", "link"))
+@_files
+@_id
+@_fields
+@_block_at
+@_recall
+@o.option(
+    "--similarity",
+    type=click.Choice(["mixed", "fields", "record", "idf"]),
+    default="mixed",
+    group=o.COMPARED,
+    help="fields: weighted mean over the fields; record: 3-grams of the whole record; idf: the "
+    "same, rare ones weighing more; mixed: the mean of fields and idf.",
+)
+@o.option(
+    "--decide-at",
+    metavar="S|valley",
+    default="valley",
+    group=o.COMPARED,
+    help="Similarity from which on two records are one; or the valley of the histogram.",
+)
+@o.option("--one-to-one", is_flag=True, group=o.KEPT, help="Of each record the best pair only.")
+@o.option(
+    "--cluster",
+    type=click.Choice(["star", "complete"]),
+    default="star",
+    group=o.KEPT,
+    help="star: a record and those that it is one with. complete: any two records of a cluster.",
+)
+@o.out_option
+@_overwrite
+@o.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    group=o.OUTPUT,
+    help="Write a page with the histogram and the pairs around the threshold too.",
+)
+@o.json_option
+@_tagged
+@_seed
+@o.threads_option
+@o.quiet_option
+def link(
+    files: tuple[Path, ...],
+    out: str,
+    overwrite: bool,
+    report: Path | None,
+    json_: bool,
+    quiet: bool,
+    decide_at: str,
+    **options: Any,
+) -> None:
+    """Find the records that are one, in a file A or across two files A and B.
+
+    OUT gets pairs.parquet, candidates.parquet, clusters.parquet and link.json. neardup evaluate
+    compares it with known pairs.
+    """
+    from neardup.output.link_files import check_links_folder
+    from neardup.report.outfile import check_file
+
+    check_links_folder(Path(out), overwrite)
+    if report is not None:
+        check_file(report, files, overwrite)
+    from neardup.api.linking import link
+
+    run = link(*_two(files), decide_at=_similarity(decide_at), **options)
+    run.save(out, overwrite=overwrite)
+    if report is not None:
+        run.report(report, overwrite=overwrite)
+    if json_:
+        click.echo(json.dumps(run.summary, indent=2))
+    if not quiet:
+        from neardup.report.links.link_text import render
+
+        click.echo(render(run.summary), err=True)
+
+
+@o.grouped(_EXAMPLE.format("blocks", "blocks").replace("-o out", "-o pairs.parquet"))
+@_files
+@_id
+@_fields
+@_block_at
+@_recall
+@o.option(
+    "-o",
+    "--output",
+    "out",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path),
+    group=o.OUTPUT,
+    help="Pairs of ids with their similarity: .parquet or .csv, by ending.",
+)
+@o.option(
+    "--for",
+    "target",
+    type=click.Choice(["pairs", "splink"]),
+    default="pairs",
+    group=o.OUTPUT,
+    help="pairs: id_a, id_b, similarity. splink: join_key_l, join_key_r, match_key.",
+)
+@_overwrite
+@o.json_option
+@_tagged
+@_seed
+@o.threads_option
+@o.quiet_option
+def blocks(
+    files: tuple[Path, ...],
+    out: Path,
+    target: str,
+    overwrite: bool,
+    json_: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Find candidates only: pairs of records for a tool that scores them."""
+    from neardup.report.outfile import check_file
+
+    endings = {".parquet": "parquet", ".csv": "csv"}
+    if out.suffix.lower() not in endings:
+        raise SpecError(f"no pairs can be written as {out.name!r}", "known are .parquet and .csv")
+    check_file(out, files, overwrite)
+    from neardup.api.linking import blocks
+    from neardup.output.link_files import write_pairs
+
+    found = blocks(*_two(files), **options)
+    table = found.pairs if target == "pairs" else found.to_splink()
+    write_pairs(table, out, endings[out.suffix.lower()])
+    if json_:
+        click.echo(json.dumps({**found.summary, "notes": found.notes}, indent=2))
+    if not quiet:
+        from neardup.report.links.link_text import render_blocks
+
+        click.echo(render_blocks(found.summary), err=True)
+        for note in found.notes:
+            click.echo(f"note: {note}", err=True)
+
+
+def _two(files: tuple[Path, ...]) -> tuple[Path, Path | None]:
+    if len(files) > 2:
+        raise SpecError(f"{len(files)} files; expected one or two", "put the others into one file")
+    return files[0], files[1] if len(files) > 1 else None
+
+
+def _similarity(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text

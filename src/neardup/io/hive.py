@@ -1,0 +1,65 @@
+"""Folders such as ``year=2024/month=5``, whose names are values of columns of what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.io.columns import strings_of
+from neardup.io.source import Added, Documents, Held, Partition, Records, Rows
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def hive_values(name: str) -> dict[str, str | None]:
+    """Columns and values of the folders of a file.
+
+    >>> hive_values("year=2024/lang=de/a.parquet")
+    {'year': '2024', 'lang': 'de'}
+    """
+    pairs = [folder.partition("=") for folder in name.split("/")[:-1]]
+    named = {unquote(key): unquote(value) for key, equals, value in pairs if key and equals}
+    return {key: None if value == _NULL else value for key, value in named.items()}
+
+
+class HivePartition(Partition):
+    """A partition whose documents have, for the run alone, columns of one value each: strings."""
+
+    def __init__(self, inner: Partition, values: Mapping[str, str | None]) -> None:
+        self.file, self.start, self.size = inner.file, inner.start, inner.size
+        self._inner, self._values = inner, values
+
+    def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
+        if columns is None:
+            return self._inner.read(None)
+        found = self._inner.read(tuple(name for name in columns if name not in self._values))
+        table = found.columns
+        for name in [name for name in columns if name in self._values]:
+            value = self._values[name]
+            one = strings_of([None if value is None else value.encode()])
+            zeros = pa.py_buffer(np.zeros(len(found.text), np.int64).data)
+            rows = pa.Array.from_buffers(pa.int64(), len(found.text), [None, zeros])
+            table = table.append_column(name, one.take(rows))
+        return replace(found, columns=table)
+
+    def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
+        return self._inner.texts(rows, count)
+
+    def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> Records:
+        return self._inner.records(rows, count, added, self._own(held))
+
+    def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
+        return self._inner.table(rows, count, added, self._own(held))
+
+    def schema(self) -> pa.Schema:
+        return self._inner.schema()
+
+    def _own(self, held: Held) -> Held:
+        if held is None:
+            return None
+        names = [name for name in held.columns.column_names if name not in self._values]
+        return replace(held, columns=held.columns.select(names))

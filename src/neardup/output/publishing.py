@@ -1,0 +1,160 @@
+"""An output folder at a URL, or on another disk than the work of a run: copied when it is done."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from neardup.errors import NeardupError, OutputError, SpecError
+from neardup.io.remote import delete_remote, is_remote, located, remote_names, write_remote
+from neardup.io.source import unwritable
+from neardup.output.writing import CLEAN, OUTPUTS, RECORD, check_folder
+from neardup.state.private_files import make_private
+
+#: Is there from the beginning of a run to its end: that it can be written shows at once.
+_MARK = ".neardup-incomplete"
+_WRITERS = 8
+_RESULT = "result"  # name of the output folder in a work folder
+
+
+@contextmanager
+def local_output(
+    out: str | os.PathLike[str],
+    *,
+    overwrite: bool,
+    resume: bool = False,
+    work: Path | None = None,
+    keep: bool = False,
+) -> Iterator[Path]:
+    """Give the local folder to write an output to; at the end it is where it belongs.
+
+    That is ``out`` itself, unless that is a URL, or another folder to ``work`` in is given.
+
+    Raises:
+        OutputError: The output exists, or can't be written.
+        SpecError: A run is to be resumed, and its folder is not named.
+    """
+    place = located(out)
+    if not is_remote(place) and work is None:
+        yield Path(place)
+        return
+    place = place.rstrip("/") if is_remote(place) else place
+    if is_remote(place):
+        _check_target(place, overwrite, resume)
+    else:
+        begun = resume and not (Path(place) / RECORD).exists()
+        check_folder(Path(place), overwrite or begun)
+    try:
+        with _work_folder(work, resume) as folder:
+            yield folder / _RESULT
+            _publish(folder / _RESULT, place)
+            if not keep:
+                shutil.rmtree(folder / _RESULT, ignore_errors=True)
+    finally:
+        if is_remote(place):
+            with suppress(NeardupError):  # the first error counts
+                delete_remote(f"{place}/{_MARK}")
+
+
+@contextmanager
+def _work_folder(work: Path | None, resume: bool) -> Iterator[Path]:
+    """Give a folder for a run whose output goes elsewhere; one that was made here is removed."""
+    if work is not None:
+        try:
+            work.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(work, error) from error
+        yield work
+        return
+    if resume:
+        raise SpecError(
+            "`resume` needs the folder in which the run was interrupted", "name it with `work`"
+        )
+    folder = Path(tempfile.mkdtemp(prefix="neardup-"))
+    try:
+        yield folder
+    except NeardupError as error:
+        if (folder / _RESULT / RECORD).exists():  # all is done but the copy, which is not lost
+            error.hint = f"the output is in {folder / _RESULT}; copy it, or remove it"
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+        if "resume=True" in error.hint:
+            error.hint = "name a folder with `work`, so that the run can be resumed from there"
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_target(out: str, overwrite: bool, resume: bool) -> None:
+    """Refuse a URL that can't or must not be written, before any work is done."""
+    there = set(remote_names(out)) - {_MARK}
+    if there and not overwrite and not (resume and RECORD not in there):
+        raise OutputError(f"{out} exists", "use overwrite=True, or name another output")
+    write_remote(f"{out}/{_MARK}", None)
+
+
+def _publish(folder: Path, out: str) -> None:
+    """Copy an output folder to where it belongs, ``run.json`` last; what it replaces goes."""
+    names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    names = [name for name in names if name.split("/")[0] in OUTPUTS and name != RECORD]
+    old = remote_names(out) if is_remote(out) else _names_below(Path(out))
+    delete = delete_remote if is_remote(out) else _delete
+
+    def write(name: str) -> None:
+        if is_remote(out):
+            write_remote(f"{out}/{name}", folder / name)
+        else:
+            _copy(folder / name, Path(out) / name)
+
+    if RECORD in old:
+        delete(f"{out}/{RECORD}")
+    with ThreadPoolExecutor(_WRITERS) as writers:
+        futures = [writers.submit(write, name) for name in names]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+    for name in old:
+        if name.split("/")[0] in OUTPUTS and name not in (*names, RECORD):
+            delete(f"{out}/{name}")
+    write(RECORD)
+
+
+def _names_below(out: Path) -> list[str]:
+    files = [path for name in OUTPUTS for path in (out / name, *(out / name).rglob("*"))]
+    return [path.relative_to(out).as_posix() for path in files if path.is_file()]
+
+
+def _delete(path: str) -> None:
+    Path(path).unlink(missing_ok=True)
+    with suppress(OSError):  # a folder of the clean corpus that is empty now
+        if Path(path).parent.name != "" and CLEAN in Path(path).parts:
+            Path(path).parent.rmdir()
+
+
+def _copy(path: Path, target: Path) -> None:
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        partial.unlink(missing_ok=True)
+        make_private(partial)
+        with path.open("rb") as source, partial.open("rb+") as copy:
+            shutil.copyfileobj(source, copy, 8 << 20)
+            copy.flush()
+            os.fsync(copy.fileno())
+        partial.replace(target)
+    except OSError as error:
+        raise unwritable(target, error) from error
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)

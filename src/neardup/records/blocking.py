@@ -1,0 +1,235 @@
+"""Which pairs of records are worth a comparison: candidates, with the recall that they have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.cluster.edges import Edges
+from neardup.kernels.jaccard import Sets
+from neardup.kernels.signing import band_keys
+from neardup.kernels.weighted import weighted_overlap
+from neardup.match.bucketing import bucket_bands, bucket_documents
+from neardup.match.pairs import pairs_of_buckets
+from neardup.match.verifying import content_order, make_sets, similarities
+from neardup.records.features import Features, common_shingles
+from neardup.records.fields import LinkSpec
+from neardup.sketch.bands import MAX_HASHES, Bands, bands_for_recall, candidate_probability
+from neardup.sketch.sketcher import Signer
+from neardup.sketch.texts import Ragged
+from neardup.threads import Pool
+
+#: Bands whose buckets are in memory at the same time, with a seed of their own.
+_BANDS = 64
+#: Rows of a band: with two, hardly any pair of records is no candidate.
+_ROWS = range(3, 9)
+#: Pairs of records that are drawn to estimate how many collide.
+_SAMPLE = 20_000
+# Nanoseconds of one core for a hash of a record, a band of a record, and a pair that collides; and
+# how many may be spent on what fewer rows find in addition.
+_HASH, _BAND, _PAIR = 2.0, 60.0, 120.0
+_AFFORDABLE = 2e9
+#: A shingle that more records have, and more than one in twenty, is not hashed: one entity seldom
+#: has so many records, and buckets would be large.
+_COMMON, _COMMON_SHARE = 1000, 20
+#: Of pairs below `block_at`, those are candidates whose shared shingles are so rare together that
+#: one pair in N**6 would share them by chance, if they were independent. There are N**2 pairs, and
+#: three shingles for each character.
+_RARE = 6.0
+#: Minimum similarity of a candidate, as a share of `block_at`.
+_LOWEST = 1 / 3
+#: Pairs that a thread weighs together.
+_STEP = 1 << 14
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs of records that are worth a comparison.
+
+    Attributes:
+        a: int32[pairs]: the first record of each.
+        b: int32[pairs]: the second one, ``a < b``; sorted, each pair once.
+        similarity: float64[pairs]: Jaccard similarity of the shingles that were hashed.
+        bands: Bands, rows, and the probability that a pair at ``block_at`` is a candidate.
+        compared: Pairs that share a bucket; of one that is found several times, each counts.
+        not_compared: Pairs left out in oversized buckets, once for each band.
+        common: Shingles that were not hashed, since too many records have them.
+        possible: Pairs of records in all, or pairs across the two files.
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    similarity: np.ndarray
+    bands: Bands
+    compared: int
+    not_compared: int
+    common: int
+    possible: int
+
+
+class _Found(NamedTuple):
+    """Pairs of some bands."""
+
+    a: np.ndarray
+    b: np.ndarray
+    similarity: np.ndarray
+    compared: int
+    not_compared: int
+
+
+def find_candidates(features: Features, spec: LinkSpec, first: int, pool: Pool) -> Candidates:
+    """Find the pairs that share a bucket, and are similar enough or share rare shingles.
+
+    Args:
+        features: Of the records.
+        spec: What is asked for.
+        first: Records of the first file; all of them if there is one file.
+        pool: Threads.
+    """
+    documents = len(features.hashes)
+    limit = max(_COMMON, documents // _COMMON_SHARE)
+    common = common_shingles(features, limit)
+    hashed = _without(features.records, common) if common.any() else features.records
+    bands = choose_rows(hashed, spec, pool)
+    # By what they contain, so that the result does not depend on the order of the records.
+    order = content_order(hashed).astype(np.int32)
+    sets = Sets(
+        hashed.values,
+        hashed.begin[order],
+        hashed.size[order],
+        np.ascontiguousarray(hashed.bitmaps[order]),
+    )
+    ragged = _gathered(sets)
+    parts, compared, not_compared = [], 0, 0
+    for low in range(0, bands.num_bands, _BANDS):
+        some = min(_BANDS, bands.num_bands - low)
+        found = _of_bands(sets, ragged, Bands(some, bands.rows, 0.0), (spec, low), pool)
+        x, y = order[found.a], order[found.b]
+        a, b = np.minimum(x, y), np.maximum(x, y)
+        wanted = np.flatnonzero((a < first) & (b >= first)) if first < documents else slice(None)
+        part = (a[wanted], b[wanted], found.similarity[wanted])
+        kept = _worth(features, spec, part, pool)
+        parts.append(tuple(column[kept] for column in part))
+        compared, not_compared = compared + found.compared, not_compared + found.not_compared
+    edges = Edges.gather(parts)
+    across = first * (documents - first)
+    return Candidates(
+        edges.a,
+        edges.b,
+        edges.similarity,
+        bands,
+        compared,
+        not_compared,
+        int(common.sum()),
+        across if first < documents else documents * (documents - 1) // 2,
+    )
+
+
+def block_at(spec: LinkSpec) -> float:
+    """Return the similarity at which the recall is stated."""
+    assert spec.block_at is not None, "LinkSpec.for_records"
+    return spec.block_at
+
+
+def choose_rows(sets: Sets, spec: LinkSpec, pool: Pool) -> Bands:
+    """Choose bands that reach the recall: with the fewest rows whose cost is small, else cheapest.
+
+    Fewer rows find more of the pairs below `block_at`. How many pairs collide is estimated from
+    pairs of records that are drawn at random.
+    """
+    documents = len(sets.size)
+    draws = np.random.default_rng(0).integers(documents, size=(2, _SAMPLE), dtype=np.int32)
+    a, b = draws[:, draws[0] != draws[1]]
+    sampled = np.maximum(similarities(sets, a, b, 0.0, pool), 0.0)
+    best: tuple[float, Bands] | None = None
+    for rows in _ROWS:
+        num_bands = bands_for_recall(block_at(spec), spec.recall, rows)
+        if num_bands * rows > 4 * MAX_HASHES and best is not None:
+            break
+        share = candidate_probability(sampled, num_bands, rows)
+        collide = float(share.mean()) * documents * documents / 2 if len(share) else 0.0
+        cost = documents * num_bands * (rows * _HASH + _BAND) + collide * _PAIR
+        recall = candidate_probability(block_at(spec), num_bands, rows)
+        if best is None or cost < best[0]:
+            best = cost, Bands(num_bands, rows, recall)
+        if cost <= _AFFORDABLE:
+            break
+    assert best is not None
+    return best[1]
+
+
+def shared_weight(
+    features: Features, a: np.ndarray, b: np.ndarray, pool: Pool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return float64[pairs] twice: weight of the shingles that pairs share, and have together."""
+    shared, total = np.empty(len(a)), np.empty(len(a))
+    records, weights = features.records, features.weights
+
+    def work(first: int, last: int) -> None:
+        weighted_overlap(records, weights, a, b, first, last, shared, total)
+
+    pool.ranges(work, len(a), _STEP)
+    return shared, total
+
+
+def rare_enough(documents: int) -> float:
+    """Return the weight of shared shingles from which on a pair below `block_at` is a candidate."""
+    return float(_RARE * np.log(documents))
+
+
+def _worth(
+    features: Features, spec: LinkSpec, pairs: tuple[np.ndarray, ...], pool: Pool
+) -> np.ndarray:
+    """Return bool[pairs]: which are candidates."""
+    a, b, similarity = pairs
+    worth = similarity >= block_at(spec)
+    below = np.flatnonzero(~worth)
+    shared, _ = shared_weight(features, a[below], b[below], pool)
+    worth[below] = shared >= rare_enough(len(features.hashes))
+    return np.asarray(worth)
+
+
+def _of_bands(
+    sets: Sets, shingles: Ragged, bands: Bands, which: tuple[LinkSpec, int], pool: Pool
+) -> _Found:
+    """Compare the records that share a bucket in one of some bands."""
+    documents = len(sets.size)
+    spec, low = which
+    signer = Signer(bands.num_bands * bands.rows, seed=spec.seed + low)
+    keys = np.empty((documents, bands.num_bands), np.uint64)
+
+    def sign(first: int, last: int) -> None:
+        some = Ragged(shingles.values, shingles.offsets[first : last + 1])
+        band_keys(signer(some), bands.rows, keys[first:last])
+
+    pool.ranges(sign, documents)
+    # Records without shingles are in no bucket: a key of their own, in each band.
+    empty = np.flatnonzero(sets.size == 0)
+    keys[empty] = np.arange(len(empty), dtype=np.uint64)[:, None]
+    grouped = bucket_bands(lambda band: keys[:, band], bands.num_bands, pool)
+    buckets = bucket_documents(grouped, documents, bands.num_bands)
+    found = pairs_of_buckets(sets, buckets, block_at(spec) * _LOWEST, pool)
+    columns = zip(*found.parts, strict=True) if found.parts else ((), (), ())
+    a, b, similarity = (
+        np.concatenate([np.empty(0, dtype), *column])
+        for column, dtype in zip(columns, (np.int32, np.int32, np.float64), strict=True)
+    )
+    return _Found(a, b, similarity, found.compared + found.ruled_out, found.not_compared)
+
+
+def _without(sets: Sets, common: np.ndarray) -> Sets:
+    """Return sets without some shingles, given by their last bits."""
+    kept = ~common[sets.values & np.uint64(len(common) - 1)]
+    before = np.append(0, np.cumsum(kept))
+    offsets = np.append(before[sets.begin], before[-1])
+    return make_sets(Ragged(sets.values[kept], offsets))
+
+
+def _gathered(sets: Sets) -> Ragged:
+    """Return the sets one after the other, in the order of their numbers."""
+    size = sets.size.astype(np.int64)
+    offsets = np.append(0, np.cumsum(size))
+    places = np.arange(offsets[-1]) + np.repeat(sets.begin - offsets[:-1], size)
+    return Ragged(sets.values[places], offsets)

@@ -1,0 +1,164 @@
+"""Values of fields to shingles: those of a record together, and those of each field alone."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.arrays import array_of, numbers
+from neardup.io.columns import string_scalar
+from neardup.kernels.jaccard import Sets
+from neardup.match.rarest import count_shingles
+from neardup.match.verifying import make_sets
+from neardup.records.fields import Field, LinkSpec
+from neardup.sketch.texts import Ragged
+from neardup.sketch.tokenising import Tokeniser
+from neardup.spec import ShingleSpec
+from neardup.threads import Pool
+
+#: Records that a thread prepares at a time.
+_STEP = 1024
+#: Characters that are no part of any value: its beginning and its end.
+_BEGIN, _END = "\x02", "\x03"
+_RECORD = ShingleSpec(unit="char", n=3, nfkc=True, strip_accents=True)
+_VALUE = ShingleSpec(unit="char", n=2, nfkc=True, strip_accents=True)
+_NO_WORD, _NO_DIGIT = r"[^\p{L}\p{M}\p{N}]+", r"[^\p{Nd}]+"
+_NUMBER = r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+_TAG = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Features(NamedTuple):
+    """What is compared of n records with k fields.
+
+    Attributes:
+        records: Sets of 3-grams of each record; those of its fields together.
+        values: Sets of 2-grams of each value: that of field f of record r is number ``r * k + f``.
+        hashes: uint64[n, k]: a hash of each value; 0 where it is missing.
+        numbers: float64[n, numeric fields]: values of these; NaN where there is none.
+        weights: float32[power of two]: the weight of a shingle of a record, by its last bits: the
+            logarithm of the records over those that have it.
+        distinct: int64[k]: distinct values of each field.
+    """
+
+    records: Sets
+    values: Sets
+    hashes: np.ndarray
+    numbers: np.ndarray
+    weights: np.ndarray
+    distinct: np.ndarray
+
+    @property
+    def present(self) -> np.ndarray:
+        """bool[n, k]: which values are there."""
+        return np.asarray(self.hashes != 0)
+
+
+class _Some(NamedTuple):
+    """The same of some records."""
+
+    records: Ragged
+    values: Ragged
+    hashes: np.ndarray
+    numbers: np.ndarray
+
+
+def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool: Pool) -> Features:
+    """Prepare records for candidates and comparisons.
+
+    Args:
+        columns: Values of each field.
+        spec: What is asked for.
+        pool: Threads.
+    """
+    documents = len(columns[0])
+    tokenisers = Tokeniser(_RECORD), Tokeniser(_VALUE)
+
+    def work(first: int, last: int) -> _Some:
+        return _some([column.slice(first, last - first) for column in columns], spec, tokenisers)
+
+    some = pool.ranges(work, documents, _STEP)
+    records = make_sets(_joined([part.records for part in some]))
+    values = _joined([part.values for part in some])
+    # Values are never ruled out by their bitmaps, so that they have none.
+    bare = Sets(
+        values.values,
+        values.offsets[:-1],
+        np.diff(values.offsets).astype(np.int32),
+        np.zeros((0, 1), np.uint64),
+    )
+    hashes = np.concatenate([part.hashes for part in some])
+    numbers = np.concatenate([part.numbers for part in some])
+    distinct = np.array([len(np.unique(column[column != 0])) for column in hashes.T])
+    counts = count_shingles(records, np.arange(documents, dtype=np.int32), pool)
+    weights = np.log((documents + 1) / np.maximum(counts, 1)).astype(np.float32)
+    return Features(records, bare, hashes, numbers, np.maximum(weights, 1e-6), distinct)
+
+
+def common_shingles(features: Features, limit: int) -> np.ndarray:
+    """Return bool[power of two]: shingles in more than ``limit`` records, by their last bits."""
+    documents = len(features.hashes)
+    return np.asarray(features.weights < np.float32(np.log((documents + 1) / limit)))
+
+
+def _some(
+    columns: list[pa.LargeStringArray], spec: LinkSpec, tokenisers: tuple[Tokeniser, Tokeniser]
+) -> _Some:
+    of_records, of_values = tokenisers
+    rows, fields = len(columns[0]), len(columns)
+    plain = [_plain(column, field) for column, field in zip(columns, spec.fields, strict=True)]
+    numeric = [c for c, f in zip(plain, spec.fields, strict=True) if f.compare == "numeric"]
+    # Record by record, so that what belongs to a record is in one place.
+    order = np.arange(rows * fields).reshape(fields, rows).T.ravel()
+    text = pa.concat_arrays([_bordered(column) for column in plain]).take(array_of(order))
+    tokens, _ = of_values.tokens(*of_values.normalise(text))
+    hashes = np.empty((rows * fields, 2), np.uint64)
+    values = of_values.to_sets(of_values.shingles(tokens, hashes))
+    grams = of_records.shingles(tokens)
+    if spec.tagged:
+        tags = np.tile(np.arange(1, fields + 1, dtype=np.uint64) * _TAG, rows)
+        mixed = (grams.values ^ np.repeat(tags, np.diff(grams.offsets))) * _TAG
+        grams = Ragged(mixed ^ mixed >> np.uint64(32), grams.offsets)
+    records = of_records.to_sets(Ragged(grams.values, grams.offsets[::fields].copy()))
+    present = np.diff(values.offsets) > 0
+    return _Some(
+        Ragged(records.values.copy(), records.offsets),
+        Ragged(values.values.copy(), values.offsets),
+        np.where(present, hashes[:, 0] | np.uint64(1), np.uint64(0)).reshape(rows, fields),
+        np.column_stack([np.empty((rows, 0)), *(_numbers(column) for column in numeric)]),
+    )
+
+
+def _plain(column: pa.LargeStringArray, field: Field) -> Any:
+    """Return what counts of some values."""
+    if field.compare == "digits":
+        return _replaced(column, _NO_DIGIT, "")
+    if field.compare == "numeric":
+        return pc.if_else(pc.match_substring_regex(column, _NUMBER), column, string_scalar(""))
+    return pc.utf8_trim_whitespace(_replaced(column, _NO_WORD, " "))
+
+
+def _replaced(column: Any, pattern: str, replacement: str) -> Any:
+    if not pc.any(pc.match_substring_regex(column, pattern)).as_py():
+        return column
+    return pc.replace_substring_regex(column, pattern, replacement)
+
+
+def _bordered(column: Any) -> Any:
+    joined: Any = cast(Any, pc.binary_join_element_wise)(
+        string_scalar(_BEGIN), column, string_scalar(_END), string_scalar("")
+    )
+    return pc.if_else(pc.equal(column, string_scalar("")), string_scalar(""), joined)
+
+
+def _numbers(plain: Any) -> np.ndarray:
+    known: Any = pc.if_else(pc.equal(plain, string_scalar("")), string_scalar("nan"), plain)
+    return numbers(pc.utf8_trim_whitespace(known).cast(pa.float64()))
+
+
+def _joined(some: list[Ragged]) -> Ragged:
+    sizes = [np.diff(part.offsets) for part in some]
+    offsets = np.concatenate([np.zeros(1, np.int64), *sizes]).cumsum()
+    return Ragged(np.concatenate([part.values for part in some]), offsets)

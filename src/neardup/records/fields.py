@@ -1,0 +1,171 @@
+"""What is asked of a linkage: the fields that are compared, and how pairs are decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from neardup.errors import SpecError
+
+COMPARISONS = ("text", "exact", "digits", "numeric")
+SIMILARITIES = ("mixed", "fields", "record", "idf")
+CLUSTERINGS = ("star", "complete")
+#: Defaults of `block_at`: the number of pairs that collide grows with the square of the records.
+_BLOCK_AT, _BLOCK_MANY_AT, _MANY = 0.3, 0.5, 200_000
+_EXAMPLE = 'for example neardup.Field("birth", compare="digits")'
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of the records, and how two of its values are compared.
+
+    Attributes:
+        name: Name of the column, in both files.
+        compare: ``"text"``: Jaccard similarity of 2-grams of characters with borders; case, accents
+            and punctuation do not count. ``"digits"``: the same of the digits alone, for dates and
+            numbers of telephones. ``"exact"``: 1 if equal as texts, else 0. ``"numeric"``: 1 less
+            the difference over the larger of the two numbers.
+        weight: Factor of the field's weight, which is the logarithm of the number of its distinct
+            values; 0 for a field that only helps to find candidates.
+
+    Raises:
+        SpecError: A value is out of range.
+    """
+
+    name: str
+    compare: str = "text"
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise SpecError(f"name of a field is {self.name!r}; expected a column", _EXAMPLE)
+        _known(f"comparison of the field {self.name!r}", self.compare, COMPARISONS)
+        weight = self.weight
+        number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if not number or not math.isfinite(weight) or weight < 0:
+            raise SpecError(
+                f"weight of the field {self.name!r} is {weight!r}; expected a number from 0 up",
+                "0 leaves a field out of the similarity",
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Field:
+        """Make a field from ``NAME``, ``NAME:COMPARE`` or ``NAME:COMPARE:WEIGHT``.
+
+        >>> Field.parse("postcode:exact:0.5")
+        Field(name='postcode', compare='exact', weight=0.5)
+        """
+        name, *more = text.split(":")
+        if len(more) > 2:
+            raise SpecError(
+                f"field is {text!r}; expected NAME, NAME:COMPARE or NAME:COMPARE:WEIGHT"
+            )
+        weight = 1.0
+        if len(more) == 2:
+            try:
+                weight = float(more[1])
+            except ValueError:
+                raise SpecError(
+                    f"weight of the field {name!r} is {more[1]!r}; expected a number from 0 up"
+                ) from None
+        return cls(name, more[0] if more else "text", weight)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSpec:
+    """Everything that the result of a linkage depends on, besides the records.
+
+    Attributes:
+        fields: The fields.
+        block_at: Similarity of two records at which the recall of the candidates is stated; None
+            for 0.3, or 0.5 for more than 200,000 records.
+        recall: Probability that a pair at ``block_at`` becomes a candidate, in (0, 1).
+        similarity: What decides: ``"fields"``, ``"record"``, ``"idf"``, or ``"mixed"``, the mean of
+            ``fields`` and ``idf``.
+        decide_at: Similarity from which on two records are one; None for the valley of the
+            histogram.
+        one_to_one: A record is in one pair at most; of two files.
+        cluster: ``"star"`` or ``"complete"``.
+        tagged: Shingles of one field do not equal those of another.
+        seed: Seed of the hash functions.
+
+    Raises:
+        SpecError: A value is out of range, or two contradict each other.
+    """
+
+    fields: tuple[Field, ...]
+    block_at: float | None = None
+    recall: float = 0.99
+    similarity: str = "mixed"
+    decide_at: float | None = None
+    one_to_one: bool = False
+    cluster: str = "star"
+    tagged: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.fields:
+            raise SpecError("`fields` names no field", _EXAMPLE)
+        for field in self.fields:
+            if not isinstance(field, Field):
+                what = type(field).__name__
+                raise SpecError(f"`fields` holds a {what}; expected names and Fields", _EXAMPLE)
+        names = [field.name for field in self.fields]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise SpecError(f"`fields` names {twice!r} twice", "name each column once")
+        if not any(field.weight for field in self.fields):
+            raise SpecError("all fields have weight 0", "give one of them a weight")
+        if self.block_at is not None:
+            _share("block_at", self.block_at, one=True)
+        _share("recall", self.recall, one=False)
+        if self.decide_at is not None:
+            _share("decide_at", self.decide_at, one=True, word=" or 'valley'")
+        _known("similarity", self.similarity, SIMILARITIES)
+        _known("clustering of records", self.cluster, CLUSTERINGS)
+        if type(self.seed) is not int or not 0 <= self.seed < 2**62:
+            raise SpecError(f"`seed` is {self.seed!r}; expected a whole number from 0 to 2**62 - 1")
+
+    def for_records(self, records: int) -> LinkSpec:
+        """Return the same with the default of `block_at` for so many records."""
+        if self.block_at is not None:
+            return self
+        return replace(self, block_at=_BLOCK_AT if records <= _MANY else _BLOCK_MANY_AT)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the fields."""
+        return [field.name for field in self.fields]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, which JSON can hold."""
+        return asdict(self)
+
+
+def fields_of(given: str | Field | Iterable[str | Field]) -> tuple[Field, ...]:
+    """Return fields that were given as objects, as names, or as ``NAME:COMPARE``.
+
+    >>> [field.compare for field in fields_of("surname,birth:digits")]
+    ['text', 'digits']
+    """
+    if isinstance(given, str):
+        given = given.split(",")
+    if isinstance(given, Field):
+        given = [given]
+    if not isinstance(given, Sequence):
+        raise SpecError(f"`fields` is of type {type(given).__name__}; expected a list", _EXAMPLE)
+    return tuple(Field.parse(field) if isinstance(field, str) else field for field in given)
+
+
+def _known(what: str, value: object, known: Sequence[str]) -> None:
+    if value not in known:
+        raise SpecError(f"{what} is {value!r}; expected one of {', '.join(known)}")
+
+
+def _share(name: str, value: object, *, one: bool, word: str = "") -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not (0 < value < 1 or (one and value == 1)):  # type: ignore[operator]
+        end = "]" if one else ")"
+        raise SpecError(f"`{name}` is {value!r}; expected a number in (0, 1{end}{word}")

@@ -1,0 +1,145 @@
+"""The whole linkage: records to candidates, similarities, pairs and clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from neardup.cluster.edges import Edges
+from neardup.errors import InputError
+from neardup.records.blocking import Candidates, find_candidates
+from neardup.records.deciding import cluster_records, matches
+from neardup.records.features import Features, make_features
+from neardup.records.field_similarity import Compared, compare
+from neardup.records.fields import LinkSpec
+from neardup.records.record_files import Records, read_records
+from neardup.records.valley import Threshold, find_valley, given
+from neardup.threads import Pool
+
+#: No valley is looked for below, where candidates are incomplete.
+_LOWEST = 0.3
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """Records with their candidates.
+
+    Attributes:
+        records: The records.
+        spec: What was asked for.
+        features: What is compared.
+        candidates: Pairs that are worth a comparison.
+        notes: What a person should know, a sentence each.
+    """
+
+    records: Records
+    spec: LinkSpec
+    features: Features
+    candidates: Candidates
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What was decided.
+
+    Attributes:
+        blocked: Records and candidates.
+        compared: Similarities of the candidates.
+        threshold: From which similarity on two records are one.
+        pairs: int64[]: the candidates that are one record, ascending.
+        labels: int32[records]: the lowest record of each one's cluster.
+        notes: What a person should know, a sentence each.
+    """
+
+    blocked: Blocked
+    compared: Compared
+    threshold: Threshold
+    pairs: np.ndarray
+    labels: np.ndarray
+    notes: tuple[str, ...]
+
+
+def block(a: Any, b: Any | None, id: str | None, spec: LinkSpec, pool: Pool) -> Blocked:
+    """Read records and find the candidates.
+
+    Raises:
+        InputError: The records can't be used; its subclasses say why.
+    """
+    records = read_records(a, b, id, spec)
+    spec = spec.for_records(len(records))
+    features = make_features(records.columns, spec, pool)
+    _check(records, features)
+    candidates = find_candidates(features, spec, records.first, pool)
+    notes = list(records.notes)
+    without = int((features.records.size == 0).sum())
+    if without:
+        notes.append(f"{without:,} of {len(records):,} records have no value in any field")
+    if candidates.not_compared:
+        notes.append(
+            f"{candidates.not_compared:,} pairs in oversized buckets were not compared; a higher "
+            "`block_at` or one more field makes buckets smaller"
+        )
+    return Blocked(records, spec, features, candidates, tuple(notes))
+
+
+def decide(blocked: Blocked, pool: Pool) -> Linked:
+    """Compare the candidates, choose the threshold, and group the records that are one."""
+    spec, candidates = blocked.spec, blocked.candidates
+    compared = compare(blocked.features, spec, candidates.a, candidates.b, pool)
+    if spec.decide_at is not None:
+        threshold = given(spec.decide_at, compared.similarity)
+    else:
+        threshold = find_valley(compared.similarity, min(_LOWEST, spec.block_at or _LOWEST))
+    return _grouped(Linked(blocked, compared, threshold, *_nothing(), blocked.notes))
+
+
+def decide_again(linked: Linked, decide_at: float) -> Linked:
+    """Return the same with another threshold."""
+    blocked = linked.blocked
+    spec = replace(blocked.spec, decide_at=decide_at)
+    threshold = given(decide_at, linked.compared.similarity)
+    return _grouped(replace(linked, blocked=replace(blocked, spec=spec), threshold=threshold))
+
+
+def _grouped(linked: Linked) -> Linked:
+    blocked, threshold = linked.blocked, linked.threshold
+    spec, candidates = blocked.spec, blocked.candidates
+    similarity = linked.compared.similarity
+    pairs = matches(candidates.a, candidates.b, similarity, threshold.value, spec.one_to_one)
+    edges = Edges(candidates.a[pairs], candidates.b[pairs], similarity[pairs])
+    labels = cluster_records(edges, len(blocked.records), spec.cluster)
+    notes = blocked.notes + _about(threshold)
+    return replace(linked, pairs=pairs, labels=labels, notes=notes)
+
+
+def _nothing() -> tuple[np.ndarray, np.ndarray]:
+    return np.empty(0, np.int64), np.empty(0, np.int32)
+
+
+def _about(threshold: Threshold) -> tuple[str, ...]:
+    if threshold.kind == "shoulder":
+        return (
+            f"the histogram of similarities has no valley; {threshold.value:g} is where it bends: "
+            "look at the pairs around it, and give `decide_at`",
+        )
+    if threshold.kind == "default":
+        return (
+            f"the candidates have no histogram with two modes; {threshold.value:g} is a guess: "
+            "look at the pairs around it, and give `decide_at`",
+        )
+    return ()
+
+
+def _check(records: Records, features: Features) -> None:
+    """Refuse records that do not differ."""
+    name = " and ".join(records.names)
+    if not features.present.any():
+        raise InputError(f"{name}: no record has a value in any field", "name other fields")
+    if (features.distinct <= 1).all() and len(records) > 2 and features.present.all():
+        raise InputError(
+            f"{name}: all {len(records):,} records are alike in the fields that are compared",
+            "name fields in which records differ",
+        )

@@ -1,0 +1,172 @@
+"""What a linkage found, as tables; and as other tools take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.arrays import array_of
+from neardup.errors import DependencyError, SpecError
+from neardup.io.columns import string_scalar, strings_of
+from neardup.records.link_steps import Blocked, Linked
+
+if TYPE_CHECKING:
+    import pandas
+
+#: What Splink puts between the name of a table and an id.
+_SEPARATOR = "-__-"
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a judge has to know: candidates, and what was decided, by numbers of records.
+
+    Attributes:
+        ids: Ids of the records of each of the one or two sources.
+        a: int32[candidates]: first records.
+        b: int32[candidates]: second records.
+        possible: Pairs in all, or pairs across the two sources.
+        similarity: float64[candidates]: what decides; None where nothing was decided.
+        match: bool[candidates]: whether the two are one record; None where nothing was decided.
+        labels: int64[records]: label of each one's cluster; None where nothing was decided.
+        threshold: Minimum similarity of a match; None where nothing was decided.
+    """
+
+    ids: tuple[Any, ...]
+    a: np.ndarray
+    b: np.ndarray
+    possible: int
+    similarity: np.ndarray | None = None
+    match: np.ndarray | None = None
+    labels: np.ndarray | None = None
+    threshold: float | None = None
+
+
+def decided(found: Blocked | Linked) -> Decided:
+    """Return what a judge has to know of candidates, or of a linkage."""
+    blocked = found.blocked if isinstance(found, Linked) else found
+    candidates = blocked.candidates
+    known = (blocked.records.ids, candidates.a, candidates.b, candidates.possible)
+    if isinstance(found, Blocked):
+        return Decided(*known)
+    match = np.zeros(len(candidates.a), np.bool_)
+    match[found.pairs] = True
+    labels = found.labels.astype(np.int64)
+    return Decided(*known, found.compared.similarity, match, labels, found.threshold.value)
+
+
+def ids_of(blocked: Blocked, docs: np.ndarray, second: bool) -> Any:
+    """Return the ids of records; ``second`` says that they are of the second source, if any."""
+    ids = blocked.records.ids
+    if second and len(ids) > 1:
+        return ids[1].take(array_of(docs - blocked.records.first))
+    return ids[0].take(array_of(docs))
+
+
+def candidate_table(blocked: Blocked) -> pa.Table:
+    """Return ``id_a``, ``id_b`` and ``similarity`` (Jaccard of what was hashed) of candidates."""
+    found = blocked.candidates
+    return pa.Table.from_arrays(
+        [
+            ids_of(blocked, found.a, second=False),
+            ids_of(blocked, found.b, second=True),
+            array_of(found.similarity),
+        ],
+        ["id_a", "id_b", "similarity"],
+    )
+
+
+def scored_table(linked: Linked, rows: np.ndarray) -> pa.Table:
+    """Return ids and similarities of candidates.
+
+    Args:
+        linked: What was found.
+        rows: int64[]: which candidates.
+    """
+    blocked, compared = linked.blocked, linked.compared
+    found, spec = blocked.candidates, blocked.spec
+    by_field = compared.by_field[rows]
+    columns = {
+        "id_a": ids_of(blocked, found.a[rows], second=False),
+        "id_b": ids_of(blocked, found.b[rows], second=True),
+        "similarity": array_of(compared.similarity[rows]),
+        "present": _present(by_field, spec.names),
+    }
+    for k, name in enumerate(spec.names):
+        values = np.ascontiguousarray(by_field[:, k])
+        columns[f"similarity_{name}"] = array_of(values, null=np.isnan(values))
+    return pa.Table.from_arrays(list(columns.values()), list(columns))
+
+
+def cluster_table(linked: Linked) -> pa.Table:
+    """Return a row for each record: ``source``, ``id``, ``cluster`` and ``size`` of that."""
+    records = linked.blocked.records
+    labels = linked.labels.astype(np.int64)
+    sizes = np.bincount(labels, minlength=len(labels))[labels]
+    names = strings_of([b"a", b"b"])
+    of = np.repeat(np.arange(len(records.ids), dtype=np.int32), [len(ids) for ids in records.ids])
+    ids = [part.cast(_common([part.type for part in records.ids])) for part in records.ids]
+    columns = [pa.concat_arrays([names]).take(array_of(of)), pa.concat_arrays(ids)]
+    columns += [array_of(labels), array_of(sizes.astype(np.int64))]
+    return pa.Table.from_arrays(columns, ["source", "id", "cluster", "size"])
+
+
+def splink_table(pairs: pa.Table, sources: int, names: tuple[str, str]) -> pa.Table:
+    """Return pairs as Splink takes them: ``join_key_l``, ``join_key_r`` and ``match_key``.
+
+    Args:
+        pairs: ``id_a`` and ``id_b``.
+        sources: 1 for ids as they are; 2 for ``NAME-__-ID``.
+        names: Names of the two tables in Splink.
+
+    Raises:
+        SpecError: Names are equal, or no strings.
+    """
+    if len(names) != 2 or not all(isinstance(n, str) and n for n in names) or len({*names}) < 2:
+        raise SpecError(f"`names` is {names!r}; expected two different names of tables")
+    keys = []
+    for column, name in zip(("id_a", "id_b"), names, strict=True):
+        ids: Any = pairs.column(column)
+        if sources > 1:
+            prefix, none = string_scalar(name + _SEPARATOR), string_scalar("")
+            joined: Any = pc.binary_join_element_wise
+            ids = joined(prefix, ids.cast(pa.large_string()), none)
+        keys.append(ids)
+    rule = strings_of([b"0"]).take(array_of(np.zeros(pairs.num_rows, np.int32)))
+    return pa.Table.from_arrays([*keys, rule], ["join_key_l", "join_key_r", "match_key"])
+
+
+def pandas_index(pairs: pa.Table) -> pandas.MultiIndex:
+    """Return pairs as recordlinkage takes them: an index of ids.
+
+    Raises:
+        DependencyError: pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise DependencyError("an index of pairs needs pandas", "pip install pandas") from error
+    columns = [pairs.column(name).to_pandas() for name in ("id_a", "id_b")]
+    return pandas.MultiIndex.from_arrays(columns, names=["id_a", "id_b"])
+
+
+def _present(by_field: np.ndarray, names: list[str]) -> Any:
+    """Return the names of the fields that both records have, joined by commas, as a dictionary."""
+    there = ~np.isnan(by_field)
+    packed = np.packbits(there, axis=1)
+    _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    spelled = [
+        ",".join(name for name, is_there in zip(names, row, strict=True) if is_there).encode()
+        for row in there[first]
+    ]
+    indices = array_of(which.reshape(-1).astype(np.int32))
+    return pa.DictionaryArray.from_arrays(indices, strings_of(spelled))
+
+
+def _common(types: list[pa.DataType]) -> pa.DataType:
+    """Return the type of the ids of all sources; strings where they differ."""
+    return types[0] if all(kind == types[0] for kind in types) else pa.large_string()

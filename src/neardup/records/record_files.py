@@ -1,0 +1,143 @@
+"""One or two files of records: ids, and the values of the fields as strings."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.arrays import array_of, numbers
+from neardup.errors import ColumnError, DuplicateIdError, InputError
+from neardup.io.columns import missing_column, string_scalar
+from neardup.io.whole import read_whole
+from neardup.records.fields import LinkSpec
+
+#: A column of a table whose types are not known before it is read.
+Column = Any
+#: Share of the records without a value from which on a field counts as empty in most of them.
+_EMPTY = 0.5
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records of one file, or those of two, one after the other.
+
+    Attributes:
+        names: Of the one or two sources, for messages.
+        ids: Ids of the records of each source.
+        columns: large_string[records] for each field, in the order of the fields.
+        first: Records of the first source.
+        notes: What a person should know, a sentence each.
+    """
+
+    names: tuple[str, ...]
+    ids: tuple[Column, ...]
+    columns: tuple[pa.LargeStringArray, ...]
+    first: int
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return sum(len(ids) for ids in self.ids)
+
+
+def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec) -> Records:
+    """Read one or two files, or frames.
+
+    Args:
+        a: See `neardup.io.opening.open_source`.
+        b: The second source; None for duplicates within the first.
+        id: Column with the ids; None for positions.
+        spec: Whose fields are read.
+
+    Raises:
+        ColumnError: A column is missing, or holds lists or objects.
+        DuplicateIdError: Two records of a file have the same id.
+        InputError: A file can't be read, or has no two records to compare.
+    """
+    names, tables = [], []
+    for which, source in (("first", a), ("second", b)):
+        if source is None:
+            continue
+        is_file = isinstance(source, str | os.PathLike)
+        name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
+        names.append(name)
+        tables.append(_checked(read_whole(source, name), name, id, spec))
+    sizes = [table.num_rows for table in tables]
+    for name, size in zip(names, sizes, strict=True):
+        if size < (2 if b is None else 1):
+            raise InputError(f"{name} has {size} records; expected {2 if b is None else 1} or more")
+    if sum(sizes) > 2**31 - 2:
+        raise InputError(f"{sum(sizes):,} records; expected at most {2**31 - 2:,}")
+    ids = tuple(_ids(table, name, id) for table, name in zip(tables, names, strict=True))
+    columns = tuple(
+        pa.concat_arrays([_strings(table.column(field)) for table in tables])
+        for field in spec.names
+    )
+    notes = _notes(names, tables, spec)
+    return Records(tuple(names), ids, columns, sizes[0], notes)
+
+
+def _checked(table: pa.Table, name: str, id: str | None, spec: LinkSpec) -> pa.Table:
+    for column in [*spec.names, *([] if id is None else [id])]:
+        if table.column_names.count(column) != 1:
+            hint = "name the columns that are compared with `fields`, that of the ids with `id`"
+            raise missing_column(name, column, table.column_names, hint=hint)
+        kind = table.schema.field(column).type
+        if pa.types.is_nested(kind):
+            raise ColumnError(
+                f"{name}: column {column!r} holds {kind}, which can't be compared",
+                "convert it to strings",
+            )
+    return table
+
+
+def _ids(table: pa.Table, name: str, id: str | None) -> Column:
+    if id is None:
+        return array_of(np.arange(table.num_rows))
+    ids = table.column(id).combine_chunks()
+    if ids.null_count:
+        row = int(np.argmax(np.asarray(ids.is_null().to_numpy(zero_copy_only=False)))) + 1
+        raise InputError(f"{name}: record {row} has no id in {id!r}", "each record needs an id")
+    first: Any = pc.index_in(ids, value_set=ids)
+    earlier = numbers(first)
+    doubled = np.flatnonzero(earlier != np.arange(len(ids)))
+    if len(doubled):
+        raise DuplicateIdError(
+            f"{name}: records {earlier[doubled[0]] + 1} and {doubled[0] + 1} have the same {id!r}; "
+            f"{len(doubled):,} ids are doubled",
+            "name a column whose values are unique with `id`, or leave it out for positions",
+        )
+    return ids
+
+
+def _strings(column: Column) -> pa.LargeStringArray:
+    """Return values as strings; whole numbers without a point, null where there is none."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        # As a frame has integers once one of them is missing.
+        column = pc.if_else(pc.is_nan(column), None, column)
+        whole = pc.all(pc.equal(pc.floor(column), column)).as_py()
+        if whole is not False and (pc.max(pc.abs(column)).as_py() or 0) < 2**53:
+            column = column.cast(pa.int64())
+    strings = column.cast(pa.large_string())
+    if isinstance(strings, pa.ChunkedArray):
+        strings = strings.combine_chunks()
+    found: pa.LargeStringArray = pc.fill_null(strings, string_scalar(""))
+    return found
+
+
+def _notes(names: list[str], tables: list[pa.Table], spec: LinkSpec) -> tuple[str, ...]:
+    """Name the fields that are empty in most records."""
+    notes = []
+    for name, table in zip(names, tables, strict=True):
+        for field in spec.names:
+            values: Any = pc.utf8_trim_whitespace(_strings(table.column(field)))
+            empty = pc.sum(pc.equal(values, string_scalar(""))).as_py() / table.num_rows
+            if empty > _EMPTY:
+                notes.append(f"{name}: the field {field!r} is empty in {empty:.0%} of the records")
+    return tuple(notes)

@@ -1,0 +1,116 @@
+"""Where to cut a histogram of similarities that has two modes, without any label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+#: Classes of the histogram, and classes of those that are drawn.
+_CLASSES, DRAWN = 200, 40
+#: Width of the Gaussian that smooths it, in similarity.
+_WIDTH = 0.02
+#: Pairs from here on are equal records: they are no part of a mode.
+_EQUAL = 0.995
+#: Up to so many times the density at the bottom, one half of the pairs are as those at the bottom.
+_FOOT = 1.5
+#: Depth of a valley, as the logarithm of the lower of its two modes over the bottom.
+_DEPTH = 0.25
+#: Pairs that a histogram needs, and the threshold without one.
+_PAIRS, _DEFAULT = 30, 0.5
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The similarity from which on two records are one, and where it comes from.
+
+    Attributes:
+        value: The threshold.
+        kind: ``"given"``; ``"valley"``; ``"shoulder"`` where the histogram has one mode and a bend;
+            ``"default"`` where there are too few pairs for a histogram.
+        bottom: Similarity at the bottom of the valley; None without one.
+        modes: Similarities of the modes below and above it; None without a valley.
+        counts: int64[40]: candidates by similarity, in classes of 0.025.
+    """
+
+    value: float
+    kind: str
+    bottom: float | None
+    modes: tuple[float, float] | None
+    counts: np.ndarray
+
+
+def given(value: float, similarity: np.ndarray) -> Threshold:
+    """Return a threshold that was asked for."""
+    return Threshold(value, "given", None, None, _histogram(similarity, DRAWN))
+
+
+def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
+    """Find the valley between the pairs of different records and those of one.
+
+    The histogram is smoothed. Of all its minima from ``lowest`` on, the bottom is the one that is
+    deepest below the lower of the modes on its two sides, by the logarithm of the density. The
+    threshold is at the foot of the slope to the left of it, as there about half of the pairs are
+    matches, if those are as dense as at the bottom.
+
+    Args:
+        similarity: float64[pairs]: of the candidates.
+        lowest: Below this similarity candidates are incomplete, so that a minimum means nothing.
+    """
+    drawn = _histogram(similarity, DRAWN)
+    some = similarity[similarity < _EQUAL]
+    if len(some) < _PAIRS:
+        return Threshold(_DEFAULT, "default", None, None, drawn)
+    begin = int(lowest * _CLASSES)
+    # Equal records alone may be the mode above the valley.
+    for part in (some, similarity):
+        density = _density(part)
+        height = np.log1p(density)
+        above = np.maximum.accumulate(height[::-1])[::-1]
+        depth = np.minimum(np.maximum.accumulate(height), above) - height
+        depth[:begin] = 0
+        if depth.max() >= _DEPTH:
+            deepest = np.flatnonzero(depth >= depth.max() - 1e-3)
+            bottom = int(deepest[0] + deepest[-1]) // 2
+            modes = int(height[:bottom].argmax()), bottom + int(height[bottom:].argmax())
+            return Threshold(
+                _foot(density, bottom) / _CLASSES,
+                "valley",
+                (bottom + 0.5) / _CLASSES,
+                ((modes[0] + 0.5) / _CLASSES, (modes[1] + 0.5) / _CLASSES),
+                drawn,
+            )
+    density = _density(some)
+    top = max(begin, int(density.argmax())) + 1
+    slope = np.gradient(np.log1p(density))[top : int(np.quantile(some, 0.99) * _CLASSES)]
+    foot = _foot(density, top + int(slope.argmax())) if len(slope) else 0
+    if foot < begin:
+        return Threshold(_DEFAULT, "default", None, None, drawn)
+    return Threshold(foot / _CLASSES, "shoulder", None, None, drawn)
+
+
+def _foot(density: np.ndarray, bottom: int) -> int:
+    """Return the first class of those that are hardly denser than the bottom, next to it."""
+    # Of few pairs, not further up than half of the slope.
+    half = (density[bottom] + density[: bottom + 1].max()) / 2
+    limit, foot = min(_FOOT * density[bottom] + 1, half), bottom
+    while foot > 0 and density[foot - 1] <= limit:
+        foot -= 1
+    return foot
+
+
+def _density(similarity: np.ndarray) -> np.ndarray:
+    """Return the smoothed number of pairs in each class, as if classes were those drawn."""
+    return _smoothed(_histogram(similarity, _CLASSES)) * (_CLASSES / DRAWN)
+
+
+def _histogram(similarity: np.ndarray, classes: int) -> np.ndarray:
+    return np.histogram(similarity, classes, (0.0, 1.0))[0].astype(np.int64)
+
+
+def _smoothed(counts: np.ndarray) -> np.ndarray:
+    """Return a histogram after a Gaussian filter; it is mirrored at its ends."""
+    reach = int(4 * _WIDTH * _CLASSES)
+    x = np.arange(-reach, reach + 1) / (_WIDTH * _CLASSES)
+    kernel = np.exp(-(x**2) / 2)
+    return np.convolve(np.pad(counts, reach, "symmetric"), kernel / kernel.sum(), "valid")

@@ -1,0 +1,72 @@
+"""A linkage as one page that opens in any browser, without network or server."""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neardup.records.explaining import explain_pair
+from neardup.records.link_steps import Linked
+from neardup.report.outfile import check_file, write_file
+from neardup.report.visible import html_page
+
+#: Pairs on each side of the threshold that are shown.
+_SHOWN = 12
+
+
+def write_link_page(linked: Linked, summary: dict[str, Any], path: Path, overwrite: bool) -> Path:
+    """Write the page; only its owner can read it.
+
+    Raises:
+        OutputError: The file exists, or can't be written.
+    """
+    path = check_file(path, (), overwrite)
+    chart = histogram(summary, linked)
+    page = html_page(
+        "links/link.html.jinja",
+        ["plain.css", "links/link.css"],
+        title=" and ".join(linked.blocked.records.names),
+        image=_image(chart),
+        caption=chart.alternative,
+        summary=summary,
+        counts=summary["counts"],
+        threshold=summary["threshold"],
+        groups=_around(linked),
+    )
+    write_file(path, page.encode())
+    return path
+
+
+def histogram(summary: dict[str, Any], linked: Linked | None = None) -> Any:
+    """Return the chart of the similarities of the candidates."""
+    from neardup.report.charts import similarity_histogram
+
+    threshold = summary["threshold"]
+    modes = threshold["modes"]
+    return similarity_histogram(
+        threshold["histogram"], threshold["value"], None if modes is None else tuple(modes)
+    )
+
+
+def _around(linked: Linked) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return explanations of the pairs that are closest to the threshold, above and below it."""
+    found, similarity = linked.blocked.candidates, linked.compared.similarity
+    order = np.argsort(similarity, kind="stable")
+    middle = int(np.searchsorted(similarity[order], linked.threshold.value))
+    above, below = order[middle : middle + _SHOWN], order[max(0, middle - _SHOWN) : middle][::-1]
+    return [
+        (title, [explain_pair(linked, int(found.a[k]), int(found.b[k])) for k in rows])
+        for title, rows in (("Just above the threshold", above), ("Just below it", below))
+    ]
+
+
+def _image(chart: Any) -> str:
+    from neardup.report.charts import save
+
+    with tempfile.TemporaryDirectory() as folder:
+        data = save(chart, Path(folder) / "histogram.svg").read_bytes()
+    return f"data:image/svg+xml;base64,{base64.b64encode(data).decode()}"

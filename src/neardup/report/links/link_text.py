@@ -1,0 +1,131 @@
+"""A linkage, and how it agrees with the ground truth, in a few lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from neardup.report.numbers import aligned, counted, labelled, percent
+from neardup.report.visible import name
+
+_WIDTH = 20
+_BAR = 40
+_SCORES = ("precision", "recall", "f1")
+
+
+def render_blocks(counts: dict[str, Any]) -> str:
+    """Return what a person wants to know of candidates."""
+    return labelled(_blocks(counts), _WIDTH)
+
+
+def render(summary: dict[str, Any], histogram: bool = True) -> str:
+    """Return what a person wants to know of a linkage."""
+    counts, threshold = summary["counts"], summary["threshold"]
+    lines = [*_blocks(counts), *_threshold(threshold)]
+    lines.append(("pairs", f"{counts['pairs']:,} reach it"))
+    clusters = f"{counts['clusters']:,} of two records and more; the largest has"
+    lines.append(("clusters", f"{clusters} {counts['largest']:,}"))
+    lines += [("note", note) for note in summary["notes"]]
+    shown = [labelled(lines, _WIDTH)]
+    if histogram:
+        shown.append(draw_histogram(threshold["histogram"], threshold["value"]))
+    return "\n\n".join(shown)
+
+
+def draw_histogram(counts: Sequence[int], threshold: float) -> str:
+    """Return the histogram of similarities with one line for each class; bars are logarithmic."""
+    bits = [math.log1p(count) for count in counts]
+    widest = max(1.0, *bits)
+    rows = []
+    for k, count in enumerate(counts):
+        low = k / len(counts)
+        mark = "<- threshold" if low <= threshold < low + 1 / len(counts) else ""
+        bar = "#" * round(_BAR * bits[k] / widest)
+        if count or mark or (any(counts[:k]) and any(counts[k:])):
+            rows.append(f"{low:5.3f} {count:>10,} {bar:<{_BAR}} {mark}".rstrip())
+    return "\n".join(["candidates by similarity, on a logarithmic scale", *rows])
+
+
+def _blocks(counts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    files = "two files" if counts["sources"] > 1 else "one file"
+    yield "records", f"{counts['records']:,} of {files}"
+    each = f"{counts['candidates_per_record']:.1f} per record"
+    yield "candidates", f"{counts['candidates']:,}, {each}"
+    yield "reduction ratio", percent(counts["reduction_ratio"])
+    bands = f"{counts['bands']} bands of {counts['rows']} rows"
+    at = f"{percent(counts['recall'])} of the pairs of similarity {counts['block_at']:g}"
+    yield "recall", f"{at}, predicted for {bands}"
+
+
+def _threshold(threshold: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    words = {
+        "given": "as asked for",
+        "valley": "in the valley of the histogram",
+        "shoulder": "at the bend of the histogram, which has no valley",
+        "default": "a guess",
+    }
+    shown = f"{threshold['value']:g}, {words[threshold['kind']]}"
+    if threshold["modes"] is not None:
+        low, high = threshold["modes"]
+        shown += f" between its modes at {low:.2f} and {high:.2f}"
+    yield "threshold", shown
+
+
+def render_evaluation(result: dict[str, Any]) -> str:
+    """Return how candidates and decision agree with the truth, each by itself."""
+    truth = result["truth"]
+    pairs = counted(truth["pairs"], "true pair")
+    skipped = f"; {counted(truth['skipped'], 'row')} skipped" if truth["skipped"] else ""
+    shown = [f"truth: {pairs}{skipped}", "Blocking\n" + labelled(_blocking(result), _WIDTH)]
+    if "decision" in result:
+        shown.append("Decision\n" + _decision(result["decision"]))
+    return "\n\n".join(shown)
+
+
+def _blocking(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    blocking = result["blocking"]
+    yield "pairs completeness", _share(blocking["pairs_completeness"])
+    yield "pairs quality", _share(blocking["pairs_quality"])
+    yield "reduction ratio", _share(blocking["reduction_ratio"])
+    each = f"{blocking['candidates_per_record']:.1f} per record"
+    yield "candidates", f"{blocking['candidates']:,}, {each}"
+
+
+def _decision(decision: dict[str, Any]) -> str:
+    clusters = decision["clusters"]
+    rows = [
+        _row(f"pairs from {decision['threshold']:g}", decision["pairs"]),
+        _row("pairs within clusters", clusters["pairwise"]),
+        ["B-cubed of clusters", "", "", *(_share(clusters["b_cubed"][of]) for of in _SCORES)],
+    ]
+    best = decision["best"]
+    shown = aligned(["", "found", "of them true", "precision", "recall", "F1"], rows, left=1)
+    if best is None:
+        return shown
+    at = f"{_share(best['f1'])}, is at {best['threshold']:g}"
+    return f"{shown}\nThe best F1 of all thresholds, {at}."
+
+
+def _row(label: str, scores: dict[str, Any]) -> list[str]:
+    numbers = [f"{scores[of]:,}" for of in ("given", "true")]
+    return [label, *numbers, *(_share(scores[of]) for of in _SCORES)]
+
+
+def _share(value: float | None) -> str:
+    return "none" if value is None else percent(value)
+
+
+def render_pair(found: dict[str, Any]) -> str:
+    """Return why two records are one, or are not."""
+    rows = []
+    for field in found["fields"]:
+        similarity = field["similarity"]
+        shown = "missing" if similarity is None else f"{similarity:.2f}"
+        rows.append([field["field"], *map(name, field["values"]), shown, f"{field['weight']:.2f}"])
+    table = aligned(["field", "first", "second", "similarity", "weight"], rows, left=3)
+    verdict = "one record" if found["match"] else "not one record"
+    candidate = "a candidate" if found["candidate"] else "no candidate"
+    about = f"similarity {found['similarity']:.3f}, threshold {found['threshold']:g}: {verdict}"
+    odds = f"P(candidate) {percent(found['probability'])} at {found['block_similarity']:.3f}"
+    return f"{table}\n{about}; {candidate} ({odds})"

@@ -1,0 +1,35 @@
+"""What works with the base install alone; where extras are there, the same holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import neardup
+from common import Command
+from neardup.cli.main import cli
+
+
+def test_every_command_has_help(command: Command) -> None:
+    names = cli.list_commands(click.Context(cli))
+    assert len(names) > 8
+    for name in names:
+        answer = command(name, "--help")
+        assert answer.code == 0 and answer.out.startswith("Usage: "), name
+        assert not answer.err
+
+
+def test_the_first_steps(tmp_path: Path, command: Command) -> None:
+    notes, out = tmp_path / "notes.jsonl", tmp_path / "out"
+    assert command("synth", "-n", 300, "-o", notes).code == 0
+    assert command("dedup", notes, "-o", out, "--id", "id", "--keep-run").code == 0
+    run = neardup.open(out)
+    assert len(run.kept) + len(run.removed) == len(run) >= 300
+    assert command("explain", out, run.duplicates["doc_id"][0].as_py()).code == 0
+    assert command("recluster", out, "-o", tmp_path / "again", "--threshold", "0.8").code == 0
+
+
+def test_a_url_names_the_package_that_it_needs(tmp_path: Path, command: Command) -> None:
+    answer = command("dedup", "abfs://box/a.jsonl", "-o", tmp_path / "out")
+    assert answer.code == 1 and "neardup[remote]" in answer.err

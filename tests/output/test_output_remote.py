@@ -1,0 +1,174 @@
+"""Outputs at a URL, and runs that work in another folder than the output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from remote_servers import BUCKET, Store, object_store
+
+import neardup
+from common import Command, files_of, some_rows, write_lines
+from neardup.errors import OutputError, SpecError
+from neardup.output import publishing
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with object_store() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def no_folder_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing stays in the system's temporary folder, and nothing is made of a URL's name."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    monkeypatch.chdir(tmp_path)
+    yield
+    assert not [path.name for path in place.iterdir() if not path.name.startswith("kept")]
+    assert not Path("s3:").exists()
+
+
+def test_as_a_local_output(store: Store, notes: Path, tmp_path: Path, command: Command) -> None:
+    """The same files, in a run from a bucket to a bucket; then others in their place."""
+    url = store.put("in/notes.jsonl", notes.read_bytes())
+    out = f"s3://{BUCKET}/same"
+    args = ("--id", "id", "--pairs", "all")
+    assert command("dedup", notes, "-o", "local", *args).code == 0
+    assert command("dedup", url, "-o", f"{out}/", *args).code == 0
+    found, expected = store.files("same"), files_of(tmp_path / "local")
+    assert found.keys() == expected.keys()
+    del found["run.json"], expected["run.json"]
+    assert found == expected
+    assert "exists" in command("dedup", url, "-o", out).error
+    more = ("--overwrite", "--tables", "csv", "--format", "csv", "--compression", "gzip")
+    assert command("dedup", url, "-o", out, *more).code == 0
+    assert sorted(store.files("same")) == ["clean/part-00000.csv.gz", "clusters.csv", "run.json"]
+
+
+def test_an_open_run_at_a_url(store: Store, notes: Path, tmp_path: Path) -> None:
+    url = store.put("in/notes.jsonl", notes.read_bytes())
+    local = neardup.dedup(notes, id="id")
+    run = neardup.dedup(url, id="id", out=f"s3://{BUCKET}/opened")
+    assert run.path is None and f"s3://{BUCKET}/opened" in repr(run)
+    run = neardup.open(f"s3://{BUCKET}/opened")
+    assert run.clusters.equals(local.clusters)
+    assert run.clean().equals(local.clean())
+    assert run.explain("n2").comparison == local.explain("n2").comparison
+    again = run.recluster(f"s3://{BUCKET}/again", threshold=0.9, tables="csv")
+    assert again.summary["counts"] == local.recluster(threshold=0.9).summary["counts"]
+    saved = local.save(f"s3://{BUCKET}/saved")
+    assert saved.clusters.equals(local.clusters)
+    with pytest.raises(SpecError, match="is stored in s3://"):
+        saved.save(tmp_path / "x")
+
+
+def test_what_is_refused(store: Store, notes: Path) -> None:
+    top = f"s3://{BUCKET}"
+    url = store.put("mine/clean/notes.jsonl", notes.read_bytes())
+    cases: dict[str, tuple[Any, dict[str, Any], str]] = {
+        "web": (notes, {"out": "https://a.example/b"}, "https:// can only be read"),
+        "bucket": (notes, {"out": "s3://none/b"}, "there is no such bucket"),
+        "input": (url, {"out": f"{top}/mine", "overwrite": True}, "is an input and would be"),
+        "there": (notes, {"out": f"{top}/mine"}, "exists"),
+    }
+    for source, options, says in cases.values():
+        with pytest.raises(OutputError, match=says) as caught:
+            neardup.dedup(source, **options)
+        assert caught.value.hint and "\n" not in str(caught.value)
+    with pytest.raises(SpecError, match="needs the folder in which"):
+        neardup.dedup(notes, out=f"{top}/new", resume=True)
+    with pytest.raises(SpecError, match="`work` need an output folder"):
+        neardup.dedup(notes, work="work")
+    assert store.files("mine").keys() == {"clean/notes.jsonl"}
+    assert not store.files("new")
+
+
+@pytest.mark.parametrize("to_store", [True, False])
+def test_resume_after_a_failed_copy(
+    store: Store, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to_store: bool
+) -> None:
+    """Without run.json there is no run; the same call with resume copies it, and does no more."""
+    out = f"s3://{BUCKET}/failed" if to_store else str(tmp_path / "far")
+    write = "write_remote" if to_store else "_copy"
+    real = getattr(publishing, write)
+
+    def fail(*arguments: Any) -> None:
+        if any("clusters" in str(argument) for argument in arguments):
+            raise OutputError("no space there", "free some")
+        real(*arguments)
+
+    def names() -> set[str]:
+        return set(store.files("failed") if to_store else files_of(tmp_path / "far"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, write, fail)
+        with pytest.raises(OutputError, match="no space there"):
+            neardup.dedup(notes, id="id", out=out, work=tmp_path / "work")
+    assert "clean/part-00000.jsonl" in names() and "run.json" not in names()
+    started = (tmp_path / "work/result/run.json").stat().st_mtime_ns
+    seen: list[Any] = []
+    run = neardup.dedup(
+        notes, id="id", out=out, work=tmp_path / "work", resume=True, progress=seen.append
+    )
+    assert run.summary["counts"]["documents"] == 30 and started and not seen
+    assert names() == {"clean/part-00000.jsonl", "clusters.parquet", "run.json"}
+    assert not (tmp_path / "work/result").exists()
+    again = neardup.dedup(notes, id="id", out=out, work=tmp_path / "work", resume=True)
+    assert again.summary == run.summary
+
+
+def test_a_finished_run_is_not_lost(
+    store: Store, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody named a folder, what could not be copied stays, and the hint says where."""
+    real = publishing.write_remote
+
+    def fail(url: str, path: Path | None) -> None:
+        if path is not None:
+            raise OutputError("no space there")
+        real(url, path)
+
+    monkeypatch.setattr(publishing, "write_remote", fail)
+    with pytest.raises(OutputError) as caught:
+        neardup.dedup(notes, out=f"s3://{BUCKET}/lost")
+    place = next((tmp_path / "temporary").iterdir())
+    assert f"the output is in {place / 'result'}" in caught.value.hint
+    assert json.loads((place / "result/run.json").read_text())["counts"]["documents"] == 30
+    assert not store.files("lost")
+    place.rename(place.with_name("kept"))
+
+
+def test_interrupted_without_a_folder(store: Store, tmp_path: Path) -> None:
+    """What was begun goes, and the hint says how to be able to resume."""
+    path = write_lines(tmp_path / "x.jsonl", some_rows())
+
+    def stop(event: Any) -> None:
+        if event.stage == "buckets":
+            raise OutputError("no space left")
+
+    with pytest.raises(OutputError) as caught:
+        neardup.dedup(path, out=f"s3://{BUCKET}/begun", progress=stop)
+    assert "with `work`" in caught.value.hint
+    assert not store.files("begun")
+
+
+def test_overwriting_a_local_output_from_elsewhere(notes: Path, tmp_path: Path) -> None:
+    out, work = tmp_path / "out", tmp_path / "work"
+    neardup.dedup(notes, id="id", out=out, pairs="all")
+    (out / "mine.txt").touch()
+    with pytest.raises(OutputError, match="exists"):
+        neardup.dedup(notes, out=out, work=work)
+    neardup.dedup(notes, out=out, work=work, overwrite=True, format="csv", keep_run=True)
+    names = {"clean/part-00000.csv", "clusters.parquet", "mine.txt", "run.json"}
+    assert files_of(out).keys() == names
+    assert {oct(p.stat().st_mode & 0o777) for p in out.iterdir() if p.name != "mine.txt"} == {
+        "0o600",
+        "0o700",
+    }
+    assert (work / "result/.run").is_dir()

@@ -1,0 +1,115 @@
+"""What can't be linked is refused in one clear line, which quotes no value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import neardup
+from common import SECRET, Command
+from neardup.errors import ColumnError, DuplicateIdError, InputError, SpecError
+
+GOOD = {"id": ["1", "2", "3"], "name": ["anna bell", "ana bell", SECRET], "city": ["x", "", ""]}
+
+
+def refused(kind: type[Exception], *args: Any, **settings: Any) -> str:
+    settings = {"fields": ["name"], **settings}
+    with pytest.raises(kind) as caught:
+        neardup.link(*args, **settings)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert SECRET not in message
+    return message
+
+
+def test_a_field_that_is_missing_in_one_file() -> None:
+    other = {"id": ["1"], "title": ["anna"]}
+    assert refused(ColumnError, GOOD, other) == (
+        "the second table: no column 'name'; there are id, title"
+    )
+
+
+def test_doubled_ids() -> None:
+    doubled = GOOD | {"id": ["1", "2", "1"]}
+    assert refused(DuplicateIdError, doubled, id="id") == (
+        "the table: records 1 and 3 have the same 'id'; 1 ids are doubled"
+    )
+
+
+def test_a_missing_id() -> None:
+    assert "record 2 has no id" in refused(InputError, GOOD | {"id": ["1", None, "3"]}, id="id")
+
+
+def test_a_field_that_is_empty_in_most_records() -> None:
+    run = neardup.link(GOOD, fields=["name", "city"], decide_at=0.5)
+    assert run.notes[0] == "the table: the field 'city' is empty in 67% of the records"
+
+
+def test_all_records_alike() -> None:
+    message = refused(InputError, {"name": ["anna"] * 50})
+    assert message == "the table: all 50 records are alike in the fields that are compared"
+
+
+def test_no_values_at_all() -> None:
+    assert "no record has a value" in refused(InputError, {"name": ["", None, " "]})
+
+
+def test_a_weight_below_0() -> None:
+    with pytest.raises(SpecError, match="weight of the field 'name' is -1; expected a number from"):
+        neardup.Field("name", weight=-1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"fields": []}, "`fields` names no field"),
+        ({"fields": ["name", "name"]}, "`fields` names 'name' twice"),
+        ({"fields": "name:fuzzy"}, "comparison of the field 'name' is 'fuzzy'; expected one of"),
+        ({"fields": "name:text:much"}, "weight of the field 'name' is 'much'"),
+        ({"fields": "name:text:0"}, "all fields have weight 0"),
+        ({"fields": [3]}, "`fields` holds a int"),
+        ({"block_at": 0}, "`block_at` is 0"),
+        ({"recall": 1}, "`recall` is 1"),
+        ({"decide_at": "hill"}, "`decide_at` is 'hill'"),
+        ({"similarity": "cosine"}, "similarity is 'cosine'"),
+        ({"cluster": "bounded"}, "clustering of records is 'bounded'"),
+        ({"one_to_one": True}, "`one_to_one` is for two files"),
+        ({"threads": 0}, "threads is 0"),
+    ],
+)
+def test_settings(settings: dict[str, Any], message: str) -> None:
+    assert message in refused(SpecError, GOOD, **settings)
+
+
+def test_columns_that_hold_lists() -> None:
+    nested = pa.table({"name": [["anna"], ["bell"]]})
+    assert "can't be compared" in refused(ColumnError, nested)
+
+
+def test_too_few_records() -> None:
+    assert refused(InputError, {"name": ["anna"]}) == "the table has 1 records; expected 2 or more"
+
+
+def test_an_id_that_no_record_has() -> None:
+    run = neardup.link(GOOD, id="id", fields=["name"], decide_at=0.5)
+    with pytest.raises(InputError, match="no record has that id"):
+        run.explain("1", "9")
+    with pytest.raises(InputError, match="has no document with the id"):
+        run.evaluate([("1", "9")])
+    assert run.evaluate([("1", "9"), ("1", "2")], missing="skip")["truth"]["skipped"] == 1
+
+
+def test_commands(tmp_path: Path, command: Command) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(f"id,name\n1,anna\n2,{SECRET}\n1,otto\n", encoding="utf-8")
+    link = ("link", path, "-o", tmp_path / "out", "--fields")
+    assert "no column 'age'" in command(*link, "age").error
+    assert "have the same 'id'" in command(*link, "name", "--id", "id").error
+    assert command(*link, "name:text:-1").code == 2
+    assert "3 files" in command("link", path, path, path, *link[2:], "name").error
+    assert not (tmp_path / "out").exists()
+    blocks = ("blocks", path, "--fields", "name", "-o", tmp_path / "pairs.xls")
+    assert "no pairs can be written" in command(*blocks).error

@@ -1,0 +1,115 @@
+"""Which pairs become candidates: with which recall, across which files, by which shingles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from made_records import NAMES, grams, made_persons, true_pairs
+
+import neardup
+
+
+def ids(table: pa.Table) -> set[tuple[str, str]]:
+    pairs = zip(table["id_a"].to_pylist(), table["id_b"].to_pylist(), strict=True)
+    return {(min(pair), max(pair)) for pair in pairs}
+
+
+def test_recall_at_block_at() -> None:
+    """Pairs around the similarity that the recall is stated at: 0.9 of 800, 4 sigma below."""
+    rng = np.random.default_rng(3)
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    left, right = [], []
+    for _ in range(800):
+        shared = "".join(rng.choice(letters, 26))
+        own = ["".join(rng.choice(letters, 29)) for _ in range(2)]
+        left.append(shared + own[0])
+        right.append(shared + own[1])
+    similarity = [
+        len(grams(x, 3) & grams(y, 3)) / len(grams(x, 3) | grams(y, 3))
+        for x, y in zip(left, right, strict=True)
+    ]
+    at = float(np.quantile(similarity, 0.02))
+    found = neardup.blocks({"v": left}, {"v": right}, fields="v", block_at=at, recall=0.9)
+    assert 0.25 < at < 0.35
+    assert found.recall >= 0.9
+    pairs = found.pairs
+    hit = set(zip(pairs["id_a"].to_pylist(), pairs["id_b"].to_pylist(), strict=True))
+    near = [k for k, s in enumerate(similarity) if s >= at]
+    share = sum((k, k) in hit for k in near) / len(near)
+    assert share > 0.9 - 4 * np.sqrt(0.09 / len(near))
+
+
+def test_the_reported_similarity_is_that_of_the_records(linked: neardup.LinkRun) -> None:
+    values = {"v": ["anna maria", "anna marie", "annamaria", "otto", "ott"]}
+    for row in neardup.blocks(values, fields="v").pairs.to_pylist():
+        x, y = (grams(values["v"][row[name]], 3) for name in ("id_a", "id_b"))
+        assert row["similarity"] == len(x & y) / len(x | y)
+
+
+def test_true_pairs_are_candidates(people: tuple[pa.Table, pa.Table]) -> None:
+    table, truth = people
+    found = neardup.blocks(table, id="id", fields=NAMES)
+    true, candidates = true_pairs(truth), ids(found.pairs)
+    assert len(true & candidates) >= 0.99 * len(true)
+    assert len(candidates) < 0.02 * found.summary["possible"]
+    assert found.summary["candidates"] == len(candidates) == found.pairs.num_rows
+
+
+def test_neither_threads_nor_the_order_of_records_matter(
+    people: tuple[pa.Table, pa.Table],
+) -> None:
+    table, _ = people
+    order = np.random.default_rng(1).permutation(table.num_rows)
+    one = neardup.blocks(table, id="id", fields=NAMES, threads=1).pairs
+    two = neardup.blocks(table, id="id", fields=NAMES, threads=2).pairs
+    assert one.equals(two)
+    assert ids(one) == ids(neardup.blocks(table.take(pa.array(order)), id="id", fields=NAMES).pairs)
+
+
+def test_two_files_give_cross_pairs_only() -> None:
+    table, _ = made_persons(600, seed=5)
+    half = table.num_rows // 2
+    first, second = table.slice(0, half), table.slice(half)
+    apart = neardup.blocks(first, second, id="id", fields=NAMES)
+    assert apart.summary["possible"] == half * (table.num_rows - half)
+    assert apart.pairs.num_rows
+    assert set(apart.pairs["id_a"].to_pylist()) <= set(first["id"].to_pylist())
+    assert set(apart.pairs["id_b"].to_pylist()) <= set(second["id"].to_pylist())
+
+
+def test_ids_of_two_files_may_coincide() -> None:
+    table, _ = made_persons(300, seed=6)
+    same = neardup.link(table, table, id="id", fields=NAMES, one_to_one=True, decide_at=0.9)
+    assert same.pairs["id_a"].to_pylist() == same.pairs["id_b"].to_pylist()
+    assert same.pairs.num_rows == 300
+
+
+def test_swapped_fields_share_a_bucket_unless_tagged() -> None:
+    rng = np.random.default_rng(2)
+    names = ["".join(rng.choice(list("abcdefghijklmnop"), 9)) for _ in range(400)]
+    first = {"given": names[:200], "surname": names[200:]}
+    second = {"given": names[200:], "surname": names[:200]}
+    fields = ["given", "surname"]
+    free = neardup.blocks(first, second, fields=fields).pairs
+    assert sum(map(bool, pc.equal(free["id_a"], free["id_b"]).to_pylist())) == 200
+    assert neardup.blocks(first, second, fields=fields, tagged=True).pairs.num_rows == 0
+
+
+def test_no_shingle_crosses_a_border() -> None:
+    """With shingles across fields, these would share most of theirs."""
+    run = neardup.blocks({"x": ["abcdef", "abc"], "y": ["", "def"]}, fields=["x", "y"])
+    assert all(s < 1 for s in run.pairs["similarity"].to_pylist())
+    assert grams("abcdef", 3) & (grams("abc", 3) | grams("def", 3)) == {
+        "\x02ab",
+        "abc",
+        "def",
+        "ef\x03",
+    }
+
+
+@pytest.mark.parametrize("records", [1, 2, 3])
+def test_few_records(records: int) -> None:
+    found = neardup.blocks({"v": ["anna"] * records}, {"v": ["anna", "otto"]}, fields="v")
+    assert found.pairs["id_b"].to_pylist() == [0] * records
