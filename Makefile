@@ -35,6 +35,10 @@ test: $(VENV)/.test lint
 test-quick: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
+# On Apache Spark: `make test` leaves these out unless pyspark is there. Needs Java 17; some minutes.
+test-spark: $(VENV)/.test $(VENV)/.spark
+	$(BIN)/python -m pytest tests/spark
+
 # With the lowest versions that pyproject.toml allows; what needs no extra is tested.
 LOWEST := .venv-lowest
 LOWEST_TESTS := tests/io tests/output tests/sketch tests/cli/test_cli_outputs.py

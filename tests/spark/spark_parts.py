@@ -26,10 +26,10 @@ def _no_spark() -> str:
     try:
         import pyspark  # noqa: F401
     except ImportError:
-        return "pyspark is not installed: pip install 'neardup[spark]'"
+        return "no pyspark: pip install 'neardup[spark]', or make test-spark"
     java = shutil.which("java")
     if java is None:
-        return "no java: Spark needs Java 17"
+        return "no java, which pip install 'neardup[spark]' does not bring: Spark needs Java 17"
     found = subprocess.run([java, "-version"], capture_output=True, text=True)
     return "" if found.returncode == 0 else f"{java} does not run"
 

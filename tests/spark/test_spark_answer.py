@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,9 @@ from neardup.errors import (
     ColumnError,
     DependencyError,
     DuplicateIdError,
+    FormatError,
     InputError,
+    InputNotFoundError,
     ResumeError,
     SpecError,
 )
@@ -107,20 +110,26 @@ def test_a_family_and_ids_that_are_numbers_as_text(spark: Any) -> None:
     assert {row[3] for row in clusters} == {None, "0"}  # not that of the ids as texts
 
 
-@pytest.mark.parametrize("keep", ["first", "max:quality"])
-def test_a_chain_larger_than_a_task_is_resolved_in_rounds(spark: Any, keep: str) -> None:
-    """Each document is similar to the one before it, and to no other."""
+@pytest.mark.parametrize(("keep", "task_bytes"), [("first", 200_000), ("max:quality", 120_000)])
+def test_a_chain_larger_than_a_task_is_resolved_in_rounds(
+    spark: Any, keep: str, task_bytes: int
+) -> None:
+    """Each document is similar to the one before it, and to no other.
+
+    The smaller task can't even hold the chain to mark it.
+    """
     from neardup.spark import dedup
 
     words = [f"w{n}" for n in range(4_000)]
     texts = [" ".join(words[5 * n : 5 * n + 40]) for n in range(600)]
-    quality = np.random.default_rng(2).integers(0, 9, 600).tolist()
+    values = [0.0, 1.5, 2.5, 7.0, float("nan"), None]
+    quality = [values[n] for n in np.random.default_rng(2).integers(0, 6, 600)]
     table = pa.table({"id": range(600), "text": texts, "quality": quality})
     df = spark.createDataFrame(
-        list(zip(range(600), texts, quality, strict=True)), "id int, text string, quality long"
+        list(zip(range(600), texts, quality, strict=True)), "id int, text string, quality double"
     )
     spec = Spec(keep=keep)
-    run = dedup(df, spec=spec, task_bytes=200_000)  # a third of the chain
+    run = dedup(df, spec=spec, task_bytes=task_bytes)  # a third of the chain, or less
     rows, _ = found(run)
     assert rows == expected(table, spec)[0]
     assert 200 < sum(row[2] for row in rows) < 400
@@ -170,20 +179,84 @@ def test_the_command_writes_what_was_found(
     assert command(*args, "-o", out).error == f"error: {out} exists"
 
 
-def test_another_input_does_not_continue_from_a_checkpoint(
-    spark: Any, table: pa.Table, tmp_path: Path
-) -> None:
-    from neardup.spark import dedup
+def test_texts_of_csv_stay_as_they_are(spark: Any, tmp_path: Path) -> None:
+    """The folder and the column have names that are quoted elsewhere."""
+    from neardup.spark import dedup, files
 
-    pq.write_table(table.slice(0, 20), tmp_path / "a.parquet")
-    df = spark.read.parquet(str(tmp_path / "a.parquet"))
-    dedup(df, checkpoint=str(tmp_path / "checkpoint"))
-    pq.write_table(
-        table.slice(0, 20).set_column(1, "text", pa.array(["x"] * 20)), tmp_path / "a.parquet"
-    )
-    df = spark.read.parquet(str(tmp_path / "a.parquet"))
-    with pytest.raises(ResumeError, match=r"input\.files"):
-        dedup(df, checkpoint=str(tmp_path / "checkpoint"))
+    folder = tmp_path / "my notes %20"
+    folder.mkdir()
+    texts = ["  blanks first", "and last \t", 'a "quoted, one"', "lines\r\nof\ntext", "\\", None]
+    rows = [{"note.id": str(n), "text": text} for n, text in enumerate([*texts, texts[0]])]
+
+    def write() -> None:
+        with (folder / "notes.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, ["note.id", "text"], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+    write()
+    df = files.read(spark, [str(folder / "notes.csv")])
+    run = dedup(df, id="note.id", checkpoint=str(folder / "checkpoint"))
+    assert [row["note.id"] for row in run.removed.collect()] == ["6"]
+    for format in ("csv", "jsonl"):
+        files.write(run, str(folder / format), format)
+    found: list[dict[str, str]] = []
+    for path in (folder / "csv" / "clean").glob("*.csv"):
+        with path.open(newline="") as file:
+            found += csv.DictReader(file)
+    by_id = sorted(found, key=lambda row: row["note.id"])
+    assert [row["text"] for row in by_id] == [text or "" for text in texts]
+    lines = "".join(path.read_text() for path in (folder / "jsonl" / "clean").glob("*.json"))
+    stored = [json.loads(line) for line in lines.splitlines()]
+    assert sorted(stored, key=lambda row: row["note.id"]) == rows[:-1]  # null is not left out
+    # Another input, of which only a text differs, does not continue from the checkpoint.
+    rows[1]["text"] = "another"
+    write()
+    with pytest.raises(ResumeError, match=r"input\.hash was"):
+        dedup(df, id="note.id", checkpoint=str(folder / "checkpoint"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("b.csv", "text,id\nsecret,2\n", r"b\.csv: the header differs"),
+        ("b.csv", "id,text\n2,secret,more\n", r"b\.csv: a record is malformed"),
+        ("b.csv", "id,text\nsecret\n", r"b\.csv: a record is malformed"),
+        ("b.jsonl", '{"id": 1, "text": "x"}\n{"id": 2, "text": "secret\n', "a record is malformed"),
+    ],
+    ids=["other order", "too many", "too few", "json"],
+)
+def test_malformed_files_are_refused(
+    spark: Any, tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    from neardup.spark import dedup, files
+
+    (tmp_path / "a.csv").write_text("id,text\n1,one\n")
+    (tmp_path / name).write_text(content)
+    names = ["a.csv", name] if name == "b.csv" else [name]
+    with pytest.raises(FormatError, match=message) as error:
+        dedup(files.read(spark, [str(tmp_path / name) for name in names]))
+    assert "secret" not in str(error.value)
+    assert "\n" not in str(error.value)
+    assert error.value.__cause__ is None
+    with pytest.raises(InputNotFoundError, match=r"none\.parquet: there is no such file"):
+        files.read(spark, [str(tmp_path / "none.parquet")])
+
+
+def test_limits_are_checked_before_the_work(spark: Any, df: Any) -> None:
+    from neardup.spark import checks, rounds, steps
+
+    checks.check_sent(spark, 1000)
+    with pytest.raises(SpecError, match=r"the ids of 10,000,000,000 documents .* take 1,000,000,0"):
+        checks.check_sent(spark, 10**10)
+    large = df.selectExpr("id", "1000000 shingles", "1L root")
+    with pytest.raises(SpecError, match="expected 1,000 or fewer"):
+        rounds.compare_large(large, df, Spec(), 1_000_000, lambda name, make: make())
+    with pytest.warns(UserWarning, match="bands are chosen for a million"):
+        steps.warn_of_bands(Spec(), 30_000_000)
+    steps.warn_of_bands(Spec(documents=30_000_000), 30_000_000)
+    assert checks.check_ids(spark.createDataFrame([("5",)], "id string"), "id").numeric
+    assert not checks.check_ids(spark.createDataFrame([("5\n",)], "id string"), "id").numeric
 
 
 def test_the_examples_of_the_page_run(
@@ -230,6 +303,8 @@ def test_ids_must_be_there_once(df: Any) -> None:
         dedup(df.selectExpr("nullif(id, 'id-0007') id", "text"))
     with pytest.raises(InputError, match="no documents"):
         dedup(df.where("false"))
+    with pytest.raises(ColumnError, match="`id` is 'kept', which is also a column of the result"):
+        dedup(df.withColumnRenamed("id", "kept"), id="kept")
 
 
 def test_executors_must_have_the_versions_of_the_driver(

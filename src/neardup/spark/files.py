@@ -16,13 +16,24 @@ from pyspark.sql import DataFrame, SparkSession
 from neardup.errors import FormatError, OutputError
 from neardup.io.source import Layout
 from neardup.io.writers import open_writer
-from neardup.spark.checks import hadoop_file
+from neardup.spark.checks import hadoop_file, worker_errors
 from neardup.spark.spark_job import SparkRun
 
-#: Options of Spark's readers and writers, by format.
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "csv": {"header": True, "multiLine": True, "escape": '"'},
-    "tsv": {"header": True, "multiLine": True, "escape": '"', "sep": "\t"},
+_CSV = {"header": True, "multiLine": True, "escape": '"'}
+#: Options of Spark's readers: by default they take the columns of the first file for all others,
+#: and make nulls of what they can't read, or of what they read only if its columns are asked for.
+_STRICT = {"mode": "FAILFAST", "enforceSchema": False, "columnPruning": False}
+_READ: dict[str, dict[str, Any]] = {
+    "csv": _CSV | _STRICT,
+    "tsv": _CSV | _STRICT | {"sep": "\t"},
+    "jsonl": {"mode": "FAILFAST"},
+}
+#: And of its writers: by default they cut blanks, and leave out members that are null.
+_BLANKS = {"ignoreLeadingWhiteSpace": False, "ignoreTrailingWhiteSpace": False}
+_WRITE: dict[str, dict[str, Any]] = {
+    "csv": _CSV | _BLANKS,
+    "tsv": _CSV | _BLANKS | {"sep": "\t"},
+    "jsonl": {"ignoreNullFields": False},
 }
 _FORMATS = ("parquet", "jsonl", "csv", "tsv", "delta")
 _ENDINGS = {"json": "jsonl", "ndjson": "jsonl", "pq": "parquet"}
@@ -64,11 +75,13 @@ def read(spark: SparkSession, inputs: list[str], format: str | None = None) -> D
         format: ``parquet``, ``jsonl``, ``csv``, ``tsv`` or ``delta``; by the ending without it.
 
     Raises:
-        FormatError: The ending says nothing.
+        FormatError: The ending says nothing, or a file is malformed. Most of CSV is read later.
+        InputNotFoundError: There is no such file.
     """
     format = format or format_of(inputs[0])
-    reader = spark.read.format(_spark_format(format)).options(**_OPTIONS.get(format, {}))
-    return reader.load(inputs if format != "delta" else inputs[0])
+    reader = spark.read.format(_spark_format(format)).options(**_READ.get(format, {}))
+    with worker_errors():
+        return reader.load(inputs if format != "delta" else inputs[0])
 
 
 def format_of(name: str) -> str:
@@ -116,7 +129,7 @@ def write(
         if single_file:
             _write_one(table, Path(folder), name, kind)
         else:
-            writer = table.write.format(_spark_format(kind)).options(**_OPTIONS.get(kind, {}))
+            writer = table.write.format(_spark_format(kind)).options(**_WRITE.get(kind, {}))
             writer.save(f"{folder}/{name}")
     path, system = hadoop_file(spark, f"{folder}/summary.json")
     stream = system.create(path)

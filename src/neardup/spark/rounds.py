@@ -12,6 +12,9 @@ from neardup.errors import SpecError
 from neardup.spark import steps
 from neardup.spec import Spec
 
+#: Each range is compared with all later ones: a thousand are half a million comparisons.
+_MOST_RANGES = 1_000
+
 
 def large_roots(candidates: DataFrame, spec: Spec, task_bytes: int) -> list[int]:
     """Return the roots whose shingle sets are more than a task may hold.
@@ -49,13 +52,24 @@ def compare_large(
         spec: What is asked for; pairs are not listed.
         task_bytes: Bytes of shingle sets that a task may hold.
         stage: Makes a table under a name, or finds it in the checkpoint.
+
+    Raises:
+        SpecError: These would be too many rounds.
     """
     size = candidates.agg(f.sum(f.col("shingles").cast("long")) * 8).first()[0]
     ranges = -(-5 * size // (2 * task_bytes))  # a task holds two, which are not of one size
-    order = [
-        f.desc_nulls_last(name) if way == "descending" else f.asc_nulls_last(name)
-        for name, way in steps.work_of(spec).order
-    ]
+    if ranges > _MOST_RANGES:
+        raise SpecError(
+            f"documents that may be connected have {size:,} bytes of shingle sets, which are "
+            f"{ranges:,} ranges of two fifths of `task_bytes`; expected {_MOST_RANGES:,} or fewer",
+            "raise `task_bytes` and the memory of executors, or `documents`, for more rows",
+        )
+    order = []
+    for name, way in steps.work_of(spec).order:
+        if dict(candidates.dtypes)[name] in ("float", "double"):
+            # NaN is between numbers and null, as for Arrow; for Spark it is the largest number.
+            order.append(f.when(f.col(name).isNull(), 2).otherwise(f.isnan(name).cast("int")))
+        order.append(f.desc_nulls_last(name) if way == "descending" else f.asc_nulls_last(name))
     cut = candidates.repartitionByRange(ranges, *order).withColumn("range", f.spark_partition_id())
     rows = stage(
         "ranges", lambda: cut.drop("root", "shingles").join(sets.select("id", "set"), "id")

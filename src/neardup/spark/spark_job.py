@@ -17,6 +17,8 @@ from neardup.spark.checks import (
     check_columns,
     check_executors,
     check_ids,
+    check_sent,
+    column,
 )
 from neardup.spec import Spec
 from neardup.spec import preset as settings_of
@@ -45,7 +47,9 @@ class SparkRun:
     @property
     def clean(self) -> DataFrame:
         """The rows of the input that are kept. Removed ids are sent to all machines, no texts."""
-        return self.df.join(f.broadcast(self._removed.select(self.id)), self.id, "left_anti")
+        return self.df.join(
+            f.broadcast(self._removed.select(column(self.id))), self.id, "left_anti"
+        )
 
     @property
     def removed(self) -> DataFrame:
@@ -54,8 +58,8 @@ class SparkRun:
 
     @property
     def _removed(self) -> DataFrame:
-        rows = self.clusters.where("not kept").withColumnRenamed("id", self.id)
-        return rows.select(self.id, "duplicate_of", "similarity")
+        rows = self.clusters.where("not kept")
+        return rows.select(f.col("id").alias(self.id), "duplicate_of", "similarity")
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -116,7 +120,8 @@ def dedup(
         DependencyError: Executors have other versions than the driver.
         DuplicateIdError: Two documents have one id.
         ResumeError: The checkpoint is of other settings or another input.
-        SpecError: A setting is out of range, or not for clusters.
+        FormatError: A file is malformed.
+        SpecError: A setting is out of range, or not for clusters, or memory does not suffice.
     """
     if spec is not None and preset is not None:
         raise SpecError("`spec` and `preset` are both given", "leave one out")
@@ -124,16 +129,24 @@ def dedup(
     check_columns(df, text, id, spec)
     work = steps.work_of(spec)
     check_executors(df, work)
-    ids = check_ids(df, id)
+    best = [name] if (name := spec.keep.partition(":")[2]) else []
+    ids = check_ids(df, id, [text, *best] if checkpoint else [])
+    steps.warn_of_bands(spec, ids.documents)
     given, kind = df, dict(df.dtypes)[id]
-    df = df.withColumn(id, f.col(id).cast("bigint")) if ids.numeric else df
-    df = as_numbers(df, spec.keep.partition(":")[2])
+    df = df.withColumn(id, column(id).cast("bigint")) if ids.numeric else df
+    df = as_numbers(df, name)
     store = Checkpoint(given, checkpoint)
     about = {"spec": spec.as_dict(), "recipe": work.recipe.as_dict()}
-    store.begin({**about, "text": text, "id": id, "task_bytes": task_bytes}, ids)
+    job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(work.versions[:2])}
+    store.begin({**about, **job}, ids)
     sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))
     same = store.stage("duplicates", lambda: steps.duplicates(sketches, spec))
-    found = store.stage("candidates", lambda: steps.candidates(sketches, same, spec, ids.documents))
+
+    def candidates() -> DataFrame:
+        return steps.candidates(sketches, same, spec, ids.documents, task_bytes)
+
+    found = store.stage("candidates", candidates)
+    check_sent(df.sparkSession, found.count() + same.count())
     roots = rounds.large_roots(found, spec, task_bytes)
     large = f.col("root").isin(roots)
 

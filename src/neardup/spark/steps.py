@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
@@ -14,12 +15,17 @@ from neardup.errors import SpecError
 from neardup.recipe import Recipe
 from neardup.sketch.bands import choose_bands, rounded_documents
 from neardup.spark import tasks
+from neardup.spark.checks import column
 from neardup.spec import Spec
 
 #: Bytes of shingle sets that a task holds.
 TASK_BYTES = 1 << 28
 #: Bytes of a document in a bucket, for each band.
 _ENTRY = 14
+#: And while a task marks it: other columns than its keys.
+_MARKED = 100
+#: From so many documents on, bands for a million make many candidates that are not similar.
+_MANY = 20_000_000
 
 
 def work_of(spec: Spec) -> tasks.Work:
@@ -46,11 +52,26 @@ def work_of(spec: Spec) -> tasks.Work:
     return tasks.Work(spec, recipe, tasks.versions())
 
 
+def warn_of_bands(spec: Spec, documents: int) -> None:
+    """Warn if bands are chosen for far fewer documents than there are.
+
+    They are not chosen for these by themselves: one machine with ``order_by`` does not either.
+    """
+    chosen = spec.documents or (spec.num_bands and spec.rows)
+    if documents > _MANY and not chosen:
+        message = (
+            f"there are {documents:,} documents, and bands are chosen for a million; "
+            f"documents={documents} makes the job faster"
+        )
+        warnings.warn(message, stacklevel=3)
+
+
 def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> DataFrame:
     """Turn texts into sketches, a row for each document: its hashes, counts and band keys."""
-    columns = [f.xxhash64(id).alias("doc"), f.col(id).alias("id"), f.col(text).alias("text")]
+    columns = [f.xxhash64(column(id)).alias("doc"), column(id).alias("id")]
     name = spec.keep.partition(":")[2]
-    given = df.select(*columns, *([f.col(name).alias("best")] if name else []))
+    columns += [column(text).alias("text"), *([column(name).alias("best")] if name else [])]
+    given = df.select(*columns)
     types = dict(given.dtypes)
     best = "best long, " if spec.keep == "longest" else f"best {types['best']}, " if name else ""
     schema = (
@@ -88,7 +109,11 @@ def _partitions(df: DataFrame, bytes: int = 0) -> int:
 
 
 def candidates(
-    sketches: DataFrame, duplicates: DataFrame, spec: Spec, documents: int = 0
+    sketches: DataFrame,
+    duplicates: DataFrame,
+    spec: Spec,
+    documents: int = 0,
+    task_bytes: int = TASK_BYTES,
 ) -> DataFrame:
     """Find the documents that may be similar to another one, and ``root``, which names those that
     must be looked at together.
@@ -98,6 +123,8 @@ def candidates(
         duplicates: See `duplicates`.
         spec: What is asked for.
         documents: Their number, or an estimate.
+        task_bytes: Bytes that a task may hold. Of larger components all documents are returned,
+            those included that are not similar to any other.
     """
     work = work_of(spec)
     filled = sketches.where("tokens > 0").join(duplicates.select("id"), "id", "left_anti")
@@ -106,10 +133,19 @@ def candidates(
     spread = _mapped(keys, tasks.spread, "share int, entries binary", shares=3 * parts)
     trees = _mapped(spread.repartition(parts, "share"), tasks.forest, "doc long, root long")
     roots = _mapped(trees.repartition(1), tasks.union, "doc long, root long")
+    roots = roots.persist(StorageLevel.DISK_ONLY)
+    most = task_bytes // (8 * work.recipe.num_bands + _MARKED)
+    sizes = roots.groupBy("root").count()
+    large = f.col("root").isin(
+        [row["root"] for row in sizes.where(f.col("count") > most).collect()]
+    )
     found = filled.drop("tokens", "hash").join(roots, "doc")
-    left = [f"{name} {kind}" for name, kind in found.drop("doc", "bitmap", "root").dtypes]
-    schema = ", ".join([*left, "root long"])
-    return _mapped(found.repartition(parts, "root"), tasks.mark, schema, work=work)
+    rest = found.drop("doc", "bitmap", "root").columns
+    types = dict(found.dtypes)
+    schema = ", ".join([*(f"{name} {types[name]}" for name in rest), "root long"])
+    some = found.where(~large).repartition(parts, "root")
+    marked = _mapped(some, tasks.mark, schema, work=work)
+    return marked.unionByName(found.where(large).select(*rest, "root"))
 
 
 def shingle_sets(
@@ -119,7 +155,7 @@ def shingle_sets(
 
     The ids of these are sent to all machines, and not the texts to the ids.
     """
-    texts = df.select(f.col(id).alias("id"), f.col(text).alias("text"))
+    texts = df.select(column(id).alias("id"), column(text).alias("text"))
     chosen = texts.join(f.broadcast(wanted.select("id", "root")), "id")
     schema = f"root long, id {dict(texts.dtypes)['id']}, set binary"
     return _mapped(chosen, tasks.sets, schema, work=work_of(spec))

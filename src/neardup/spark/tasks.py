@@ -231,7 +231,9 @@ def solve(given: pa.Table, work: Work) -> Rows:
 
 def _solve(given: pa.Table, work: Work) -> Rows:
     spec = work.spec
-    table = _in_order(given.filter(pc.is_valid(given["keys"])).drop_columns("set"), work.order)
+    table = given.filter(pc.is_valid(given["keys"])).drop_columns("set")
+    earlier_first = [("earlier", "descending")] if "earlier" in table.column_names else []
+    table = _in_order(table, [*earlier_first, *work.order])
     if not len(table):
         return
     ids: Any = _column(table, "id")
@@ -251,7 +253,7 @@ def _solve(given: pa.Table, work: Work) -> Rows:
     other = numbers(found.fill_null(-1))
     own = np.arange(len(table))
     cluster = np.where(other < 0, own, other)
-    if "earlier" in table.column_names:
+    if earlier_first:
         earlier = int(numbers(_column(table, "earlier")).sum())
         cluster = np.where(other < earlier, cluster, own)
         other = np.where(other < earlier, other, -1)
