@@ -100,7 +100,7 @@ def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
         raise ColumnError(f"column {text!r} is of type {types[text]}; expected string")
     if types[id] not in _IDS:
         raise ColumnError(f"column {id!r} is of type {types[id]}; expected string or whole numbers")
-    if id in _RESULT:
+    if id.lower() in _RESULT:
         message = f"`id` is {id!r}, which is also a column of the result"
         raise ColumnError(message, "give the column of the ids another name")
 
