@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-quick test-lowest test-bare lint docs site bench kills profile experiments fuzz coverage audit browser cassandra cassandra-stop clean
+.PHONY: demo spark-demo test test-quick test-lowest test-bare test-spark lint docs site bench kills \
+	profile experiments fuzz coverage audit browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again.
 EXTRAS_test := [test,hf,cassandra,docs]
 EXTRAS_experiments := [experiments]
+EXTRAS_spark := [spark]
 EXTRAS_checks := [checks,hf,cassandra,docs]
 $(VENV)/.%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -22,6 +24,10 @@ demo: $(VENV)/.base
 	@$(BIN)/neardup dedup demo/notes.jsonl -o demo/out --preset clinical --id id --overwrite
 	@echo "The notes are in demo/notes.jsonl, the clusters and the clean corpus in demo/out."
 
+# The same job on Apache Spark, with two executors in processes of their own, and what differs.
+spark-demo: $(VENV)/.spark demo
+	@$(BIN)/python tools/spark_demo.py demo/notes.jsonl demo/out demo/spark
+
 test: $(VENV)/.test lint
 	@test -z "$$CI" || $(BIN)/python tools/browser.py install || true
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
@@ -29,6 +35,10 @@ test: $(VENV)/.test lint
 # Without lint, and without the tests that take long: those of real texts, servers, kills, pages.
 test-quick: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
+
+# On Apache Spark: `make test` leaves these out unless pyspark is there. Needs Java 17; some minutes.
+test-spark: $(VENV)/.test $(VENV)/.spark
+	$(BIN)/python -m pytest tests/spark
 
 # With the lowest versions that pyproject.toml allows; what needs no extra is tested.
 LOWEST := .venv-lowest

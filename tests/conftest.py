@@ -16,8 +16,8 @@ from neardup.cli import main
 from neardup.engines import local
 from slow_files import SLOW
 
-# References of kernels, made corpora and servers are shared by several rooms.
-for room in ("kernels", "engines", "state", "io"):
+# References of kernels, made corpora, servers and pages are shared by several rooms.
+for room in ("kernels", "engines", "state", "io", "spark", "docs"):
     sys.path.append(str(Path(__file__).parent / room))
 
 

@@ -6,6 +6,8 @@ __all__ = ["SLOW"]
 
 #: The longest first: started last, it would be waited for alone.
 SLOW = (
+    "test_spark_answer.py",
+    "test_spark_cluster.py",
     "test_real_texts.py",
     "test_engine_bounded.py",
     "test_engine_resume.py",

@@ -10,7 +10,7 @@ import pkgutil
 import pytest
 
 import neardup
-from neardup.errors import NeardupError
+from neardup.errors import DependencyError, NeardupError
 
 MODULES = ["neardup"] + [
     module.name
@@ -21,7 +21,10 @@ MODULES = ["neardup"] + [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name: str) -> None:
-    module = importlib.import_module(name)
+    try:
+        module = importlib.import_module(name)
+    except DependencyError as error:
+        pytest.skip(f"{error}: {error.hint}")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     assert doctest.testmod(module, optionflags=flags).failed == 0
 

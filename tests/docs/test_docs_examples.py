@@ -19,7 +19,12 @@ from remote_servers import Store, object_store
 
 from neardup.cli.main import cli
 
-RUNNABLE = [page for page in PAGES if any(b.language != "text" for b in blocks(page))]
+#: The examples of spark.md are tested where there is a session of Spark.
+RUNNABLE = [
+    page
+    for page in PAGES
+    if any(b.language != "text" for b in blocks(page)) and page.name != "spark.md"
+]
 #: What only a shell can do, in one command and in several lines.
 SHELL, COMPOUND = re.compile(r"[|<>$;&*`\\]"), re.compile(r"\b(for|while|if)\b.*;|\\$", re.M)
 

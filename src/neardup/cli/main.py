@@ -30,6 +30,7 @@ _COMMANDS = {
     "compare": "command_inspect:compare",
     "tune": "command_forecast:tune",
     "sketch": "command_sketch:sketch",
+    "spark": "command_spark:spark",
     "link": "command_link:link",
     "blocks": "command_link:blocks",
     "index": "command_index:index",

@@ -1,0 +1,263 @@
+"""neardup on Apache Spark on this machine: speed of each step, shuffles, skew, a chain.
+
+    python bench/spark.py [--only notes,above,astride,below,chain,mllib] [--scale 1] [--cores 2]
+
+`notes` are 100,000 mixed notes with 17 bands; `above`, `astride` and `below` are 200,000 notes of
+which 30 % are one family above, astride or below the threshold; `chain` is a million documents,
+each similar to the next, that no task may hold; `mllib` is Spark's own MinHashLSH on `notes`.
+Each answer is compared with that of one machine. Writes bench/results/spark.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark import StorageLevel
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+import neardup
+from harness import DATA, load, save, say, synthetic, table, text_bytes
+from neardup.spark import dedup, steps, tasks
+from neardup.spec import Spec
+from neardup.synth import Family
+from shapes import chain
+
+SIZES = {"notes": 100_000, "above": 200_000, "astride": 200_000, "below": 200_000}
+SIZES |= {"chain": 1_000_000, "mllib": 100_000}
+FAMILIES = {"above": (0.85, 0.95), "astride": (0.65, 0.75), "below": (0.4, 0.5)}
+#: 17 bands, as in the table of bytes in docs/scaling.md.
+NOTES = Spec(threshold=0.75, num_bands=17, rows=5)
+
+
+class Watch:
+    """CPU seconds of this process and all below it, and the peak of a Python worker."""
+
+    def __init__(self) -> None:
+        self.worker = 0
+        self._stop = threading.Event()
+        threading.Thread(target=self._sample, daemon=True).start()
+
+    def cpu(self) -> float:
+        total = 0.0
+        for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+            try:
+                total += sum(process.cpu_times())
+            except psutil.Error:
+                continue
+        return total
+
+    def _sample(self) -> None:
+        while not self._stop.wait(0.2):
+            for process in psutil.Process().children(recursive=True):
+                try:
+                    if "pyspark.daemon" in " ".join(process.cmdline()):
+                        self.worker = max(self.worker, process.memory_info().rss)
+                except psutil.Error:
+                    continue
+
+
+@contextmanager
+def session(cores: int, log: Path) -> Iterator[SparkSession]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.driver.memory": "2g",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(8 * cores),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": log.as_uri(),
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+    }
+    builder: Any = SparkSession.builder.master(f"local[{cores}]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    yield spark
+    spark.stop()
+
+
+def by_step(log: Path) -> dict[str, dict[str, Any]]:
+    """Bytes of shuffles and durations of tasks, by the name of the step, from the event log."""
+    (path,) = (p for p in log.iterdir() if p.suffix != ".crc")
+    steps_of: dict[int, str] = {}
+    found: dict[str, dict[str, Any]] = {}
+    for line in path.read_text().splitlines():
+        event = json.loads(line)
+        if event["Event"] == "SparkListenerJobStart":
+            name = event["Properties"].get("spark.jobGroup.id")
+            steps_of |= dict.fromkeys(event["Stage IDs"], name)
+        if event["Event"] == "SparkListenerTaskEnd":
+            step = found.setdefault(steps_of[event["Stage ID"]], {"shuffled": 0, "tasks": {}})
+            info, metrics = event["Task Info"], event["Task Metrics"]
+            step["shuffled"] += metrics["Shuffle Write Metrics"]["Shuffle Bytes Written"]
+            seconds = (info["Finish Time"] - info["Launch Time"]) / 1000
+            step["tasks"].setdefault(event["Stage ID"], []).append(seconds)
+    for step in found.values():
+        all_tasks = step.pop("tasks").values()
+        longest = max(all_tasks, key=max)
+        step |= {"longest_task": max(longest), "median_task": statistics.median(longest)}
+    return found
+
+
+def run_steps(path: Path, spec: Spec, cores: int) -> dict[str, Any]:
+    """The job step by step, and its answer against that of one machine."""
+    measured: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder, session(cores, Path(folder)) as spark:
+        df = spark.read.parquet(str(path))
+        watch = Watch()
+
+        def step(name: str, make: Callable[[], Any]) -> Any:
+            spark.sparkContext.setJobGroup(name, name)
+            seconds, cpu = time.monotonic(), watch.cpu()
+            made = make().persist(StorageLevel.DISK_ONLY)
+            rows = made.count()
+            measured[name] = {
+                "seconds": time.monotonic() - seconds,
+                "cpu_seconds": watch.cpu() - cpu,
+                "rows": rows,
+            }
+            return made
+
+        step("start", lambda: steps.sketch(df.limit(1), spec))
+        sketches = step("sketch", lambda: steps.sketch(df, spec))
+        step("bands", lambda: spread(sketches, spec, 8 * cores))
+        same = step("duplicates", lambda: steps.duplicates(sketches, spec))
+        some = step("candidates", lambda: steps.candidates(sketches, same, spec, df.count()))
+        compared = step(
+            "compare", lambda: steps.compare(some, steps.shingle_sets(df, some, spec), spec)
+        )
+        clusters = step("resolve", lambda: steps.resolve(sketches, same, compared))
+        kept = {row["id"] for row in clusters.where("kept").select("id").collect()}
+        worker = watch.worker
+        spark.stop()
+        for name, numbers in by_step(Path(folder)).items():
+            if name in measured:
+                measured[name] |= numbers
+    return {"steps": measured, "worker_bytes": worker, "equal": kept == single(path, spec)}
+
+
+def spread(sketches: Any, spec: Spec, parts: int) -> Any:
+    """The shuffle of band keys alone."""
+    keys = sketches.select("doc", "keys")
+    schema = "share int, entries binary"
+    return steps._mapped(keys, tasks.spread, schema, shares=3 * parts).repartition(parts, "share")
+
+
+def single(path: Path, spec: Spec) -> set[Any]:
+    """The ids that one machine keeps."""
+    clusters = neardup.dedup(path, id="id", spec=spec.replace(order_by="id")).clusters
+    return set(clusters.filter(pc.field("kept"))["doc_id"].to_pylist())
+
+
+def run_chain(size: int, cores: int) -> dict[str, Any]:
+    path = DATA / f"chain-{size}-ids.parquet"
+    rows = pq.read_table(chain(size))
+    pq.write_table(rows.append_column("id", [list(range(size))]), path)
+    with tempfile.TemporaryDirectory() as folder, session(cores, Path(folder)) as spark:
+        watch, begin = Watch(), time.monotonic()
+        run = dedup(spark.read.parquet(str(path)), task_bytes=size * 800 // 4)
+        kept = {row["id"] for row in run.clusters.where("kept").select("id").collect()}
+        measured = {
+            "seconds": time.monotonic() - begin,
+            "cpu_seconds": watch.cpu(),
+            "worker_bytes": watch.worker,
+        }
+    return {**measured, "equal": kept == single(path, Spec())}
+
+
+def run_mllib(path: Path, cores: int) -> dict[str, Any]:
+    """MinHashLSH of Spark with as many hash tables, joined with itself at the same threshold."""
+    from pyspark.ml.feature import HashingTF, MinHashLSH, NGram, RegexTokenizer
+
+    with tempfile.TemporaryDirectory() as folder, session(cores, Path(folder)) as spark:
+        watch, begin = Watch(), time.monotonic()
+        df = spark.read.parquet(str(path)).select("id", "text")
+        df = RegexTokenizer(inputCol="text", outputCol="words", pattern=r"\W+").transform(df)
+        df = NGram(n=5, inputCol="words", outputCol="grams").transform(df)
+        df = HashingTF(
+            numFeatures=1 << 18, binary=True, inputCol="grams", outputCol="set"
+        ).transform(df.where(f.size("grams") > 0))
+        model = MinHashLSH(inputCol="set", outputCol="hashes", numHashTables=17, seed=1).fit(df)
+        pairs = model.approxSimilarityJoin(df, df, 0.25).where("datasetA.id < datasetB.id").count()
+        return {"seconds": time.monotonic() - begin, "cpu_seconds": watch.cpu(), "pairs": pairs}
+
+
+def show(name: str, found: dict[str, Any], size: int, bytes: int) -> None:
+    say(f"{name}: {size:,} documents, {bytes / 1e6:.0f} MB, answer equal: {found['equal']}")
+    header = [
+        "step",
+        "s",
+        "CPU s",
+        "MB/s a core",
+        "B shuffled a document",
+        "longest task, s",
+        "median",
+    ]
+    rows = [
+        [step]
+        + [f"{numbers[key]:.1f}" for key in ("seconds", "cpu_seconds")]
+        + [
+            f"{bytes / 1e6 / max(numbers['cpu_seconds'], 0.01):.0f}",
+            f"{numbers['shuffled'] / size:.0f}",
+        ]
+        + [f"{numbers[key]:.1f}" for key in ("longest_task", "median_task")]
+        for step, numbers in found["steps"].items()
+    ]
+    say(table(header, rows))
+    whole = [numbers for step, numbers in found["steps"].items() if step not in ("start", "bands")]
+    cpu, shuffled = (sum(n[key] for n in whole) for key in ("cpu_seconds", "shuffled"))
+    say(
+        f"all: {bytes / 1e6 / cpu:.1f} MB/s a core, {shuffled / size:.0f} bytes shuffled a document"
+    )
+    say(f"largest Python worker: {found['worker_bytes'] / 1e6:.0f} MB\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default=",".join(SIZES), help="by comma")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of documents")
+    parser.add_argument("--cores", type=int, default=2)
+    args = parser.parse_args()
+    found: dict[str, Any] = (load("spark") or {}).get("found", {})
+    for name in args.only.split(","):
+        size = round(SIZES[name] * args.scale)
+        if name == "chain":
+            found[name] = {"documents": size, **run_chain(size, args.cores)}
+            say(f"chain of {size:,}: {found[name]}\n")
+            continue
+        changes: dict[str, Any] = {}
+        if name in FAMILIES:
+            changes["families"] = (Family(3 * size // 10, *FAMILIES[name]),)
+        corpus = synthetic("mixed", size, ("parquet",), **changes)
+        assert corpus.parquet is not None
+        if name == "mllib":
+            found[name] = {"documents": size, **run_mllib(corpus.parquet, args.cores)}
+            say(f"MLlib's MinHashLSH on {size:,} notes: {found[name]}\n")
+            continue
+        spec = NOTES if name == "notes" else Spec()
+        bytes = text_bytes(corpus.parquet)
+        found[name] = {"documents": size, "bytes": bytes}
+        found[name] |= run_steps(corpus.parquet, spec, args.cores)
+        show(name, found[name], size, bytes)
+    save("spark", {"found": found})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""What is refused before the work, and the checkpoint that a job continues from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from neardup import errors
+from neardup.errors import (
+    ColumnError,
+    DependencyError,
+    DuplicateIdError,
+    FormatError,
+    InputError,
+    InputNotFoundError,
+    ResumeError,
+    SpecError,
+)
+from neardup.spark.tasks import Work, check_versions
+from neardup.spec import Spec
+from neardup.state.json_values import differences
+
+_IDS = ("string", "bigint", "int", "smallint", "tinyint")
+_RESULT = ("cluster", "kept", "duplicate_of", "similarity")
+#: Bytes of an id that is sent to all machines, in memory; and what Spark can send.
+_ID_BYTES, _MOST_SENT = 100, 8 << 30
+#: Whole numbers as text, which are ordered as numbers, as one machine does; and other numbers.
+_WHOLE, _NUMBER = (
+    r"^(0|-?[1-9][0-9]{0,17})\z",
+    r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z",
+)
+
+
+@contextmanager
+def worker_errors() -> Iterator[None]:
+    """Raise an error of ours that a worker raised as what it is, in one line."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:  # some errors of Java are not converted
+        text = str(error)
+        if wrong := _unreadable(text):
+            raise wrong from None  # the error of Spark quotes the record
+        if found := re.search(r"neardup\.errors\.(\w+): ([^\n]*)(?:\nhint: ([^\n]*))?", text):
+            kind = getattr(errors, found[1])
+            raise kind(found[2], found[3] or "") from error
+        if "No module named" in text or "PYTHON_VERSION_MISMATCH" in text:
+            missing = re.search(r"No module named '([\w.]+)'", text)
+            what = f"{missing[1]} is not installed" if missing else "Python has another version"
+            hint = "install neardup with the same versions on all machines"
+            raise DependencyError(f"{what} on an executor", hint) from error
+        raise
+
+
+def _unreadable(text: str) -> InputError | None:
+    """Return the error for an input that Spark can't read, without the text of a record."""
+    named = re.search(r"(?:reading file|CSV file:|does not exist:) (\S+?)\.?(?=\s|$)", text)
+    file = named[1] if named else "the input"
+    if "[PATH_NOT_FOUND]" in text:
+        return InputNotFoundError(f"{file}: there is no such file")
+    if "CSV header does not conform" in text or "number of columns in the CSV header" in text:
+        message = f"{file}: the header differs from that of another file"
+        return FormatError(message, "give files that have the same columns in the same order")
+    if "MALFORMED_RECORD" in text or "MALFORMED_CSV_RECORD" in text:
+        message = f"{file}: a record is malformed"
+        return FormatError(message, "see if each record has all columns, and each quote its end")
+    return None
+
+
+def column(name: str) -> Column:
+    """Return a column by its name, which may have a dot in it."""
+    return f.col(f"`{name.replace('`', '``')}`")
+
+
+def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
+    """Refuse columns that are not there, or of another type.
+
+    Raises:
+        ColumnError: The message names the column.
+    """
+    types = dict(df.dtypes)
+    keep = spec.keep.partition(":")[2]
+    for setting, name in (("text", text), ("id", id), *([("keep", keep)] if keep else [])):
+        if name not in types:
+            raise ColumnError(
+                f"`{setting}` is {name!r}, and there is no such column",
+                f"there are {', '.join(types)}",
+            )
+    if types[text] != "string":
+        raise ColumnError(f"column {text!r} is of type {types[text]}; expected string")
+    if types[id] not in _IDS:
+        raise ColumnError(f"column {id!r} is of type {types[id]}; expected string or whole numbers")
+    if id.lower() in _RESULT:
+        message = f"`id` is {id!r}, which is also a column of the result"
+        raise ColumnError(message, "give the column of the ids another name")
+
+
+def check_executors(df: DataFrame, work: Work) -> None:
+    """Refuse to start where executors have other versions than the driver.
+
+    Raises:
+        DependencyError: The message names the first that differs, or is missing.
+    """
+    context = df.sparkSession.sparkContext
+    tasks = max(2, context.defaultParallelism)
+    with worker_errors():
+        context.parallelize(range(tasks), tasks).foreach(partial(check_versions, work=work))
+
+
+@dataclass(frozen=True)
+class Ids:
+    """What is known of the ids: how many, whether all are whole numbers as text, and a hash.
+
+    The hash is that of the ids and of the other columns that the result depends on.
+    """
+
+    documents: int
+    numeric: bool
+    digest: int
+
+
+def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
+    """Make sure that every document has an id of its own, and hash it with other columns.
+
+    Raises:
+        DuplicateIdError: The message names one that is there twice.
+        InputError: There are no documents.
+    """
+    hashed = f.bit_xor(f.xxhash64(column(id), *map(column, others)))
+    groups = df.groupBy(column(id).alias("id")).agg(
+        f.count("*").alias("count"), hashed.alias("hash")
+    )
+    found: Any = _only_row(
+        groups.agg(
+            f.sum("count"),
+            f.min(f.when(f.col("count") > 1, f.col("id"))),
+            f.sum(f.col("id").isNull().cast("long")),
+            f.bool_and(f.col("id").cast("string").rlike(_WHOLE)),
+            f.bit_xor("hash"),
+        )
+    )
+    documents, doubled, nulls, numeric, digest = found
+    if not documents:
+        raise InputError("the input holds no documents", "is this the right table?")
+    hint = "give a column in which each value is there once"
+    if nulls:
+        raise DuplicateIdError(f"a document has no id in column {id!r}", hint)
+    if doubled is not None:
+        message = f"two documents have the id {str(doubled)[:40]!r} in column {id!r}"
+        raise DuplicateIdError(f"{message}; ids must be unique", hint)
+    return Ids(documents, bool(numeric) and dict(df.dtypes)[id] == "string", digest)
+
+
+def as_numbers(df: DataFrame, name: str) -> DataFrame:
+    """Return a column of text as numbers if all of its values are; CSV has no others."""
+    if not name or dict(df.dtypes)[name] != "string":
+        return df
+    tests = (f.bool_and(column(name).rlike(pattern)) for pattern in (_WHOLE, _NUMBER))
+    whole, number = _only_row(df.agg(*tests))
+    kind = "bigint" if whole else "double" if number else "string"
+    return df.withColumn(name, column(name).cast(kind))
+
+
+def _only_row(df: DataFrame) -> Any:
+    with worker_errors():
+        return df.first()
+
+
+def check_sent(spark: SparkSession, documents: int) -> None:
+    """Refuse to send the ids of so many documents to all machines if they do not fit.
+
+    Raises:
+        SpecError: The message says how much is needed, and how much there is.
+    """
+    context: Any = spark.sparkContext
+    memory = context._jvm.java.lang.Runtime.getRuntime().maxMemory()
+    if not context._jsc.isLocal():
+        memory = min(memory, context._jsc.sc().executorMemory() << 20)
+    needed, most = documents * _ID_BYTES, min(memory // 2, _MOST_SENT)
+    if needed > most:
+        raise SpecError(
+            f"the ids of {documents:,} documents that share a bucket take {needed:,} bytes on each "
+            f"machine; expected {most:,} or fewer, half of the smallest heap",
+            "raise spark.driver.memory and spark.executor.memory, or `documents`, for more rows",
+        )
+
+
+def hadoop_file(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """Return a path of any file system that Spark knows, and that file system."""
+    context: Any = spark.sparkContext
+    name = context._jvm.org.apache.hadoop.fs.Path(path)
+    return name, name.getFileSystem(context._jsc.hadoopConfiguration())
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where the tables of finished stages are; without a folder Spark keeps them while it runs."""
+
+    df: DataFrame
+    folder: str | None
+
+    def begin(self, about: dict[str, Any], ids: Ids) -> None:
+        """Write down what the job is, or make sure that it is the one that was begun.
+
+        Raises:
+            ResumeError: The checkpoint is of other settings or another input.
+        """
+        if self.folder is None:
+            return
+        about |= {"input": {"documents": ids.documents, "hash": ids.digest}}
+        path, session = f"{self.folder}/about", self.df.sparkSession
+        if not self._done(path):
+            lines = session.createDataFrame([(json.dumps(about),)], "value string")
+            lines.coalesce(1).write.mode("overwrite").text(path)
+        stored = json.loads(session.read.text(path).collect()[0][0])
+        if found := differences(stored, json.loads(json.dumps(about))):
+            message = f"{self.folder}: the checkpoint has other settings or inputs: {found}"
+            raise ResumeError(message, "use the same as before, or another `checkpoint`")
+
+    def stage(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
+        """Return the table of a stage, which is not run again if it is stored."""
+        if self.folder is None:
+            with worker_errors():
+                made = make().persist(StorageLevel.DISK_ONLY)
+                made.count()
+            return made
+        path, session = f"{self.folder}/{name}", self.df.sparkSession
+        if not self._done(path):
+            with worker_errors():
+                make().write.mode("overwrite").parquet(path)
+        return session.read.parquet(path)
+
+    def _done(self, path: str) -> bool:
+        name, system = hadoop_file(self.df.sparkSession, f"{path}/_SUCCESS")
+        return bool(system.exists(name))

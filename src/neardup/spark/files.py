@@ -1,0 +1,168 @@
+"""Files of a job on Spark: inputs to a DataFrame, and what was found to a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from neardup.errors import FormatError, OutputError
+from neardup.io.source import Layout
+from neardup.io.writers import open_writer
+from neardup.spark.checks import hadoop_file, worker_errors
+from neardup.spark.spark_job import SparkRun
+
+_CSV = {"header": True, "multiLine": True, "escape": '"'}
+#: Options of Spark's readers: by default they take the columns of the first file for all others,
+#: and make nulls of what they can't read, or of what they read only if its columns are asked for.
+_STRICT = {"mode": "FAILFAST", "enforceSchema": False, "columnPruning": False}
+_READ: dict[str, dict[str, Any]] = {
+    "csv": _CSV | _STRICT,
+    "tsv": _CSV | _STRICT | {"sep": "\t"},
+    "jsonl": {"mode": "FAILFAST"},
+}
+#: And of its writers: by default they cut blanks, and leave out members that are null.
+_BLANKS = {"ignoreLeadingWhiteSpace": False, "ignoreTrailingWhiteSpace": False}
+_WRITE: dict[str, dict[str, Any]] = {
+    "csv": _CSV | _BLANKS,
+    "tsv": _CSV | _BLANKS | {"sep": "\t"},
+    "jsonl": {"ignoreNullFields": False},
+}
+_FORMATS = ("parquet", "jsonl", "csv", "tsv", "delta")
+_ENDINGS = {"json": "jsonl", "ndjson": "jsonl", "pq": "parquet"}
+
+
+@contextmanager
+def session(master: str | None = None, quiet: bool = False) -> Iterator[SparkSession]:
+    """Give the session of spark-submit, or one of this machine; files are for their owner.
+
+    It is stopped at the end, unless there was one before.
+    """
+    before = SparkSession.getActiveSession()
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # then Spark knows the master
+    if master is None and not submitted:
+        master = "local[*]"
+    if master is not None and master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")  # of PySpark's workers
+    umask = os.umask(0o077)  # Spark inherits it
+    builder: Any = SparkSession.builder
+    builder = (builder if master is None else builder.master(master)).appName("neardup")
+    builder = builder.config("spark.hadoop.fs.permissions.umask-mode", "077")
+    found: SparkSession = builder.config("spark.ui.showConsoleProgress", not quiet).getOrCreate()
+    os.umask(umask)
+    found.sparkContext.setLogLevel("OFF")  # errors come as exceptions
+    try:
+        yield found
+    finally:
+        if before is None:
+            found.stop()
+
+
+def read(spark: SparkSession, inputs: list[str], format: str | None = None) -> DataFrame:
+    """Return files, folders or patterns as a DataFrame.
+
+    Args:
+        spark: The session.
+        inputs: Paths, as Spark takes them.
+        format: ``parquet``, ``jsonl``, ``csv``, ``tsv`` or ``delta``; by the ending without it.
+
+    Raises:
+        FormatError: The ending says nothing, or a file is malformed. Most of CSV is read later.
+        InputNotFoundError: There is no such file.
+    """
+    format = format or format_of(inputs[0])
+    reader = spark.read.format(_spark_format(format)).options(**_READ.get(format, {}))
+    with worker_errors():
+        return reader.load(inputs if format != "delta" else inputs[0])
+
+
+def format_of(name: str) -> str:
+    """Return the format that the ending of a path says.
+
+    Raises:
+        FormatError: It says nothing.
+    """
+    ending = name.rstrip("/*").removesuffix(".gz").removesuffix(".zst").rpartition(".")[2].lower()
+    format = _ENDINGS.get(ending, ending)
+    if format not in _FORMATS:
+        raise FormatError(f"{name}: the ending names no format", "give `input_format`")
+    return format
+
+
+def _spark_format(format: str) -> str:
+    return {"jsonl": "json", "tsv": "csv"}.get(format, format)
+
+
+def write(
+    run: SparkRun, folder: str, format: str = "parquet", single_file: bool = False
+) -> dict[str, Any]:
+    """Write the clean corpus, the tables and ``summary.json`` into a new folder.
+
+    Args:
+        run: What was found.
+        folder: Where; Spark must be able to write there.
+        format: Of the clean corpus.
+        single_file: Write each of them as one file, with neardup's own writers; then the folder
+            must be one of this machine.
+
+    Returns:
+        The summary.
+
+    Raises:
+        OutputError: The folder is there, or can't be written to.
+    """
+    spark = run.df.sparkSession
+    check_new(spark, folder)
+    tables = {"clusters": run.clusters, "edges": run.edges}
+    outputs = {"clean": (run.clean, format)} | {
+        k: (v, "parquet") for k, v in tables.items() if v is not None
+    }
+    for name, (table, kind) in outputs.items():
+        if single_file:
+            _write_one(table, Path(folder), name, kind)
+        else:
+            writer = table.write.format(_spark_format(kind)).options(**_WRITE.get(kind, {}))
+            writer.save(f"{folder}/{name}")
+    path, system = hadoop_file(spark, f"{folder}/summary.json")
+    stream = system.create(path)
+    stream.write(bytearray(json.dumps(run.summary, indent=1).encode()))
+    stream.close()
+    return run.summary
+
+
+def check_new(spark: SparkSession, folder: str) -> None:
+    """Raise `OutputError` if there is such a folder."""
+    path, system = hadoop_file(spark, folder)
+    if system.exists(path):
+        raise OutputError(f"{folder} exists", "name another folder, or remove it")
+
+
+def _write_one(table: DataFrame, folder: Path, name: str, format: str) -> None:
+    import pyarrow.dataset as ds
+
+    parts = folder / f".{name}"
+    table.write.parquet(parts.as_uri() if parts.is_absolute() else str(parts))
+    found = ds.dataset(sorted(parts.glob("part-*.parquet")), format="parquet")
+    path = folder / f"{name}.{format}"
+    # The first line of CSV: the columns.
+    header = (("," if format == "csv" else "\t").join(found.schema.names) + "\n").encode()
+    layout = Layout(format, None, header if format in ("csv", "tsv") else b"", found.schema)
+    with open_writer(path.with_name(f".{path.name}"), layout) as writer:
+        for batch in found.to_batches():
+            writer.write(writer.prepare(_as_table(batch)))
+    path.with_name(f".{path.name}").rename(path)
+    shutil.rmtree(parts)
+
+
+def _as_table(batch: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.Table.from_batches([batch])

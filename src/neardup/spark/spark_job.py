@@ -1,0 +1,173 @@
+"""The whole job on Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from neardup.errors import SpecError
+from neardup.spark import rounds, steps
+from neardup.spark.checks import (
+    Checkpoint,
+    as_numbers,
+    check_columns,
+    check_executors,
+    check_ids,
+    check_sent,
+    column,
+)
+from neardup.spec import Spec
+from neardup.spec import preset as settings_of
+
+
+@dataclass(frozen=True)
+class SparkRun:
+    """What a job found.
+
+    Attributes:
+        df: The input.
+        id: Its column with the ids.
+        clusters: A row for each document, see `neardup.spark.resolve`.
+        edges: Pairs that reach the threshold, see `neardup.spark.edges`; None unless pairs are
+            listed.
+        about: Spec and recipe, as plain values.
+    """
+
+    df: DataFrame
+    id: str
+    clusters: DataFrame
+    edges: DataFrame | None
+    about: dict[str, Any] = field(repr=False)
+    sketches: DataFrame = field(repr=False)
+
+    @property
+    def clean(self) -> DataFrame:
+        """The rows of the input that are kept. Removed ids are sent to all machines, no texts."""
+        return self.df.join(
+            f.broadcast(self._removed.select(column(self.id))), self.id, "left_anti"
+        )
+
+    @property
+    def removed(self) -> DataFrame:
+        """The rows of the input that are not kept, with ``duplicate_of`` and ``similarity``."""
+        return self.df.join(f.broadcast(self._removed), self.id)
+
+    @property
+    def _removed(self) -> DataFrame:
+        rows = self.clusters.where("not kept")
+        return rows.select(f.col("id").alias(self.id), "duplicate_of", "similarity")
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Spec, recipe, and numbers of documents, of kept ones, of clusters."""
+        n = self.about["spec"]["shingle"]["n"]
+        texts: Any = self.sketches.agg(
+            f.count("*").alias("documents"),
+            f.count_if(f.col("tokens") == 0).alias("empty"),
+            f.count_if(f.col("tokens").between(1, n - 1)).alias("short"),
+            f.sum(f.col("tokens").cast("long")).alias("tokens"),
+            f.sum(f.col("shingles").cast("long")).alias("shingles"),
+        ).first()
+        sizes: Any = (
+            self.clusters.groupBy("cluster")
+            .agg(f.count("*").alias("size"), f.count_if("kept").alias("kept"))
+            .agg(
+                f.sum("kept").alias("kept"),
+                f.sum(f.col("size") - f.col("kept")).alias("removed"),
+                f.count("*").alias("clusters"),
+                f.count_if(f.col("size") > 1).alias("clusters_of_two_or_more"),
+                f.max("size").alias("largest_cluster"),
+            )
+            .first()
+        )
+        listed = {} if self.edges is None else {"edges": self.edges.count()}
+        return {**self.about, "counts": texts.asDict() | sizes.asDict() | listed}
+
+
+def dedup(
+    df: DataFrame,
+    *,
+    text: str = "text",
+    id: str = "id",
+    preset: str | None = None,
+    spec: Spec | None = None,
+    checkpoint: str | None = None,
+    task_bytes: int = steps.TASK_BYTES,
+    **settings: Any,
+) -> SparkRun:
+    """Find near-duplicates on Spark: the answer of one machine that orders documents by their ids.
+
+    Args:
+        df: Documents, from any source.
+        text: Column with the text.
+        id: Column with ids, strings or whole numbers, each once.
+        preset: ``"web"`` (the default), ``"clinical"`` or ``"records"``.
+        spec: All settings in one object, instead of a preset.
+        checkpoint: Folder that all machines reach: finished stages are stored there, and a job that
+            is started again continues. Without it Spark keeps them while the session lives.
+        task_bytes: Bytes of shingle sets that a task may hold.
+        settings: Fields of `neardup.Spec` that override it, such as ``threshold=0.8``.
+
+    Returns:
+        What was found, as DataFrames.
+
+    Raises:
+        ColumnError: A column is not there, or of another type.
+        DependencyError: Executors have other versions than the driver.
+        DuplicateIdError: Two documents have one id.
+        ResumeError: The checkpoint is of other settings or another input.
+        FormatError: A file is malformed.
+        SpecError: A setting is out of range, or not for clusters, or memory does not suffice.
+    """
+    if spec is not None and preset is not None:
+        raise SpecError("`spec` and `preset` are both given", "leave one out")
+    spec = (spec or settings_of(preset or "web")).replace(**settings)
+    check_columns(df, text, id, spec)
+    work = steps.work_of(spec)
+    check_executors(df, work)
+    best = [name] if (name := spec.keep.partition(":")[2]) else []
+    ids = check_ids(df, id, [text, *best] if checkpoint else [])
+    steps.warn_of_bands(spec, ids.documents)
+    given, kind = df, dict(df.dtypes)[id]
+    df = df.withColumn(id, column(id).cast("bigint")) if ids.numeric else df
+    df = as_numbers(df, name)
+    store = Checkpoint(given, checkpoint)
+    about = {"spec": spec.as_dict(), "recipe": work.recipe.as_dict()}
+    job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(work.versions[:2])}
+    store.begin({**about, **job}, ids)
+    sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))
+    same = store.stage("duplicates", lambda: steps.duplicates(sketches, spec))
+
+    def candidates() -> DataFrame:
+        return steps.candidates(sketches, same, spec, ids.documents, task_bytes)
+
+    found = store.stage("candidates", candidates)
+    check_sent(df.sparkSession, found.count() + same.count())
+    roots = rounds.large_roots(found, spec, task_bytes)
+    large = f.col("root").isin(roots)
+
+    def sets(some: DataFrame) -> DataFrame:
+        return steps.shingle_sets(df, some, spec, text, id)
+
+    some = found.where(~large)
+    compared = store.stage("compared", lambda: steps.compare(some, sets(some), spec))
+    if roots:
+        some = found.where(large)
+        far = rounds.compare_large(some, sets(some), spec, task_bytes, store.stage)
+        compared = compared.unionByName(far)
+
+    def clusters() -> DataFrame:
+        rows = steps.resolve(sketches, same, compared)
+        names = ("id", "cluster", "duplicate_of")
+        return rows.withColumns({name: f.col(name).cast(kind) for name in names})
+
+    def edges() -> DataFrame:
+        rows = steps.edges(compared, same, spec)
+        return rows.withColumns({name: f.col(name).cast(kind) for name in ("id_a", "id_b")})
+
+    listed = store.stage("edges", edges) if spec.enumerates else None
+    return SparkRun(given, id, store.stage("clusters", clusters), listed, about, sketches)

@@ -1,0 +1,234 @@
+"""The steps of a job on Spark: DataFrames in, DataFrames out. Text enters no shuffle."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from neardup.errors import SpecError
+from neardup.recipe import Recipe
+from neardup.sketch.bands import choose_bands, rounded_documents
+from neardup.spark import tasks
+from neardup.spark.checks import column
+from neardup.spec import Spec
+
+#: Bytes of shingle sets that a task holds.
+TASK_BYTES = 1 << 28
+#: Bytes of a document in a bucket, for each band.
+_ENTRY = 14
+#: And while a task marks it: other columns than its keys.
+_MARKED = 100
+#: From so many documents on, bands for a million make many candidates that are not similar.
+_MANY = 20_000_000
+
+
+def work_of(spec: Spec) -> tasks.Work:
+    """Choose the bands, as one machine does that orders documents by their ids.
+
+    Raises:
+        SpecError: What is asked for can't be done on a cluster.
+    """
+    for name, value, default in (
+        ("method", spec.method, "lsh"),
+        ("max_bucket", spec.max_bucket, None),
+        ("order_by", spec.order_by, None),
+    ):
+        if value != default:
+            raise SpecError(f"`{name}` is {value!r}, which is not for Spark", "leave it out")
+    if spec.cluster == "louvain":
+        raise SpecError("`cluster` is 'louvain', which needs the whole graph on one machine")
+    if spec.num_bands is None or spec.rows is None:
+        documents = rounded_documents(spec.documents or 0)
+        num_bands, rows, _ = choose_bands(spec.threshold, spec.recall, documents)
+    else:
+        num_bands, rows = spec.num_bands, spec.rows
+    recipe = Recipe(spec.shingle, spec.scheme, spec.seed, num_bands, rows)
+    return tasks.Work(spec, recipe, tasks.versions())
+
+
+def warn_of_bands(spec: Spec, documents: int) -> None:
+    """Warn if bands are chosen for far fewer documents than there are.
+
+    They are not chosen for these by themselves: one machine with ``order_by`` does not either.
+    """
+    chosen = spec.documents or (spec.num_bands and spec.rows)
+    if documents > _MANY and not chosen:
+        message = (
+            f"there are {documents:,} documents, and bands are chosen for a million; "
+            f"documents={documents} makes the job faster"
+        )
+        warnings.warn(message, stacklevel=3)
+
+
+def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> DataFrame:
+    """Turn texts into sketches, a row for each document: its hashes, counts and band keys."""
+    columns = [f.xxhash64(column(id)).alias("doc"), column(id).alias("id")]
+    name = spec.keep.partition(":")[2]
+    columns += [column(text).alias("text"), *([column(name).alias("best")] if name else [])]
+    given = df.select(*columns)
+    types = dict(given.dtypes)
+    best = "best long, " if spec.keep == "longest" else f"best {types['best']}, " if name else ""
+    schema = (
+        f"doc long, id {types['id']}, {best}tokens int, shingles int, "
+        "hash binary, bitmap binary, keys binary"
+    )
+    return _mapped(given, tasks.sketch, schema, work=work_of(spec))
+
+
+def _mapped(df: DataFrame, task: Callable[..., Any], schema: str, **given: Any) -> DataFrame:
+    """Apply a task to each partition."""
+    with warnings.catch_warnings():
+        # PySpark asks for pandas and warns of its newest version, which nothing here uses.
+        warnings.simplefilter("ignore", FutureWarning)
+        return df.mapInArrow(partial(task, **given), schema)
+
+
+def duplicates(sketches: DataFrame, spec: Spec) -> DataFrame:
+    """Find exact duplicates: the ``id`` of each, and of the ``first`` of its group."""
+    types = dict(sketches.dtypes)
+    best = ["best"] if "best" in types else []
+    filled = sketches.where("tokens > 0").select("hash", "id", *best)
+    schema = f"id {types['id']}, first {types['id']}"
+    groups = filled.repartition(_partitions(sketches), "hash")
+    return _mapped(groups, tasks.exact, schema, work=work_of(spec))
+
+
+def _partitions(df: DataFrame, bytes: int = 0) -> int:
+    """Return into how many partitions rows are shuffled."""
+    spark = df.sparkSession
+    configured = spark.conf.get("spark.sql.shuffle.partitions")
+    # Spark's default says nothing of the machine; each task takes some 0.1 s to begin.
+    given = 2 * spark.sparkContext.defaultParallelism if configured == "200" else configured
+    return max(int(given), -(-bytes // TASK_BYTES))
+
+
+def candidates(
+    sketches: DataFrame,
+    duplicates: DataFrame,
+    spec: Spec,
+    documents: int = 0,
+    task_bytes: int = TASK_BYTES,
+) -> DataFrame:
+    """Find the documents that may be similar to another one, and ``root``, which names those that
+    must be looked at together.
+
+    Args:
+        sketches: See `sketch`.
+        duplicates: See `duplicates`.
+        spec: What is asked for.
+        documents: Their number, or an estimate.
+        task_bytes: Bytes that a task may hold. Of larger components all documents are returned,
+            those included that are not similar to any other.
+    """
+    work = work_of(spec)
+    filled = sketches.where("tokens > 0").join(duplicates.select("id"), "id", "left_anti")
+    parts = _partitions(sketches, documents * work.recipe.num_bands * _ENTRY)
+    keys = filled.select("doc", "keys")
+    spread = _mapped(keys, tasks.spread, "share int, entries binary", shares=3 * parts)
+    trees = _mapped(spread.repartition(parts, "share"), tasks.forest, "doc long, root long")
+    roots = _mapped(trees.repartition(1), tasks.union, "doc long, root long")
+    roots = roots.persist(StorageLevel.DISK_ONLY)
+    most = task_bytes // (8 * work.recipe.num_bands + _MARKED)
+    sizes = roots.groupBy("root").count()
+    large = f.col("root").isin(
+        [row["root"] for row in sizes.where(f.col("count") > most).collect()]
+    )
+    found = filled.drop("tokens", "hash").join(roots, "doc")
+    rest = found.drop("doc", "bitmap", "root").columns
+    types = dict(found.dtypes)
+    schema = ", ".join([*(f"{name} {types[name]}" for name in rest), "root long"])
+    some = found.where(~large).repartition(parts, "root")
+    marked = _mapped(some, tasks.mark, schema, work=work)
+    return marked.unionByName(found.where(large).select(*rest, "root"))
+
+
+def shingle_sets(
+    df: DataFrame, wanted: DataFrame, spec: Spec, text: str = "text", id: str = "id"
+) -> DataFrame:
+    """Read the texts of some documents again, and return their ``set`` of shingles.
+
+    The ids of these are sent to all machines, and not the texts to the ids.
+    """
+    texts = df.select(column(id).alias("id"), column(text).alias("text"))
+    chosen = texts.join(f.broadcast(wanted.select("id", "root")), "id")
+    schema = f"root long, id {dict(texts.dtypes)['id']}, set binary"
+    return _mapped(chosen, tasks.sets, schema, work=work_of(spec))
+
+
+def compare(candidates: DataFrame, sets: DataFrame, spec: Spec) -> DataFrame:
+    """Compare candidates exactly: what is a duplicate of what, see `neardup.spark.tasks.solve`.
+
+    Args:
+        candidates: See `candidates`.
+        sets: Their sets, see `shingle_sets`.
+        spec: What is asked for.
+    """
+    size = candidates.agg(f.sum(f.col("shingles").cast("long")) * 8).first()[0] or 0
+    rows = candidates.drop("shingles").unionByName(sets, allowMissingColumns=True)
+    return solved(rows, spec, _partitions(sets, size))
+
+
+def solved(rows: DataFrame, spec: Spec, parts: int) -> DataFrame:
+    """Compare the documents of each ``root``."""
+    kind = dict(rows.dtypes)["id"]
+    schema = f"id {kind}, other {kind}, similarity double, cluster {kind}, edge boolean"
+    return _mapped(rows.repartition(parts, "root"), tasks.solve, schema, work=work_of(spec))
+
+
+def resolve(sketches: DataFrame, duplicates: DataFrame, compared: DataFrame) -> DataFrame:
+    """Say of each document whether it is kept, and of which one it is a duplicate.
+
+    Returns:
+        ``id``, ``cluster`` (the id of its first document in keep order), ``kept``,
+        ``duplicate_of`` and ``similarity``, which are null for a kept document.
+    """
+    answers = compared.where("not edge").withColumnRenamed("id", "first")
+    rows = sketches.select("id").join(duplicates, "id", "left")
+    rows = rows.withColumn("copy", f.col("first").isNotNull())
+    rows = rows.withColumn("first", f.coalesce("first", "id")).join(answers, "first", "left")
+    return rows.select(
+        "id",
+        f.coalesce("cluster", "first").alias("cluster"),
+        (~f.col("copy") & f.col("other").isNull()).alias("kept"),
+        f.coalesce("other", f.when(f.col("copy"), f.col("first"))).alias("duplicate_of"),
+        f.coalesce("similarity", f.when(f.col("copy"), 1.0)).alias("similarity"),
+    )
+
+
+def edges(compared: DataFrame, duplicates: DataFrame, spec: Spec) -> DataFrame:
+    """Return pairs that reach the threshold: ``id_a`` before ``id_b``, and ``similarity``.
+
+    With ``pairs="all"`` these are all pairs. Else one document stands for a group of exact
+    duplicates, and each of the others has one edge, to that one.
+    """
+    found = compared.where("edge").select(
+        f.col("id").alias("a"), f.col("other").alias("b"), "similarity"
+    )
+    same = duplicates.select(
+        f.col("first").alias("a"), f.col("id").alias("b"), f.lit(1.0).alias("similarity")
+    )
+    if spec.pairs == "all":
+        own = duplicates.select("first").distinct().select(f.col("first").alias("id"), "first")
+        group = duplicates.unionByName(own)
+        left = group.select(f.col("first").alias("a"), f.col("id").alias("x"))
+        right = group.select(f.col("first").alias("b"), f.col("id").alias("y"))
+        within = (
+            left.join(right, left.a == right.b)
+            .where("x < y")
+            .select(f.col("x").alias("a"), f.col("y").alias("b"), f.lit(1.0).alias("similarity"))
+        )
+        found = found.join(left, "a", "left").join(right, "b", "left")
+        found = found.select(
+            f.coalesce("x", "a").alias("a"), f.coalesce("y", "b").alias("b"), "similarity"
+        )
+        same = within
+    rows = found.unionByName(same)
+    return rows.select(
+        f.least("a", "b").alias("id_a"), f.greatest("a", "b").alias("id_b"), "similarity"
+    )

@@ -1,0 +1,318 @@
+"""On Spark the answer is that of one machine; what can't be answered is refused before the work."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import made_corpora
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from doc_pages import DOCS, blocks
+from spark_parts import NO_SPARK, expected, found, spark_session
+
+from common import Command, write_lines
+from neardup.errors import (
+    ColumnError,
+    DependencyError,
+    DuplicateIdError,
+    FormatError,
+    InputError,
+    InputNotFoundError,
+    ResumeError,
+    SpecError,
+)
+from neardup.spec import Spec
+
+pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    with spark_session("local[2]") as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    rng = np.random.default_rng(5)
+    return made_corpora.table(rng, 500)
+
+
+@pytest.fixture(scope="module")
+def folder(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rows in random order, in three files."""
+    folder = tmp_path_factory.mktemp("input")
+    shuffled = table.take(np.random.default_rng(6).permutation(len(table)))
+    for number, first in enumerate(range(0, len(table), 200)):
+        pq.write_table(shuffled.slice(first, 200), folder / f"{number}.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def df(spark: Any, folder: Path) -> Any:
+    return spark.read.parquet(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("partitions", "spec"),
+    [
+        (4, Spec()),
+        (1, Spec(cluster="bounded", keep="longest", threshold=0.6)),
+        (4, Spec(cluster="components", keep="max:quality")),
+        (4, Spec(pairs="all", keep="min:rank")),
+    ],
+    ids=["star", "bounded", "components", "all pairs"],
+)
+def test_the_answer_is_that_of_one_machine(
+    spark: Any, df: Any, table: pa.Table, partitions: int, spec: Spec
+) -> None:
+    from neardup.spark import dedup
+
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    try:
+        run = dedup(df.repartition(partitions) if partitions == 1 else df, spec=spec)
+        clusters, edges = expected(table, spec)
+        assert found(run) == (clusters, edges)
+        assert sum(not row[2] for row in clusters) > 100
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "4")
+
+
+def test_64_partitions_of_few_rows(spark: Any, df: Any, table: pa.Table) -> None:
+    from neardup.spark import dedup
+
+    spark.conf.set("spark.sql.shuffle.partitions", "64")
+    try:
+        run = dedup(df.where("id < 'id-0060'"), num_bands=5, rows=5)
+        rows = table.filter(pc.less(table["id"], "id-0060"))
+        assert found(run) == expected(rows, Spec(num_bands=5, rows=5))
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "4")
+
+
+def test_a_family_and_ids_that_are_numbers_as_text(spark: Any) -> None:
+    from neardup.spark import dedup
+
+    template = [f"word{n}" for n in range(40)]
+    texts = [" ".join([*template, f"own{n}"]) for n in range(1200)]
+    ids = [str(n) for n in np.random.default_rng(1).permutation(1200)]
+    rows = list(zip(ids, texts, strict=True))
+    run = dedup(spark.createDataFrame(rows, "id string, text string"))
+    clusters, _ = found(run)
+    assert clusters == expected(pa.table({"id": ids, "text": texts}), Spec())[0]
+    assert {row[3] for row in clusters} == {None, "0"}  # not that of the ids as texts
+
+
+@pytest.mark.parametrize(("keep", "task_bytes"), [("first", 200_000), ("max:quality", 120_000)])
+def test_a_chain_larger_than_a_task_is_resolved_in_rounds(
+    spark: Any, keep: str, task_bytes: int
+) -> None:
+    """Each document is similar to the one before it, and to no other.
+
+    The smaller task can't even hold the chain to mark it.
+    """
+    from neardup.spark import dedup
+
+    words = [f"w{n}" for n in range(4_000)]
+    texts = [" ".join(words[5 * n : 5 * n + 40]) for n in range(600)]
+    values = [0.0, 1.5, 2.5, 7.0, float("nan"), None]
+    quality = [values[n] for n in np.random.default_rng(2).integers(0, 6, 600)]
+    table = pa.table({"id": range(600), "text": texts, "quality": quality})
+    df = spark.createDataFrame(
+        list(zip(range(600), texts, quality, strict=True)), "id int, text string, quality double"
+    )
+    spec = Spec(keep=keep)
+    run = dedup(df, spec=spec, task_bytes=task_bytes)  # a third of the chain, or less
+    rows, _ = found(run)
+    assert rows == expected(table, spec)[0]
+    assert 200 < sum(row[2] for row in rows) < 400
+    with pytest.raises(SpecError, match="one task needs to list their pairs"):
+        dedup(df, spec=spec, task_bytes=50_000, cluster="components")
+
+
+def test_the_command_writes_what_was_found(
+    df: Any, folder: Path, table: pa.Table, tmp_path: Path, command: Command
+) -> None:
+    out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
+    args = ["spark", folder, "--input-format", "parquet", "--id", "id", "--checkpoint", checkpoint]
+    answer = command(*args, "-o", out)
+    assert answer.code == 0, answer.err
+    clusters, _ = expected(table, Spec())
+    kept = [row[0] for row in clusters if row[2]]
+    assert f"kept {len(kept)} of {len(clusters)}" in answer.err
+    assert answer.out == ""
+    clean = pq.read_table(out / "clean")
+    assert sorted(clean["id"].to_pylist()) == kept
+    assert clean.column_names == table.column_names
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["counts"]["kept"] == len(kept)
+    assert summary["counts"]["empty"] > 0
+    assert summary["counts"]["clusters"] == len({row[1] for row in clusters})
+    # The stages are there: the second time they are read.
+    stored = {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")}
+    answer = command(*args, "-o", tmp_path / "one", "--single-file", "--format", "jsonl", "--quiet")
+    assert (answer.code, answer.err) == (0, "")
+    assert {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")} == stored
+    lines = (tmp_path / "one" / "clean.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["id"] for line in lines) == kept
+    assert sorted(pq.read_table(tmp_path / "one" / "clusters.parquet")["id"].to_pylist()) == [
+        row[0] for row in clusters
+    ]
+    assert sorted(p.name for p in (tmp_path / "one").iterdir() if p.suffix != ".crc") == [
+        "clean.jsonl",
+        "clusters.parquet",
+        "summary.json",
+    ]
+    files = [path for path in [*out.rglob("*"), *checkpoint.rglob("*")] if path.is_file()]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in files)
+    # Neither another recipe nor another input continues from it.
+    other = command(*args, "-o", tmp_path / "other", "--threshold", "0.9")
+    assert other.code == 1
+    assert "spec.threshold was 0.7 and is 0.9" in other.error
+    assert command(*args, "-o", out).error == f"error: {out} exists"
+
+
+def test_texts_of_csv_stay_as_they_are(spark: Any, tmp_path: Path) -> None:
+    """The folder and the column have names that are quoted elsewhere."""
+    from neardup.spark import dedup, files
+
+    folder = tmp_path / "my notes %20"
+    folder.mkdir()
+    texts = ["  blanks first", "and last \t", 'a "quoted, one"', "lines\r\nof\ntext", "\\", None]
+    rows = [{"note.id": str(n), "text": text} for n, text in enumerate([*texts, texts[0]])]
+
+    def write() -> None:
+        with (folder / "notes.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, ["note.id", "text"], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+    write()
+    df = files.read(spark, [str(folder / "notes.csv")])
+    run = dedup(df, id="note.id", checkpoint=str(folder / "checkpoint"))
+    assert [row["note.id"] for row in run.removed.collect()] == ["6"]
+    for format in ("csv", "jsonl"):
+        files.write(run, str(folder / format), format)
+    found: list[dict[str, str]] = []
+    for path in (folder / "csv" / "clean").glob("*.csv"):
+        with path.open(newline="") as file:
+            found += csv.DictReader(file)
+    by_id = sorted(found, key=lambda row: row["note.id"])
+    assert [row["text"] for row in by_id] == [text or "" for text in texts]
+    lines = "".join(path.read_text() for path in (folder / "jsonl" / "clean").glob("*.json"))
+    stored = [json.loads(line) for line in lines.splitlines()]
+    assert sorted(stored, key=lambda row: row["note.id"]) == rows[:-1]  # null is not left out
+    # Another input, of which only a text differs, does not continue from the checkpoint.
+    rows[1]["text"] = "another"
+    write()
+    with pytest.raises(ResumeError, match=r"input\.hash was"):
+        dedup(df, id="note.id", checkpoint=str(folder / "checkpoint"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("b.csv", "text,id\nsecret,2\n", r"b\.csv: the header differs"),
+        ("b.csv", "id,text\n2,secret,more\n", r"b\.csv: a record is malformed"),
+        ("b.csv", "id,text\nsecret\n", r"b\.csv: a record is malformed"),
+        ("b.jsonl", '{"id": 1, "text": "x"}\n{"id": 2, "text": "secret\n', "a record is malformed"),
+    ],
+    ids=["other order", "too many", "too few", "json"],
+)
+def test_malformed_files_are_refused(
+    spark: Any, tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    from neardup.spark import dedup, files
+
+    (tmp_path / "a.csv").write_text("id,text\n1,one\n")
+    (tmp_path / name).write_text(content)
+    names = ["a.csv", name] if name == "b.csv" else [name]
+    with pytest.raises(FormatError, match=message) as error:
+        dedup(files.read(spark, [str(tmp_path / name) for name in names]))
+    assert "secret" not in str(error.value)
+    assert "\n" not in str(error.value)
+    assert error.value.__cause__ is None
+    with pytest.raises(InputNotFoundError, match=r"none\.parquet: there is no such file"):
+        files.read(spark, [str(tmp_path / "none.parquet")])
+
+
+def test_limits_are_checked_before_the_work(spark: Any, df: Any) -> None:
+    from neardup.spark import checks, rounds, steps
+
+    checks.check_sent(spark, 1000)
+    with pytest.raises(SpecError, match=r"the ids of 10,000,000,000 documents .* take 1,000,000,0"):
+        checks.check_sent(spark, 10**10)
+    large = df.selectExpr("id", "1000000 shingles", "1L root")
+    with pytest.raises(SpecError, match="expected 1,000 or fewer"):
+        rounds.compare_large(large, df, Spec(), 1_000_000, lambda name, make: make())
+    with pytest.warns(UserWarning, match="bands are chosen for a million"):
+        steps.warn_of_bands(Spec(), 30_000_000)
+    steps.warn_of_bands(Spec(documents=30_000_000), 30_000_000)
+    assert checks.check_ids(spark.createDataFrame([("5",)], "id string"), "id").numeric
+    assert not checks.check_ids(spark.createDataFrame([("5\n",)], "id string"), "id").numeric
+
+
+def test_the_examples_of_the_page_run(
+    spark: Any, table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = table.select(["id", "text"]).slice(0, 40).to_pylist()
+    write_lines(tmp_path / "notes.jsonl", rows)
+    monkeypatch.chdir(tmp_path)
+    names = {"spark": spark}
+    for block in blocks(DOCS / "spark.md"):
+        if block.language == "python":
+            code = block.code.replace('"notes.jsonl"', repr(str(tmp_path / "notes.jsonl")))
+            exec(code.replace('"clean"', repr(str(tmp_path / "clean"))), names)
+    assert list((tmp_path / "clean").glob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"text": "body"}, ColumnError, "`text` is 'body', and there is no such column"),
+        ({"text": "rank"}, ColumnError, "column 'rank' is of type bigint; expected string"),
+        ({"id": "quality"}, ColumnError, "column 'quality' is of type double"),
+        ({"keep": "max:size"}, ColumnError, "`keep` is 'size', and there is no such column"),
+        ({"method": "allpairs"}, SpecError, "`method` is 'allpairs', which is not for Spark"),
+        ({"cluster": "louvain"}, SpecError, "needs the whole graph"),
+        ({"order_by": "rank"}, SpecError, "`order_by`"),
+    ],
+)
+def test_what_can_not_be_used_is_refused(
+    df: Any, wrong: dict[str, str], error: type[Exception], message: str
+) -> None:
+    from neardup.spark import dedup
+
+    with pytest.raises(error, match=message):
+        dedup(df, **wrong)
+
+
+def test_ids_must_be_there_once(df: Any) -> None:
+    from neardup.spark import dedup
+
+    with pytest.raises(DuplicateIdError, match="two documents have the id 'id-0007' in column"):
+        dedup(df.unionByName(df.where("id = 'id-0007'")))
+    with pytest.raises(DuplicateIdError, match="a document has no id"):
+        dedup(df.selectExpr("nullif(id, 'id-0007') id", "text"))
+    with pytest.raises(InputError, match="no documents"):
+        dedup(df.where("false"))
+    with pytest.raises(ColumnError, match="`id` is 'kept', which is also a column of the result"):
+        dedup(df.withColumnRenamed("id", "kept"), id="kept")
+
+
+def test_executors_must_have_the_versions_of_the_driver(
+    df: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from neardup.spark import dedup, tasks
+
+    real = tasks.versions()
+    monkeypatch.setattr(tasks, "versions", lambda: (real[0], ("Python", "3.9"), *real[2:]))
+    with pytest.raises(DependencyError, match=r"Python is 3\.9 on the driver and 3\.1. on an exec"):
+        dedup(df)

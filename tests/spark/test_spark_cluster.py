@@ -1,0 +1,132 @@
+"""On executors of their own: losses are made up for, and no text enters a shuffle."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import made_corpora
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from spark_killing import killing
+from spark_parts import NO_SPARK, PATHS, expected, found, spark_session
+
+from neardup.spec import Spec
+
+pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("events")
+
+
+@pytest.fixture(scope="module")
+def spark(log: Path) -> Iterator[Any]:
+    with spark_session(
+        "local-cluster[2,1,1024]",
+        spark_executor_memory="1g",
+        spark_eventLog_enabled="true",
+        spark_eventLog_dir=log.as_uri(),
+        spark_eventLog_compress="false",
+        spark_eventLog_rolling_enabled="false",
+        spark_shuffle_compress="false",
+        spark_task_maxFailures="10",
+        spark_sql_shuffle_partitions="2",
+    ) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    """Texts that are far longer than their sets: each is there a hundred times."""
+    rows = made_corpora.table(np.random.default_rng(9), 250)
+    longer = [text and " ".join([text] * 100) for text in rows["text"].to_pylist()]
+    return rows.set_column(1, "text", pa.array(longer, pa.string()))
+
+
+@pytest.fixture(scope="module")
+def source(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("input")
+    for number in range(2):
+        pq.write_table(table.slice(125 * number, 125), folder / f"{number}.parquet")
+    return folder
+
+
+def events(log: Path) -> list[dict[str, Any]]:
+    (path,) = (p for p in log.rglob("*") if p.is_file() and p.suffix != ".crc")
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_lost_executor_in_each_stage_changes_nothing(
+    spark: Any,
+    source: Path,
+    table: pa.Table,
+    log: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from neardup.spark import dedup, steps
+
+    monkeypatch.setattr(steps, "_mapped", killing(steps._mapped, tmp_path))
+    run = dedup(spark.read.parquet(str(source)), cluster="components")
+    assert found(run) == expected(table, Spec(cluster="components"))
+    stages = {path.name for path in tmp_path.iterdir()}
+    assert stages == {"sketch", "exact", "spread", "forest", "union", "mark", "sets", "solve"}
+    lost = [e for e in events(log) if e["Event"] == "SparkListenerExecutorRemoved"]
+    assert len(lost) == len(stages)
+
+
+def test_no_text_enters_a_shuffle(spark: Any, source: Path, table: pa.Table, log: Path) -> None:
+    from neardup.spark import dedup
+
+    before = len(events(log))
+    run = dedup(spark.read.parquet(str(source)), pairs="all")
+    assert found(run) == expected(table, Spec(pairs="all"))
+    assert run.clean.count() + run.removed.count() == len(table)
+    since = events(log)[before:]
+    plans = [str(e.get("physicalPlanDescription", "")) for e in since]
+    inputs = [
+        columns
+        for plan in plans
+        for columns in re.findall(r"\) (?:Broadcast)?Exchange\s+Input \[\d+\]: (.*)", plan)
+    ]
+    assert any("hash#" in columns for columns in inputs)
+    assert any("set#" in columns for columns in inputs)
+    assert not any("text" in columns for columns in inputs)
+    # And by numbers: what all shuffles wrote, uncompressed, is a fraction of the texts.
+    ends = [e for e in since if e["Event"] == "SparkListenerTaskEnd"]
+    written = sum(e["Task Metrics"]["Shuffle Write Metrics"]["Shuffle Bytes Written"] for e in ends)
+    texts = sum(len(text.encode()) for text in table["text"].to_pylist() if text)
+    assert 0 < written < texts / 2
+
+
+def test_a_killed_driver_continues_from_its_checkpoint(
+    spark: Any, source: Path, table: pa.Table, tmp_path: Path
+) -> None:
+    from neardup.spark import dedup
+
+    checkpoint = tmp_path / "checkpoint"
+    script = [sys.executable, str(Path(__file__).with_name("spark_killing.py"))]
+    process = subprocess.run(
+        [*script, str(source), str(checkpoint)],
+        env={**os.environ, "PYTHONPATH": PATHS},
+        capture_output=True,
+    )
+    assert process.returncode == -signal.SIGKILL, process.stderr[-2000:]
+    done = {path.parent.name for path in checkpoint.glob("*/_SUCCESS")}
+    assert done == {"about", "sketches", "duplicates", "candidates"}
+    stored = {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*") if path.is_file()}
+    run = dedup(spark.read.parquet(str(source)), checkpoint=str(checkpoint))
+    assert found(run) == expected(table, Spec())
+    assert {path: path.stat().st_mtime_ns for path in stored} == stored
+    assert len(list(checkpoint.glob("*/_SUCCESS"))) > len(done)
