@@ -31,7 +31,8 @@ def test_examples(name: str) -> None:
 
 def test_examples_are_found() -> None:
     finder = doctest.DocTestFinder(exclude_empty=True)
-    tests = [test for name in MODULES for test in finder.find(importlib.import_module(name))]
+    names = [name for name in MODULES if not name.startswith("neardup.spark")]  # a large extra
+    tests = [test for name in names for test in finder.find(importlib.import_module(name))]
     assert sum(bool(test.examples) for test in tests) >= 15
 
 
