@@ -188,9 +188,9 @@ def test_sets_of_a_killed_run_leave_no_file(work: Work, tmp_path: Path) -> None:
 
 def test_finished_files_of_the_clean_corpus_are_not_touched(several: Work, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    process = several.start(out, "--threads", 1, trace=True, slow=0.02)
+    process = several.start(out, "--threads", 1, trace=True, slow=0.1)
     wait_for(process, lambda: ["clean", "1"] in process.done("put"))
-    time.sleep(0.1)  # the file is finished; what says so is committed a little later
+    time.sleep(0.05)  # the file is finished; what says so is committed a little later
     process.kill()
     process.wait()
     done = sorted(steps(out)["clean"])
