@@ -106,7 +106,7 @@ class Job:
     state: RunState | None = None  # what the run has done so far; None to keep nothing
     output: Mapping[str, Any] = field(default_factory=dict)  # how the clean corpus is written
     recipe: Mapping[str, Any] | None = None  # to use instead of choosing bands
-    sketches: BandStore | None = None  # of all documents by that recipe, open; not made again
+    sketches: BandStore | None = None  # of all documents by that recipe, open; they are reused
 
     @property
     def secret_ids(self) -> bool:
