@@ -14,7 +14,7 @@ __version__ = "0.2.0"
 
 # Names are resolved when they are asked for, so that `neardup --help` imports nothing heavy.
 _HOMES = {
-    "neardup.api.comparing_corpora": "decontaminate dedup_against",
+    "neardup.api.comparing_corpora": "decontaminate",
     "neardup.api.dedup": "dedup plan sketch_corpus",
     "neardup.api.linking": "blocks link",
     "neardup.api.indexing": "Index",
@@ -35,7 +35,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from neardup.api.comparing_corpora import decontaminate, dedup_against
+    from neardup.api.comparing_corpora import decontaminate
     from neardup.api.dedup import dedup, plan, sketch_corpus
     from neardup.api.indexing import Index
     from neardup.api.linking import blocks, link
@@ -76,7 +76,6 @@ __all__ = [
     "compare",
     "decontaminate",
     "dedup",
-    "dedup_against",
     "link",
     "open",
     "plan",

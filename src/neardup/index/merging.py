@@ -143,13 +143,14 @@ def merge(
     dropped: list[np.ndarray] = []
 
     def parts() -> Iterator[Entries]:
-        for part in merged(segments, np.empty(0, np.uint32)):
+        for part in merged(segments):
             if stop is not None and stop.is_set():
                 raise _GivenUpError
-            gone = np.isin(part.docs, removed)
-            if gone.any():
+            if len(removed):
+                gone = np.isin(part.docs, removed)
                 dropped.append(np.unique(part.docs[gone]))
-            yield Entries(part.keys[~gone], part.docs[~gone])
+                part = Entries(part.keys[~gone], part.docs[~gone])
+            yield part
 
     name = f"{_PARTIAL}{os.getpid()}-{threading.get_ident()}"
     partial = None if core.folder is None else core.folder / name
