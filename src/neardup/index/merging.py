@@ -73,10 +73,11 @@ class Merger:
             self._spill_at = LOGGED
         if self._pid != os.getpid():
             self._pid, self._thread, self._stop = os.getpid(), None, threading.Event()
+        if not _due(core.snapshot.segments):
+            return
         if core.folder is None:
-            while self._merge():
-                pass
-        elif (self._thread is None or not self._thread.is_alive()) and _due(core.snapshot.segments):
+            self._run()
+        elif self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="neardup-merge", daemon=True)
             self._thread.start()
 
