@@ -142,6 +142,7 @@ class Core:
         if self._pid != os.getpid():
             self._pid = os.getpid()
             self.snapshot.forget()
+            self.verifier.forget()
 
     def forget(self, reopen: bool = False) -> None:
         """Have the segments and the log read again; see `Snapshot.forget`."""

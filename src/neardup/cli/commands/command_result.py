@@ -127,8 +127,8 @@ def report(
 
 def _report_index(folder: Path, out: Path, quiet: bool, title: str | None, overwrite: bool) -> None:
     from neardup.api.indexing import Index
-    from neardup.report.index_page import write_index_report
     from neardup.report.numbers import size
+    from neardup.report.page.index_page import write_index_report
 
     if given := o.given_options("show", "by", "no_text", "max_clusters", "context", "threads"):
         raise SpecError(f"`{given[0]}` does not apply to an index", "leave it out")
