@@ -64,8 +64,10 @@ def grouped(example: str, show_default: bool = False) -> Callable[[Callable[...,
     settings = {"show_default": show_default}
 
     def make(function: Callable[..., Any]) -> Grouped:
-        more = {"no_args_is_help": True, "context_settings": settings, "example": example}
-        return debug_option(click.command(cls=Grouped, **more)(function))
+        decorate = click.command(
+            cls=Grouped, no_args_is_help=True, context_settings=settings, example=example
+        )
+        return debug_option(decorate(function))
 
     return make
 
