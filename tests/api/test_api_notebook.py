@@ -89,6 +89,7 @@ def test_exact_copies_are_one_number(run: neardup.Run) -> None:
     found = run.explain("<b>5</b>")
     assert found.exact_copies == found.duplicates_count == 20
     assert ("duplicates", "20 exact copies, such as <b>6</b>") in view(found).notes
+    assert found.why == "kept: 20 exact copies of it removed"
     copy = run.explain("<b>25</b>")
     assert copy.why == "removed: an exact copy of a kept document; " + copy.comparison.note
 
