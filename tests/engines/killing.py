@@ -201,7 +201,7 @@ def outputs(out: Path) -> dict[str, bytes]:
 def record(out: Path) -> dict[str, Any]:
     """What ``run.json`` says that must not depend on how a run went."""
     found = json.loads((out / "run.json").read_text())
-    names = ("spec", "recipe", "bands", "counts", "quality", "bucket_sizes", "candidates_by_band")
+    names = ("spec", "recipe", "bands", "counts", "bucket_sizes", "candidates_by_band")
     return {name: found[name] for name in names}
 
 

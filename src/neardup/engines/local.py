@@ -38,7 +38,7 @@ from neardup.threads import Pool
 #: Steps of the run state: an array each, and the other values, which come last.
 _ARRAYS, _ANSWER = "arrays", "answer"
 _NAMES = ("first", "duplicate_of", "similarity", "cluster", "docs")
-_VALUES = ("counts", "bucket_sizes", "candidates_by_band", "quality")
+_VALUES = ("counts", "bucket_sizes", "candidates_by_band")
 
 
 @dataclass

@@ -55,7 +55,6 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         },
         "bands": _bands(outcome.recipe, job.spec.threshold),
         "counts": answer.counts,
-        "quality": answer.quality,
         "bucket_sizes": answer.bucket_sizes,
         "candidates_by_band": answer.candidates_by_band,
         "store": outcome.store,

@@ -1,4 +1,4 @@
-"""Files that are written on request, besides those of a run: charts and pages."""
+"""Files that are written on request, besides those of a run: pages."""
 
 from __future__ import annotations
 
