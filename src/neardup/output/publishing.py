@@ -34,10 +34,6 @@ def local_output(
     """Give the local folder to write an output to; at the end it is where it belongs.
 
     That is ``out`` itself, unless that is a URL, or another folder to ``work`` in is given.
-
-    Raises:
-        OutputError: The output exists, or can't be written.
-        SpecError: A run is to be resumed, and its folder is not named.
     """
     place = located(out)
     if not is_remote(place) and work is None:

@@ -28,9 +28,7 @@ _LISTED = 1000
 def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
     """Return what ``run.json`` holds, see ``docs/formats.md``; without times.
 
-    Args:
-        outcome: What a run found.
-        private: Peak of the private memory, in bytes.
+    ``private`` is the peak of the private memory, in bytes.
     """
     import numba
 

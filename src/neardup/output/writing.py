@@ -44,34 +44,20 @@ _WRITTEN, _PLACE = "written", "outputs"
 
 @dataclass(frozen=True)
 class Writing:
-    """How the clean corpus is written.
+    """How the clean corpus is written."""
 
-    Attributes:
-        clean: Whether there is one.
-        format: One of `neardup.io.writers.OUTPUT_FORMATS`; None for the format of the input.
-        annotate: Write all documents, with what was found added to each.
-        compression: Of the clean corpus; None for that of the input.
-        tables: Format of the tables, one of `TABLES`.
-    """
-
-    clean: bool = True
-    format: str | None = None
-    annotate: bool = False
-    compression: str | None = None
-    tables: str = "parquet"
+    clean: bool = True  # whether there is one
+    format: str | None = None  # of `neardup.io.writers.OUTPUT_FORMATS`; None for that of the input
+    annotate: bool = False  # write all documents, with what was found added to each
+    compression: str | None = None  # None for that of the input
+    tables: str = "parquet"  # format of the tables, one of `TABLES`
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for the manifest."""
         return asdict(self)
 
     def check(self, source: Source) -> None:
-        """Refuse what can't be written, before any work is done.
-
-        Raises:
-            SpecError: A format or compression is not known, or does not apply.
-            ColumnError: The input has a column of the name of one that is added.
-            FormatError: A column has a type that the format does not have.
-        """
+        """Refuse what can't be written, before any work is done."""
         if self.annotate and not self.clean:
             raise SpecError(
                 "`annotate` is for the clean corpus, and none is wanted",
@@ -83,8 +69,7 @@ class Writing:
         if self.compression is not None and not self.clean:
             raise SpecError("`compression` is for the clean corpus, and none is wanted")
         if self.clean:
-            names = ("cluster", "kept", "duplicate_of", "similarity", "cluster_size")
-            fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in names]
+            fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in tables.ADDED]
             added = pa.schema(fields) if self.annotate else None
             check_output(source, self.format, added, self.compression)
 
@@ -92,14 +77,7 @@ class Writing:
 def check_folder(out: Path, overwrite: bool, resume: bool = False) -> None:
     """Refuse an output folder that can't or must not be written, before any work is done.
 
-    Args:
-        out: Folder to make.
-        overwrite: What an earlier run left in ``out`` is to be replaced.
-        resume: An interrupted run may be there.
-
-    Raises:
-        OutputError: ``out`` exists and ``overwrite`` is not set, or it is no folder, or the folder
-            that it is to be made in is not there or not writable.
+    With ``resume`` an interrupted run may be there.
     """
     try:
         if out.exists() or out.is_symlink():
@@ -128,11 +106,7 @@ def check_folder(out: Path, overwrite: bool, resume: bool = False) -> None:
 
 
 def check_inputs(out: str | os.PathLike[str], inputs: Iterable[str]) -> None:
-    """Refuse an output, a folder or a URL, in which inputs are that it would replace.
-
-    Raises:
-        OutputError: There is one.
-    """
+    """Refuse an output, a folder or a URL, in which inputs are that it would replace."""
     place, separator = located(out), "/" if is_remote(located(out)) else os.sep
     real = str if is_remote(place) else os.path.realpath
     replaced = [real(f"{place.rstrip(separator)}{separator}{name}") for name in OUTPUTS]
@@ -152,21 +126,8 @@ def write_outputs(
 ) -> dict[str, Any]:
     """Write all files where nobody looks for them, then rename them all.
 
-    Files that were finished before an interruption are not written again.
-
-    Args:
-        outcome: What a run found; its job has the run's state.
-        out: Folder to make.
-        writing: How the clean corpus is written.
-        pool: Threads.
-        finish: Called with the record just before it is written, to add times to it.
-
-    Returns:
-        What ``run.json`` holds.
-
-    Raises:
-        InputError: The source is no longer what it was.
-        OutputError: The disk is full, or a file can't be written.
+    Files that were finished before an interruption are not written again. ``finish`` is called with
+    the record just before it is written, to add times to it. Returns the record.
     """
     state = outcome.job.state
     assert state is not None
@@ -198,13 +159,9 @@ def write_outputs(
 
 
 def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
-    """Move the files of a run to where they belong, once all are written.
+    """Move the files of a run to where they belong, once all are written; return the record.
 
-    Returns:
-        What ``run.json`` holds; None where something is still to be written.
-
-    Raises:
-        OutputError: A file can't be moved.
+    None is returned where something is still to be written.
     """
     if not state.done(_WRITTEN):
         return None
