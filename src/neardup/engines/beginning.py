@@ -154,15 +154,8 @@ def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> M
     if head is not None:
         scale = head.scale(job.source.total_bytes)
         documents = int(head.documents * scale)
-        read = [found for _, _, found in head.parts]
-        text = int(sum(found.text.nbytes for found in read) * scale)
-        held = [
-            found.columns.column(name).nbytes
-            for found in read
-            for name in job.wanted
-            if name in found.columns.column_names
-        ]
-        columns = int(sum(held) * scale)
+        text = int(sum(found.text.nbytes for _, _, found in head.parts) * scale)
+        columns = int(sum(found.columns.nbytes for _, _, found in head.parts) * scale)
     char, edges = recipe.shingle.unit == "char", job.spec.enumerates
     load = Workload(documents, text, columns, recipe.num_bands, threads, char, edges)
     return plan_memory(load, job.resources.memory)

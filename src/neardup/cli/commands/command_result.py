@@ -107,8 +107,8 @@ def report(
     the input again, which must not have changed. An audit that was done before (neardup audit RUN)
     is shown too.
     """
+    from neardup.engines.memory import show_size
     from neardup.output.results import FolderResults
-    from neardup.report.numbers import size
     from neardup.report.page import write_report
 
     columns = tuple(show.split(",")) if show else ()
@@ -117,4 +117,4 @@ def report(
             FolderResults(run), out, show=columns, texts=not no_text, listener=listener, **options
         )
     if not quiet:
-        click.echo(f"written     {path}: {size(path.stat().st_size)}", err=True)
+        click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)
