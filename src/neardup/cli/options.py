@@ -22,6 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 INPUT, OUTPUT = "Input", "Output"
 COMPARED, KEPT = "What is compared", "What is kept"
 RESOURCES, ADVANCED, OTHER = "Resources", "Advanced", "Other"
+PATH = click.Path(path_type=Path)
 _GROUPS = (INPUT, OUTPUT, COMPARED, KEPT, RESOURCES, ADVANCED, OTHER)
 
 
@@ -56,12 +57,11 @@ class Grouped(click.Command):
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
-def grouped(example: str, show_default: bool = False) -> Callable[[Callable[..., Any]], Grouped]:
+def grouped(example: str) -> Callable[[Callable[..., Any]], Grouped]:
     """Return a decorator that makes a command of a function, with ``--debug`` and an example."""
-    settings = {"show_default": show_default}
 
     def make(function: Callable[..., Any]) -> Grouped:
-        decorate = click.command(cls=Grouped, no_args_is_help=True, context_settings=settings)
+        decorate = click.command(cls=Grouped, no_args_is_help=True)
         command: Grouped = decorate(function)
         command.example = example
         return debug_option(command)
@@ -73,6 +73,11 @@ def option(*names: str, group: str = OTHER, **attributes: Any) -> Callable[[F], 
     """Return an option under a heading, as `click.option` does; a default is shown in the help."""
     attributes.setdefault("show_default", "default" in attributes)
     return click.option(*names, cls=GroupedOption, group=group, **attributes)
+
+
+def file_option(*names: str, what: str, **attributes: Any) -> Callable[[F], F]:
+    """Return an option for a file to write."""
+    return option(*names, metavar="FILE", type=PATH, group=OUTPUT, help=what, **attributes)
 
 
 _input, _output = partial(option, group=INPUT), partial(option, group=OUTPUT)
@@ -103,8 +108,20 @@ quiet_option = option("--quiet", is_flag=True, help="No progress, no summary.")
 quiet_notes_option = option("--quiet", is_flag=True, help="No progress, no notes.")
 json_option = _output("--json", "json_", is_flag=True, help="Print JSON.")
 no_text_option = _output("--no-text", is_flag=True, help="Leave the texts out; ids stay.")
-run_argument = click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+run_argument = click.argument("run", metavar="RUN", type=PATH)
 inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+#: What the clean corpus can be written as.
+FORMATS = click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"])
+_TEXT = "Column with the text, or several, joined by a space."
+text_option = _input("--text", metavar="NAME[,NAME...]", default="text", help=_TEXT)
+timeout_option = option(
+    "--timeout",
+    metavar="SECONDS",
+    type=float,
+    default=10.0,
+    group=RESOURCES,
+    help="How long to wait for another process that writes.",
+)
 out_option = _output("-o", "--output", "out", metavar="OUT", required=True, help="Folder to make.")
 threads_option = option(
     "--threads",
@@ -128,12 +145,7 @@ encoding_option = _input(
 #: How inputs are read.
 input_options = _all(
     [
-        _input(
-            "--text",
-            metavar="NAME[,NAME...]",
-            default="text",
-            help="Column with the text, or several, joined by a space.",
-        ),
+        text_option,
         _input(
             "--id", metavar="NAME", help="Column with your ids. [default: position in the input]"
         ),
@@ -269,7 +281,7 @@ output_options = _all(
     [
         _output(
             "--format",
-            type=click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"]),
+            type=FORMATS,
             help="Format of the clean corpus. [default: that of the input]",
         ),
         _output(

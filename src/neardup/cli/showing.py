@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from neardup.cli.main import as_options
-from neardup.cli.options import OUTPUT, option
+from neardup.cli.options import OUTPUT, file_option, option
 
 if TYPE_CHECKING:
     from neardup.engines.clock import Event, Listener
@@ -52,12 +52,8 @@ context_option = option(
 
 def show_options(command: F) -> F:
     """``--html`` and ``--overwrite`` for `check_html`, and ``--context`` for `show`."""
-    html = option(
-        "--html",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        group=OUTPUT,
-        help="Write a page with both texts side by side too, which needs nothing else.",
+    html = file_option(
+        "--html", what="Write a page with both texts side by side too, which needs nothing else."
     )
     overwrite = option(
         "--overwrite", is_flag=True, group=OUTPUT, help="Replace the FILE of --html if it exists."

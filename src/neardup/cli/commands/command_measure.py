@@ -49,7 +49,7 @@ def audit(run: Path, json_: bool, quiet: bool, **options: Any) -> None:
 @o.option(
     "--truth",
     required=True,
-    type=click.Path(path_type=Path),
+    type=o.PATH,
     metavar="FILE",
     group=o.INPUT,
     help="Pairs of ids, or an id and its group: CSV, TSV, JSON lines, Parquet or Arrow; or the "

@@ -56,16 +56,7 @@ def recluster(
     "neardup report out -o report.html --title 'Notes of 2024' --show title,source --by source"
 )
 @o.run_argument
-@o.option(
-    "-o",
-    "--output",
-    "out",
-    metavar="FILE",
-    required=True,
-    type=click.Path(path_type=Path),
-    group=o.OUTPUT,
-    help="Page to make, such as report.html.",
-)
+@o.file_option("-o", "--output", "out", what="Page to make, such as report.html.", required=True)
 @o.option(
     "--title", metavar="TEXT", group=o.OUTPUT, help="Heading. [default: the name of the input]"
 )
