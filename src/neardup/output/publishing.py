@@ -12,9 +12,8 @@ from pathlib import Path
 
 from neardup.errors import NeardupError, OutputError, SpecError
 from neardup.io.remote import delete_remote, is_remote, located, remote_names, write_remote
-from neardup.io.source import unwritable
 from neardup.output.writing import CLEAN, OUTPUTS, RECORD, check_folder
-from neardup.state.private_files import make_private
+from neardup.private_files import replacing, system_errors
 
 #: Is there from the beginning of a run to its end: that it can be written shows at once.
 _MARK = ".neardup-incomplete"
@@ -61,10 +60,8 @@ def local_output(
 def _work_folder(work: Path | None, resume: bool) -> Iterator[Path]:
     """Give a folder for a run whose output goes elsewhere; one that was made here is removed."""
     if work is not None:
-        try:
+        with system_errors(work):
             work.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(work, error) from error
         yield work
         return
     if resume:
@@ -139,18 +136,7 @@ def _delete(path: str) -> None:
 
 
 def _copy(path: Path, target: Path) -> None:
-    partial = target.with_name(f".{target.name}.partial")
-    try:
+    with system_errors(target):
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        partial.unlink(missing_ok=True)
-        make_private(partial)
-        with path.open("rb") as source, partial.open("rb+") as copy:
-            shutil.copyfileobj(source, copy, 8 << 20)
-            copy.flush()
-            os.fsync(copy.fileno())
-        partial.replace(target)
-    except OSError as error:
-        raise unwritable(target, error) from error
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+    with path.open("rb") as source, replacing(target) as copy:
+        shutil.copyfileobj(source, copy, 8 << 20)

@@ -22,12 +22,11 @@ from neardup.io.formats.csv_tables import csv_header
 from neardup.io.formats.json_text import common_schema
 from neardup.io.outputs import OutputFile, check_output, plan_outputs
 from neardup.io.remote import is_remote, located
-from neardup.io.source import Layout, Partition, Source, unwritable
-from neardup.io.streams import open_private
+from neardup.io.source import Layout, Partition, Source
 from neardup.io.writers import open_writer
 from neardup.output import tables
 from neardup.output.record import record
-from neardup.state.private_files import sync_folder
+from neardup.private_files import sync_folder, system_errors, write_private
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 
@@ -79,7 +78,7 @@ def check_folder(out: Path, overwrite: bool, resume: bool = False) -> None:
 
     With ``resume`` an interrupted run may be there.
     """
-    try:
+    with system_errors(out):
         if out.exists() or out.is_symlink():
             if not out.is_dir():
                 raise OutputError(f"{out} exists and is not a folder", "name another output")
@@ -97,10 +96,6 @@ def check_folder(out: Path, overwrite: bool, resume: bool = False) -> None:
                     f"{out} exists", "use overwrite=True, or name another output folder"
                 )
         existing = next(path for path in [out, *out.absolute().parents] if path.exists())
-    except OSError as error:
-        if isinstance(error, OutputError):
-            raise
-        raise unwritable(out, error) from error
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         raise OutputError(f"{existing} is not a folder that can be written", "name another output")
 
@@ -133,7 +128,7 @@ def write_outputs(
     assert state is not None
     place = state.scratch_folder(_PLACE)
     clock = outcome.job.clock
-    try:
+    with system_errors(place):
         if writing.clean:
             with clock.stage("write clean corpus", outcome.corpus.documents) as advance:
                 _write_clean(outcome, place, writing, pool, advance)
@@ -147,12 +142,8 @@ def write_outputs(
                 outcome.answer.counts["edges"] = write("edges", tables.edges_schema(outcome), edges)
         found = record(outcome)
         finish(found)
-        _write_record(place / RECORD, found)
+        write_private(place / RECORD, (json.dumps(found, indent=1) + "\n").encode())
         sync_folder(place)
-    except OSError as error:
-        if isinstance(error, OutputError):
-            raise
-        raise unwritable(place, error) from error
     state.put(_WRITTEN, 0, about={path.name: _stamp(path) for path in place.iterdir()})
     finish_outputs(out, state)
     return found
@@ -169,7 +160,7 @@ def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
     written = cast("dict[str, Stamp]", state.about(_WRITTEN, 0))
     if not _intact(state, written, place, out):
         return None
-    try:
+    with system_errors(out):
         if (place / RECORD).exists():  # else all were moved, and there may be an audit of them
             (out / RECORD).unlink(missing_ok=True)  # of an earlier run; the new one comes last
             for name in OUTPUTS:
@@ -179,8 +170,6 @@ def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
                     _move(place / name, out / name, replaced / name)
         sync_folder(out)
         found: dict[str, Any] = json.loads((out / RECORD).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise unwritable(out, error) from error
     return found
 
 
@@ -236,13 +225,6 @@ def _write_table(
             writer.write(writer.prepare(part))
             rows += part.num_rows
     return rows
-
-
-def _write_record(path: Path, found: dict[str, Any]) -> None:
-    with open_private(path) as file:
-        file.write((json.dumps(found, indent=1) + "\n").encode())
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _write_clean(
