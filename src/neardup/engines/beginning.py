@@ -17,12 +17,12 @@ from neardup.engines.memory import MemoryPlan, Workload, plan_memory
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, NeardupError, RecipeError, ResumeError, StoreError
 from neardup.io.source import Documents, Partition
+from neardup.json_values import differences
 from neardup.recipe import Recipe
 from neardup.sketch.bands import SAMPLE, choose_bands, rounded_documents, sample_pairs
 from neardup.spec import Spec
 from neardup.state import open_store
 from neardup.state.band_store import BandStore, Header
-from neardup.state.json_values import differences
 
 
 @dataclass

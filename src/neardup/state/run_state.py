@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Self, cast
 
 from neardup.errors import NeardupError, OutputError, ResumeError
+from neardup.json_values import JSON
 from neardup.private_files import sync_folder, system_errors
 from neardup.state.blob_table import Blob, BlobTable
 from neardup.state.database import Database
-from neardup.state.json_values import JSON
 from neardup.state.locking import FileKind, lock_file, refuse_links
 from neardup.state.sqlite_store import RunStore
 
