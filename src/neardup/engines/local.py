@@ -238,7 +238,7 @@ def _ids(job: Job, corpus: Corpus) -> Ids:
     ids = id_array(corpus.columns.column(name), name)
 
     def place(position: int) -> str:
-        file, row = corpus.place(position)
+        (file,), (row,) = corpus.places_of(np.array([position]))
         where = f"{job.source.files[file].path}: " if file >= 0 else ""
         return f"{where}record {row + 1}"
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.engines.metadata import Corpus
 from neardup.io.source import Documents, Partition, Source
 
 
@@ -18,6 +17,7 @@ class Wanted(NamedTuple):
 
     number: int
     partition: Partition
+    first: int  # position of its first document
     rows: np.ndarray | None  # int64[]: rows of those; None for all
     documents: int  # of the partition
 
@@ -42,19 +42,21 @@ class Reader:
             yield number, partition
         self._once = held
 
-    def again(
-        self, corpus: Corpus, rows: Callable[[int, int], np.ndarray | None]
-    ) -> Iterator[Wanted]:
-        """Yield the partitions that have wanted documents.
+    def again(self, ends: np.ndarray, positions: np.ndarray) -> Iterator[Wanted]:
+        """Yield the partitions that have some documents, by positions int64[], ascending.
 
-        ``rows`` gets the positions (first, last) of a partition's documents, and returns the wanted
-        rows, ascending, or None for all.
+        ``ends``, int64[partitions], are the documents up to the end of each.
         """
+        starts = np.append(0, ends)
+        bounds = np.searchsorted(positions, starts)
         for number, partition in self.partitions():
-            first, last = corpus.limits(number)
-            chosen = rows(first, last)
-            if last > first and (chosen is None or len(chosen)):
-                yield Wanted(number, partition, chosen, last - first)
+            low, high = bounds[number], bounds[number + 1]
+            if high > low:
+                first, last = starts[number : number + 2].tolist()
+                rows = positions[low:high] - first
+                yield Wanted(number, partition, first, rows, last - first)
+            if high == len(positions):
+                return
 
     def texts(self, wanted: Wanted) -> pa.LargeStringArray:
         """Return the wanted texts of a partition."""

@@ -41,20 +41,14 @@ class SetBuilder:
 
     def build(self, reader: Reader, pool: Pool, advance: Callable[[int], None]) -> Sets:
         """Make the sets; ``advance`` is called with the number of documents done since."""
-
-        def rows(first: int, last: int) -> np.ndarray:
-            low, high = np.searchsorted(self._in_order, [first, last])
-            return self._in_order[low:high] - first
-
-        wanted = reader.again(self._corpus, rows)
+        wanted = reader.again(self._corpus.ends, self._in_order)
         for done in pool.ordered(lambda some: self._fill(reader, some), wanted):
             advance(done)
         return self._sets
 
     def _fill(self, reader: Reader, wanted: Wanted) -> int:
         assert wanted.rows is not None
-        first, _ = self._corpus.limits(wanted.number)
-        positions = first + wanted.rows
+        positions = wanted.first + wanted.rows
         low = int(np.searchsorted(self._in_order, positions[0]))
         start = int(self._starts[low])
         found = self._tokeniser.sets(reader.texts(wanted))

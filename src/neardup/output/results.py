@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from neardup.engines.local import Outcome
-from neardup.engines.reading import Reader
+from neardup.engines.reading import Reader, Wanted
 from neardup.errors import InputError, InputNotFoundError
 from neardup.io.opening import open_source
 from neardup.io.paths import find_files
@@ -178,20 +178,13 @@ class Results(ABC):
         with a partition, the rows wanted of it, and the number of its documents; what it returns is
         yielded.
         """
-        starts = np.concatenate([[0], self.ends])
-        bounds = np.searchsorted(positions, starts)
 
-        def wanted() -> Iterator[tuple[Partition, np.ndarray, int]]:
-            for number, partition in self.reader.partitions():
-                low, high = bounds[number], bounds[number + 1]
-                if high > low:
-                    rows = positions[low:high] - starts[number]
-                    yield partition, rows, int(starts[number + 1] - starts[number])
-                if high == len(positions):
-                    return
+        def done(some: Wanted) -> A:
+            assert some.rows is not None
+            return work(some.partition, some.rows, some.documents)
 
         with Pool(threads) as pool:
-            yield from pool.ordered(lambda item: work(*item), wanted())
+            yield from pool.ordered(done, self.reader.again(self.ends, positions))
 
 
 class MemoryResults(Results):

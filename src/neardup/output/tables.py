@@ -57,7 +57,8 @@ def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
     ``similarity`` that of the two; both are null for a kept document. Of files, ``file`` is the
     name of its file, as in the clean corpus, and ``row`` its place among the records, from 0.
     """
-    place = _Places(outcome) if _has_places(outcome) else None
+    files = outcome.job.source.files if _has_places(outcome) else []
+    names = strings_of([file.name.encode(errors="replace") for file in files])
     numbers = outcome.numbers()
     schema = clusters_schema(outcome)
     for first in range(0, outcome.corpus.documents, _ROWS):
@@ -67,7 +68,7 @@ def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
             array_of(np.arange(first, last)),
             take_ids(outcome.ids, positions),
             *_answers(outcome, numbers, positions),
-            *(place.of(positions) if place else []),
+            *(_places(outcome, names, positions) if files else []),
         ]
         yield pa.Table.from_arrays(columns, schema=schema)
 
@@ -90,27 +91,12 @@ def _has_places(outcome: Outcome) -> bool:
     return bool(outcome.job.source.files and outcome.corpus.places)
 
 
-class _Places:
-    """Where documents are in the files of the input."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        corpus, source = outcome.corpus, outcome.job.source
-        self._ends = corpus.ends
-        self._starts = np.concatenate([[0], corpus.ends[:-1]]).astype(np.int64)
-        self._files = np.array([file for file, _, _ in corpus.places], dtype=np.int32)
-        self._one_each = source.format == "text"
-        if not self._one_each:  # the start of the first partition of the same file
-            first = np.searchsorted(self._files, self._files)
-            self._starts = self._starts[first]
-        self._names = strings_of([file.name.encode(errors="replace") for file in source.files])
-
-    def of(self, positions: np.ndarray) -> list[Any]:
-        """Return the file and the row of each document."""
-        partitions = np.searchsorted(self._ends, positions, side="right")
-        files, rows = self._files[partitions], positions - self._starts[partitions]
-        if self._one_each:
-            files, rows = (files + rows).astype(np.int32), np.zeros_like(rows)
-        return [self._names.take(array_of(files)), array_of(rows)]
+def _places(outcome: Outcome, names: Any, positions: np.ndarray) -> list[Any]:
+    """Return ``file`` and ``row`` of some documents."""
+    files, rows = outcome.corpus.places_of(positions)
+    if outcome.job.source.format == "text":  # a file is a document, and a partition has several
+        files, rows = (files + rows).astype(np.int32), np.zeros_like(rows)
+    return [names.take(array_of(files)), array_of(rows)]
 
 
 #: Where each document is in the input: of documents that have another order.

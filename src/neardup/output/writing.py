@@ -331,11 +331,10 @@ class _Clean:
             rows = None if self._writing.annotate else np.flatnonzero(self._kept[first:last])
             if rows is None or len(rows):
                 every = rows is not None and len(rows) == last - first
-                yield Wanted(number, partition, None if every else rows, last - first)
+                yield Wanted(number, partition, first, None if every else rows, last - first)
 
     def _added(self, wanted: Wanted) -> pa.Table | None:
         if not self._writing.annotate:
             return None
-        first, last = self._outcome.corpus.limits(wanted.number)
-        positions = np.arange(first, last)
+        positions = np.arange(wanted.first, wanted.first + wanted.documents)
         return tables.added_fields(self._outcome, self._numbers, self._sizes, positions)
