@@ -6,7 +6,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from neardup.errors import NeardupError, OutputError, SpecError
 from neardup.io.remote import delete_remote, is_remote, located, remote_names, write_remote
 from neardup.output.writing import CLEAN, OUTPUTS, RECORD, check_folder
 from neardup.private_files import replacing, system_errors
+from neardup.threads import in_threads
 
 #: Is there from the beginning of a run to its end: that it can be written shows at once.
 _MARK = ".neardup-incomplete"
@@ -108,15 +108,8 @@ def _publish(folder: Path, out: str) -> None:
 
     if RECORD in old:
         delete(f"{out}/{RECORD}")
-    with ThreadPoolExecutor(_WRITERS) as writers:
-        futures = [writers.submit(write, name) for name in names]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+    for _ in in_threads(write, names, _WRITERS):
+        pass
     for name in old:
         if name.split("/")[0] in OUTPUTS and name not in (*names, RECORD):
             delete(f"{out}/{name}")

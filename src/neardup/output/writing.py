@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,7 @@ from neardup.output import tables
 from neardup.output.record import record
 from neardup.private_files import sync_folder, system_errors, write_private
 from neardup.state.run_state import RUN_FOLDER, RunState
-from neardup.threads import Pool
+from neardup.threads import Pool, in_threads
 
 #: What a run writes; what an audit left there goes when another run takes the place of its own.
 CLEAN, RECORD = "clean", "run.json"
@@ -261,15 +260,8 @@ def _write_clean(
         return work.documents(output)
 
     # Compression takes most of the time, and a file is compressed by one thread: some at once.
-    with ThreadPoolExecutor(min(pool.threads, max(1, len(outputs)))) as writers:
-        futures = [writers.submit(write, number) for number in range(len(outputs))]
-        try:
-            for future in futures:
-                advance(future.result())
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+    for written in in_threads(write, range(len(outputs)), min(pool.threads, max(1, len(outputs)))):
+        advance(written)
     for path in sorted({folder, *(p for p in folder.rglob("*") if p.is_dir())}):
         sync_folder(path)
 
