@@ -14,8 +14,7 @@ from neardup.engines.clock import Clock, Event
 from neardup.engines.job import Job
 from neardup.engines.memory import Scratch
 from neardup.engines.metadata import Corpus
-from neardup.engines.reading import Reader
-from neardup.engines.shingle_sets import SetBuilder
+from neardup.engines.reading import Reader, SetBuilder
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
 from neardup.match.bucketing import (
