@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,17 +66,8 @@ class Outcome:
 
 def run(job: Job) -> Outcome:
     """Find near-duplicates and decide what is kept."""
-    reader = Reader(job.source)
-    warming = Warming(job.spec, job.clock)
-    try:
-        return _run(job, reader, warming)
-    finally:
-        warming.stop()
-
-
-def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
-    clock = job.clock
-    with Pool(job.resources.threads) as pool:
+    reader, clock = Reader(job.source), job.clock
+    with closing(Warming(job.spec, clock)) as warming, Pool(job.resources.threads) as pool:
         with clock.stage("choose bands"):
             beginning = begin(job, reader, pool.threads)
         recipe, store = beginning.recipe, beginning.store
