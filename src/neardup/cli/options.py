@@ -319,19 +319,21 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> R
     from neardup.api.running import Request
     from neardup.io.remote import location
 
-    take = options.pop
+    reading = _taken(options, "id", "delimiter", "input_format", "encoding_errors")
     return Request(
         [location(name) for name in inputs],
-        tuple(take("text").split(",")),
-        take("id"),
+        tuple(options.pop("text").split(",")),
         resources=resources_of(options),
         writing=writing_of(options),
-        delimiter=take("delimiter"),
-        input_format=take("input_format"),
-        encoding_errors=take("encoding_errors"),
         spec=spec_of(options),
+        **reading,
         **more,
     )
+
+
+def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Take those of some options that a command has."""
+    return {name: options.pop(name) for name in names if name in options}
 
 
 def resources_of(options: dict[str, Any]) -> Resources:
@@ -339,9 +341,8 @@ def resources_of(options: dict[str, Any]) -> Resources:
     from neardup.engines.job import Resources
     from neardup.engines.memory import parse_size
 
-    names = ("threads", "store", "run", "keep_run")
     memory = options.pop("memory", None)
-    given = {name: options.pop(name) for name in names if name in options}
+    given = _taken(options, "threads", "store", "run", "keep_run")
     return Resources(None if memory is None else parse_size(memory), **given)
 
 
@@ -349,14 +350,8 @@ def writing_of(options: dict[str, Any]) -> Writing:
     """Take how the clean corpus is written out of some options."""
     from neardup.output.writing import Writing
 
-    take = options.pop
-    return Writing(
-        not take("no_clean", False),
-        take("format", None),
-        take("annotate", False),
-        take("compression", None),
-        take("tables", "parquet"),
-    )
+    given = _taken(options, "format", "annotate", "compression", "tables")
+    return Writing(not options.pop("no_clean", False), **given)
 
 
 def given_options(*names: str) -> list[str]:
