@@ -66,8 +66,13 @@ class Outcome:
 
 def run(job: Job) -> Outcome:
     """Find near-duplicates and decide what is kept."""
-    reader, clock = Reader(job.source), job.clock
-    with closing(Warming(job.spec, clock)) as warming, Pool(job.resources.threads) as pool:
+    with closing(Warming(job.spec, job.clock)) as warming:
+        return _run(job, Reader(job.source), warming)
+
+
+def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
+    clock = job.clock
+    with Pool(job.resources.threads) as pool:
         with clock.stage("choose bands"):
             beginning = begin(job, reader, pool.threads)
         recipe, store = beginning.recipe, beginning.store
