@@ -16,7 +16,7 @@ _SPACE = "free some space, or write to another disk"
 _HINTS = {
     errno.ENOSPC: _SPACE,
     getattr(errno, "EDQUOT", -1): _SPACE,
-    errno.EFBIG: "the limit on the size of files is reached; raise it, or write elsewhere",
+    errno.EFBIG: "free some space, or raise the limit on the size of files",
     errno.EROFS: "write to another disk",
 }
 CHECK = "check that the folder exists, and its permissions"
