@@ -27,7 +27,6 @@ def write_link_page(linked: Linked, summary: dict[str, Any], path: Path, overwri
         f"{__package__}:link.html.jinja",
         ["plain.css", f"{__package__}:link.css"],
         title=" and ".join(linked.blocked.records.names),
-        caption=_caption(summary["threshold"]),
         summary=summary,
         counts=summary["counts"],
         threshold=summary["threshold"],
@@ -35,14 +34,6 @@ def write_link_page(linked: Linked, summary: dict[str, Any], path: Path, overwri
     )
     write_file(path, page.encode())
     return path
-
-
-def _caption(threshold: dict[str, Any]) -> str:
-    """Return in words what the histogram shows."""
-    counts, modes = threshold["histogram"], threshold["modes"]
-    high = sum(n for k, n in enumerate(counts) if k / len(counts) >= threshold["value"] - 1e-9)
-    said = f"{high:,} of {sum(counts):,} candidates reach the threshold {threshold['value']:g}"
-    return said + (f"; the modes are at {modes[0]:.2f} and {modes[1]:.2f}." if modes else ".")
 
 
 def _around(linked: Linked) -> list[tuple[str, list[dict[str, Any]]]]:
