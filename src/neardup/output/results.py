@@ -146,6 +146,11 @@ class Results(ABC):
     def ends(self) -> np.ndarray:
         """int64[partitions]: documents up to the end of each partition of the input."""
 
+    def changed(self, file: str = "") -> InputError:
+        """Return the error for an input, or a file of it, that is no longer what the run read."""
+        what = file or f"the input of {self.name}"
+        return InputError(f"{what} has changed since the run", "run neardup dedup again")
+
     @functools.cached_property
     def reader(self) -> Reader:
         """Goes through the input."""
@@ -163,7 +168,7 @@ class Results(ABC):
         for texts in self.visit(wanted, read, threads):
             found += texts
         if len(found) != len(wanted):
-            raise InputError(f"the input of {self.name} has changed", "run neardup dedup again")
+            raise self.changed()
         return [found[place] or "" for place in np.searchsorted(wanted, places)]
 
     def visit(
@@ -354,11 +359,8 @@ class FolderResults(Results):
             if gone is not None:
                 raise gone
             pairs = zip(about["inputs"], inputs, strict=False)
-            changed = next((str(now[0]) for old, now in pairs if old[1:] != now[1:]), None)
-            raise InputError(
-                f"{changed or f'the input of {self.name}'} has changed since the run",
-                "run neardup dedup again",
-            )
+            changed = (str(now[0]) for old, now in pairs if old[1:] != now[1:])
+            raise self.changed(next(changed, ""))
         return source
 
     def _gone(self) -> InputNotFoundError | None:
