@@ -131,5 +131,5 @@ def _delete(path: str) -> None:
 def _copy(path: Path, target: Path) -> None:
     with system_errors(target):
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with path.open("rb") as source, replacing(target) as copy:
-        shutil.copyfileobj(source, copy, 8 << 20)
+        with path.open("rb") as source, replacing(target) as copy:
+            shutil.copyfileobj(source, copy, 8 << 20)
