@@ -104,9 +104,10 @@ class MemoryPlan:
     def check(self, documents: int) -> None:
         """Raise SpecError if the memory is less than the minimum."""
         if self.memory < self.minimum:
+            enough = -(-self.minimum // 10**6)  # rounded up, so that it can be given
             raise SpecError(
-                f"`memory` is {show_size(self.memory)}; at least {show_size(self.minimum)} are "
-                f"needed (estimated documents: {documents:,})",
+                f"`memory` is {show_size(self.memory)}; at least {enough} MB are needed "
+                f"(estimated documents: {documents:,})",
                 "allow more memory, or use fewer threads",
             )
 
