@@ -10,7 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neardup.errors import NeardupError, OutputError, SpecError
-from neardup.io.remote import delete_remote, is_remote, located, remote_names, write_remote
+from neardup.io.remote import is_remote, located
+from neardup.output.storing import delete_remote, remote_names, write_remote
 from neardup.output.writing import CLEAN, OUTPUTS, RECORD, check_folder
 from neardup.private_files import replacing, system_errors
 from neardup.threads import in_threads

@@ -44,7 +44,8 @@ def _schema(outcome: Outcome, names: Sequence[str], null: Sequence[str] = ()) ->
 
 def clusters_schema(outcome: Outcome) -> pa.Schema:
     """Return the schema of `cluster_tables`."""
-    places = ("file", "row") if _has_places(outcome) else ()
+    has_places = _has_places(outcome) or outcome.places is not None
+    places = ("file", "row") if has_places else ()
     null = ("duplicate_of", "similarity")
     return _schema(outcome, ("doc", "doc_id", "cluster", "kept", *null, *places), null)
 
@@ -70,6 +71,8 @@ def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
             *_answers(outcome, numbers, positions),
             *(_places(outcome, names, positions) if files else []),
         ]
+        if outcome.places is not None and not files:
+            columns += outcome.places.slice(first, last - first).columns
         yield pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -87,7 +90,6 @@ def _answers(outcome: Outcome, numbers: np.ndarray, positions: np.ndarray) -> li
 
 
 def _has_places(outcome: Outcome) -> bool:
-    # What was made of tables alone does not know them.
     return bool(outcome.job.source.files and outcome.corpus.places)
 
 
