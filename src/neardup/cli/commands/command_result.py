@@ -57,16 +57,7 @@ def recluster(
     "neardup report out -o report.html --title 'Notes of 2024' --show title,source --by source"
 )
 @o.run_argument
-@o.option(
-    "-o",
-    "--output",
-    "out",
-    metavar="FILE",
-    required=True,
-    type=click.Path(path_type=Path),
-    group=o.OUTPUT,
-    help="Page to make, such as report.html.",
-)
+@o.file_option("-o", "--output", "out", what="Page to make, such as report.html.", required=True)
 @o.option(
     "--title", metavar="TEXT", group=o.OUTPUT, help="Heading. [default: the name of the input]"
 )
@@ -112,8 +103,8 @@ def report(
     if (run / "index.sqlite").is_file():
         _report_index(run, out, quiet, options["title"], options["overwrite"])
         return
+    from neardup.engines.memory import show_size
     from neardup.output.results import FolderResults
-    from neardup.report.numbers import size
     from neardup.report.page import write_report
 
     columns = tuple(show.split(",")) if show else ()
@@ -122,12 +113,12 @@ def report(
             FolderResults(run), out, show=columns, texts=not no_text, listener=listener, **options
         )
     if not quiet:
-        click.echo(f"written     {path}: {size(path.stat().st_size)}", err=True)
+        click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)
 
 
 def _report_index(folder: Path, out: Path, quiet: bool, title: str | None, overwrite: bool) -> None:
     from neardup.api.indexing import Index
-    from neardup.report.numbers import size
+    from neardup.engines.memory import show_size
     from neardup.report.page.index_page import write_index_report
 
     if given := o.given_options("show", "by", "no_text", "max_clusters", "context", "threads"):
@@ -135,4 +126,4 @@ def _report_index(folder: Path, out: Path, quiet: bool, title: str | None, overw
     with Index.open(folder, readonly=True) as index:
         path = write_index_report(folder, index.stats(), index.spec, out, title, overwrite)
     if not quiet:
-        click.echo(f"written     {path}: {size(path.stat().st_size)}", err=True)
+        click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)
