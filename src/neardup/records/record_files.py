@@ -29,18 +29,20 @@ class Records:
         ids: Ids of the records of each source.
         columns: large_string[records] for each field, in the order of the fields.
         first: Records of the first source.
+        id: Column of the ids; None for positions.
     """
 
     names: tuple[str, ...]
     ids: tuple[Column, ...]
     columns: tuple[pa.LargeStringArray, ...]
     first: int
+    id: str | None = None
 
     def __len__(self) -> int:
         return sum(len(ids) for ids in self.ids)
 
 
-def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec) -> Records:
+def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec, alone: int = 2) -> Records:
     """Read one or two files, or frames.
 
     Args:
@@ -48,6 +50,7 @@ def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec) -> Recor
         b: The second source; None for duplicates within the first.
         id: Column with the ids; None for positions.
         spec: Whose fields are read.
+        alone: Records that one file must have at least.
 
     Raises:
         ColumnError: A column is missing, or holds lists or objects.
@@ -64,8 +67,8 @@ def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec) -> Recor
         tables.append(_checked(read_whole(source, name), name, id, spec))
     sizes = [table.num_rows for table in tables]
     for name, size in zip(names, sizes, strict=True):
-        if size < (2 if b is None else 1):
-            raise InputError(f"{name} has {size} records; expected {2 if b is None else 1} or more")
+        if b is None and size < alone:
+            raise InputError(f"{name} has {size} records; expected {alone} or more")
     if sum(sizes) > 2**31 - 2:
         raise InputError(f"{sum(sizes):,} records; expected at most {2**31 - 2:,}")
     ids = tuple(_ids(table, name, id) for table, name in zip(tables, names, strict=True))
@@ -73,7 +76,7 @@ def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec) -> Recor
         pa.concat_arrays([_strings(table.column(field)) for table in tables])
         for field in spec.names
     )
-    return Records(tuple(names), ids, columns, sizes[0])
+    return Records(tuple(names), ids, columns, sizes[0], id)
 
 
 def _checked(table: pa.Table, name: str, id: str | None, spec: LinkSpec) -> pa.Table:

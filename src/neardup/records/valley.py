@@ -31,9 +31,10 @@ class Threshold:
 
     Attributes:
         value: The threshold.
-        kind: ``"given"``; ``"valley"``; ``"shoulder"`` where the histogram has one mode and a bend
-            above it; ``"default"`` where there are too few pairs for a histogram, or its one mode
-            is above the default, as if all candidates were matches.
+        kind: ``"given"``; ``"index"``, that of an index; ``"valley"``; ``"shoulder"`` where the
+            histogram has one mode and a bend above it; ``"default"`` where there are too few pairs
+            for a histogram, or its one mode is above the default, as if all candidates were
+            matches.
         bottom: Similarity at the bottom of the valley; None without one.
         modes: Similarities of the modes below and above it; None without a valley.
         counts: int64[40]: candidates by similarity, in classes of 0.025.
