@@ -11,6 +11,7 @@ import numpy as np
 
 from neardup.records.explaining import explain_pair
 from neardup.records.link_steps import Linked
+from neardup.records.outcome.link_text import about_threshold
 from neardup.report.outfile import check_file, write_file
 from neardup.report.visible import html_page
 
@@ -31,7 +32,8 @@ def write_link_page(linked: Linked, summary: dict[str, Any], path: Path, overwri
         ["plain.css", f"{__package__}:link.css"],
         title=" and ".join(linked.blocked.records.names),
         image=_image(chart),
-        caption=chart.alternative,
+        alternative=chart.alternative,
+        about=about_threshold(summary["threshold"]),
         summary=summary,
         counts=summary["counts"],
         threshold=summary["threshold"],

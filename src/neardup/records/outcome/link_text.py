@@ -22,7 +22,7 @@ def render_blocks(counts: dict[str, Any]) -> str:
 def render(summary: dict[str, Any], histogram: bool = True) -> str:
     """Return what a person wants to know of a linkage."""
     counts, threshold = summary["counts"], summary["threshold"]
-    lines = [*_blocks(counts), *_threshold(threshold)]
+    lines = [*_blocks(counts), ("threshold", about_threshold(threshold))]
     lines.append(("pairs", f"{counts['pairs']:,} reach it"))
     clusters = f"{counts['clusters']:,} of two records and more; the largest has"
     lines.append(("clusters", f"{clusters} {counts['largest']:,}"))
@@ -64,7 +64,8 @@ def _blocks(counts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "recall", f"{at}, predicted for {bands}"
 
 
-def _threshold(threshold: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def about_threshold(threshold: dict[str, Any]) -> str:
+    """Return a threshold and where it comes from."""
     words = {
         "given": "as asked for",
         "valley": "in the valley of the histogram",
@@ -76,7 +77,7 @@ def _threshold(threshold: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if threshold["modes"] is not None:
         low, high = threshold["modes"]
         shown += f" between its modes at {low:.2f} and {high:.2f}"
-    yield "threshold", shown
+    return shown
 
 
 def render_evaluation(result: dict[str, Any]) -> str:
