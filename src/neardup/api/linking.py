@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from neardup.api.arguments import checked
 from neardup.errors import SpecError
+from neardup.io.whole import Form
 from neardup.records.fields import Field, LinkSpec, fields_of
 from neardup.records.link_steps import block, decide
 from neardup.records.outcome.link_runs import Blocks, LinkRun
+from neardup.records.record_files import Source
 from neardup.threads import Pool, check_threads
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ def link(
     cluster: str = "star",
     tagged: bool = False,
     seed: int = 0,
+    delimiter: str | None = None,
+    encoding_errors: str = "strict",
     threads: int | None = None,
 ) -> LinkRun:
     """Find the records that are one, within a file or across two files.
@@ -70,6 +74,8 @@ def link(
         tagged: Shingles of one field do not equal those of another, so that swapped fields share
             none.
         seed: Seed of the hash functions.
+        delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
+        encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
         threads: Number of threads; all cores by default. The result does not depend on it.
 
     Returns:
@@ -108,13 +114,14 @@ def link(
         seed,
     )
     check_threads(threads)
+    given = Source(a, b, id, Form(delimiter, encoding_errors))
     if against is None:
         with Pool(threads) as pool:
-            return LinkRun(decide(block(a, b, id, spec, pool), pool))
+            return LinkRun(decide(block(given, spec, pool), pool))
     if b is not None or spec != LinkSpec(_IN_INDEX):
         raise SpecError(
             "with `against`, one file of records is linked with the settings of the index",
-            "leave out all but `id` and `threads`",
+            "leave out all settings but `id`, and how files are read",
         )
     from neardup.records.growing.linking_new import link_new
     from neardup.records.growing.record_index import RecordIndex
@@ -124,7 +131,7 @@ def link(
         index = against if isinstance(against, RecordIndex) else RecordIndex.open(against)
         if index is not against:
             stack.enter_context(index)
-        return LinkRun(link_new(index._store, a, id, pool))
+        return LinkRun(link_new(index._store, given, pool))
 
 
 @checked
@@ -138,6 +145,8 @@ def blocks(
     recall: float = 0.99,
     tagged: bool = False,
     seed: int = 0,
+    delimiter: str | None = None,
+    encoding_errors: str = "strict",
     threads: int | None = None,
 ) -> Blocks:
     """Find candidates only: pairs of records for a tool that scores them.
@@ -161,4 +170,4 @@ def blocks(
     spec = LinkSpec(fields_of(fields), block_at, recall, tagged=tagged, seed=seed)
     check_threads(threads)
     with Pool(threads) as pool:
-        return Blocks(block(a, b, id, spec, pool))
+        return Blocks(block(Source(a, b, id, Form(delimiter, encoding_errors)), spec, pool))

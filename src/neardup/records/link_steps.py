@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from neardup.records.features import Features, make_features
 from neardup.records.field_notes import field_notes
 from neardup.records.field_similarity import Compared, compare
 from neardup.records.fields import LinkSpec
-from neardup.records.record_files import Records, read_records
-from neardup.records.valley import Threshold, find_valley, given
+from neardup.records.record_files import Records, Source, read_records
+from neardup.records.valley import Threshold, find_valley, given_threshold
 from neardup.threads import Pool
 
 #: No valley is looked for below, where candidates are incomplete.
@@ -84,13 +84,13 @@ class Linked:
     notes: tuple[str, ...]
 
 
-def block(a: Any, b: Any | None, id: str | None, spec: LinkSpec, pool: Pool) -> Blocked:
+def block(given: Source, spec: LinkSpec, pool: Pool) -> Blocked:
     """Read records and find the candidates.
 
     Raises:
         InputError: The records can't be used; its subclasses say why.
     """
-    records = read_records(a, b, id, spec)
+    records = read_records(given, spec)
     spec = spec.for_records(len(records))
     check_hashes(spec)
     features = make_features(records.columns, spec, pool)
@@ -126,7 +126,7 @@ def decide(blocked: Blocked, pool: Pool) -> Linked:
     spec, candidates = blocked.spec, blocked.candidates
     compared = compare(blocked.features, spec, candidates.a, candidates.b, pool)
     if spec.decide_at is not None:
-        threshold = given(spec.decide_at, compared.similarity)
+        threshold = given_threshold(spec.decide_at, compared.similarity)
     else:
         threshold = find_valley(compared.similarity, min(_LOWEST, spec.block_at or _LOWEST))
     return _grouped(blocked, compared, threshold)
@@ -144,7 +144,7 @@ def decide_again(linked: Linked, decide_at: float) -> Linked:
             "clusters of an index have one threshold", "make an index with another `decide_at`"
         )
     spec = replace(blocked.spec, decide_at=decide_at)
-    threshold = given(decide_at, linked.compared.similarity)
+    threshold = given_threshold(decide_at, linked.compared.similarity)
     return _grouped(replace(blocked, spec=spec), linked.compared, threshold)
 
 

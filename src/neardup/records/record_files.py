@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of, numbers
 from neardup.errors import ColumnError, DuplicateIdError, InputError
 from neardup.io.columns import missing_column, string_scalar
-from neardup.io.whole import read_whole
+from neardup.io.whole import Form, read_whole
 from neardup.records.fields import LinkSpec
 
 #: A column of a table whose types are not known before it is read.
@@ -42,13 +42,27 @@ class Records:
         return sum(len(ids) for ids in self.ids)
 
 
-def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec, alone: int = 2) -> Records:
+class Source(NamedTuple):
+    """One or two files, or frames.
+
+    Attributes:
+        a: See `neardup.io.opening.open_source`.
+        b: The second one; None for duplicates within the first.
+        id: Column with the ids; None for positions.
+        form: How files are read.
+    """
+
+    a: Any
+    b: Any = None
+    id: str | None = None
+    form: Form = Form()
+
+
+def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
     """Read one or two files, or frames.
 
     Args:
-        a: See `neardup.io.opening.open_source`.
-        b: The second source; None for duplicates within the first.
-        id: Column with the ids; None for positions.
+        given: What is read.
         spec: Whose fields are read.
         alone: Records that one file must have at least.
 
@@ -57,6 +71,7 @@ def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec, alone: i
         DuplicateIdError: Two records of a file have the same id.
         InputError: A file can't be read, or has no two records to compare.
     """
+    a, b, id, form = given
     names, tables = [], []
     for which, source in (("first", a), ("second", b)):
         if source is None:
@@ -64,7 +79,7 @@ def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec, alone: i
         is_file = isinstance(source, str | os.PathLike)
         name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
         names.append(name)
-        tables.append(_checked(read_whole(source, name), name, id, spec))
+        tables.append(_checked(read_whole(source, name, form), name, id, spec))
     sizes = [table.num_rows for table in tables]
     for name, size in zip(names, sizes, strict=True):
         if b is None and size < alone:
@@ -85,6 +100,8 @@ def _checked(table: pa.Table, name: str, id: str | None, spec: LinkSpec) -> pa.T
     for column in [*spec.names, *([] if id is None else [id])]:
         if table.column_names.count(column) != 1:
             hint = "name the columns that are compared with `fields`, that of the ids with `id`"
+            if table.num_columns == 1:
+                hint += "; if a character other than a comma separates them, give `delimiter`"
             raise missing_column(name, column, table.column_names, hint=hint)
         kind = table.schema.field(column).type
         if pa.types.is_nested(kind):

@@ -48,7 +48,7 @@ class Threshold:
     counts: np.ndarray
 
 
-def given(value: float, similarity: np.ndarray) -> Threshold:
+def given_threshold(value: float, similarity: np.ndarray) -> Threshold:
     """Return a threshold that was asked for."""
     return Threshold(value, "given", None, None, _histogram(similarity, DRAWN))
 

@@ -116,6 +116,8 @@ _overwrite = o.option(
 @o.json_option
 @_tagged
 @_seed
+@o.delimiter_option
+@o.encoding_option
 @o.threads_option
 @o.quiet_option
 def link(
@@ -186,6 +188,8 @@ def link(
 @o.json_option
 @_tagged
 @_seed
+@o.delimiter_option
+@o.encoding_option
 @o.threads_option
 @o.quiet_option
 def blocks(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,23 +24,22 @@ from neardup.records.deciding import Joined, join_clusters, matches
 from neardup.records.field_similarity import compare
 from neardup.records.growing.record_store import RecordStore, Stored
 from neardup.records.link_steps import Against, Blocked, Linked, block_notes, matched
-from neardup.records.record_files import Records, read_records
-from neardup.records.valley import given
+from neardup.records.record_files import Records, Source, read_records
+from neardup.records.valley import given_threshold
 from neardup.threads import Pool
 
 #: An index that has grown to so many times what it was made of is worth a new one.
 _GROWN = 4
 
 
-def link_new(store: RecordStore, source: Any, id: str | None, pool: Pool) -> Linked:
+def link_new(store: RecordStore, given: Source, pool: Pool) -> Linked:
     """Link new records against those of an index and one another, and insert them.
 
     All of it is one transaction.
 
     Args:
         store: The index.
-        source: See `neardup.io.opening.open_source`.
-        id: Column of the ids; None for that of the index.
+        given: One file; its ``id`` is None for that of the index.
         pool: Threads.
 
     Raises:
@@ -50,7 +48,7 @@ def link_new(store: RecordStore, source: Any, id: str | None, pool: Pool) -> Lin
         StoreError: Another process writes.
     """
     spec = store.spec
-    records = read_records(source, None, id or store.id, spec, alone=1)
+    records = read_records(given._replace(id=given.id or store.id), spec, alone=1)
     features = store.features(records.columns, pool)
     filled = np.flatnonzero(features.records.size)
     keys = record_keys(features, filled, store.bands, spec.seed, pool)
@@ -125,7 +123,7 @@ def _decided(
     spec, found = blocked.spec, blocked.candidates
     compared = compare(blocked.features, spec, found.a, found.b, pool)
     similarity = compared.similarity
-    threshold = replace(given(store.threshold, similarity), kind="index")
+    threshold = replace(given_threshold(store.threshold, similarity), kind="index")
     pairs = matches(found.a, found.b, similarity, threshold.value, one_to_one=False)
     edges = matched(found, compared, pairs)
     sizes = store.sizes(old.clusters)
