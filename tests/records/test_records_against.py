@@ -120,7 +120,7 @@ def test_threads_do_not_matter_and_neither_does_the_disk(people: People, tmp_pat
         assert "5,200 records" in repr(index)
 
 
-def test_positions_go_on() -> None:
+def test_positions_continue() -> None:
     index = neardup.link(
         {"n": ["anna bell", "ann bell", "otto"]}, fields="n", decide_at=0.4
     ).index()

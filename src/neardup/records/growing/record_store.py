@@ -104,7 +104,7 @@ class RecordStore:
                 rows = self.core.catalogue.rows("SELECT data, checksum FROM weights")
             if len(rows) != 1 or zlib.crc32(rows[0][0]) != rows[0][1]:
                 raise self.core.catalogue.damaged("its weights")
-            self._weights = np.frombuffer(zlib.decompress(rows[0][0]), "<f4")
+            self._weights = np.frombuffer(zlib.decompress(rows[0][0]), "<f4").astype(np.float32)
         made = make_features(columns, self.spec, pool)
         return made._replace(weights=self._weights, distinct=self._distinct, counted=self.counted)
 
