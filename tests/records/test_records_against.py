@@ -295,6 +295,8 @@ def test_commands(people: People, tmp_path: Path, command: Command) -> None:
     assert done.code == 0
     again = command("link", paths[0], *fields, "-o", tmp_path / "again", "--index", index)
     assert "exists already" in again.error
+    both = command("link", paths[1], "--against", index, "-o", tmp_path / "c", "--index", index)
+    assert (both.code, "give one of them" in both.err) == (2, True)
     out = tmp_path / "b"
     done = command("link", paths[1], "--against", index, "-o", out)
     assert done.code == 0

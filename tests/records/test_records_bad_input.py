@@ -34,9 +34,8 @@ def test_a_field_that_is_missing_in_one_file() -> None:
 
 def test_doubled_ids() -> None:
     doubled = GOOD | {"id": ["1", "2", "1"]}
-    assert refused(DuplicateIdError, doubled, id="id") == (
-        "the table: records 1 and 3 have the same 'id'; 1 ids are doubled"
-    )
+    message = refused(DuplicateIdError, doubled, id="id")
+    assert message.startswith("the table: records 1 and 3 have the same 'id', as 1 of 3 records")
 
 
 def test_a_missing_id() -> None:

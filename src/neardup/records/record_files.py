@@ -127,8 +127,8 @@ def _ids(table: pa.Table, name: str, id: str | None) -> Column:
     doubled = np.flatnonzero(earlier != np.arange(len(ids)))
     if len(doubled):
         raise DuplicateIdError(
-            f"{name}: records {earlier[doubled[0]] + 1} and {doubled[0] + 1} have the same {id!r}; "
-            f"{len(doubled):,} ids are doubled",
+            f"{name}: records {earlier[doubled[0]] + 1} and {doubled[0] + 1} have the same {id!r}, "
+            f"as {len(doubled):,} of {len(ids):,} records have that of an earlier one",
             "name a column whose values are unique with `id`, or leave it out for positions",
         )
     return ids

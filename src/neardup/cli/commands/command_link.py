@@ -142,6 +142,8 @@ def link(
     check_links_folder(Path(out), overwrite)
     if report is not None:
         check_file(report, files, overwrite)
+    if index is not None and options["against"] is not None:
+        raise SpecError("`index` makes an index, and `against` uses one", "give one of them")
     if index is not None and index.exists():
         raise OutputError(f"{index} exists already", "name another folder")
     from neardup.api.linking import link
