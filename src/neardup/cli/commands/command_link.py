@@ -19,9 +19,7 @@ _AGAINST = (
     "\nneardup link people.csv --id rec_id --fields given_name,surname -o out --index people.index"
     "\nneardup link new.csv --against people.index -o out2"
 )
-_files = click.argument(
-    "files", metavar="A [B]", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+_files = click.argument("files", metavar="A [B]", nargs=-1, required=True, type=o.PATH)
 _FIELDS: dict[str, Any] = {
     "metavar": "NAME[:COMPARE[:WEIGHT]],...",
     "group": o.INPUT,
@@ -67,7 +65,7 @@ _overwrite = o.option(
 @o.option(
     "--against",
     metavar="INDEX",
-    type=click.Path(path_type=Path),
+    type=o.PATH,
     group=o.INPUT,
     help="Link the records of A with those of an index, and insert them; all other settings are "
     "those of the index.",
@@ -101,17 +99,13 @@ _overwrite = o.option(
 @_overwrite
 @o.option(
     "--index",
-    type=click.Path(path_type=Path),
+    type=o.PATH,
     metavar="FOLDER",
     group=o.OUTPUT,
     help="Make an index of the records too, for --against.",
 )
-@o.option(
-    "--report",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    group=o.OUTPUT,
-    help="Write a page with the histogram and the pairs around the threshold too.",
+@o.file_option(
+    "--report", what="Write a page with the histogram and the pairs around the threshold too."
 )
 @o.json_option
 @_tagged
@@ -168,15 +162,10 @@ def link(
 @o.option("--fields", required=True, **_FIELDS)
 @_block_at
 @_recall
-@o.option(
-    "-o",
-    "--output",
-    "out",
-    metavar="FILE",
+@o.file_option(
+    *("-o", "--output", "out"),
+    what="Pairs of ids with their similarity: .parquet or .csv, by ending.",
     required=True,
-    type=click.Path(path_type=Path),
-    group=o.OUTPUT,
-    help="Pairs of ids with their similarity: .parquet or .csv, by ending.",
 )
 @o.option(
     "--for",
