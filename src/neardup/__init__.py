@@ -26,6 +26,7 @@ _HOMES = {
     "neardup.match.bucketing": "candidate_pairs",
     "neardup.recipe": "Recipe",
     "neardup.records.fields": "Field",
+    "neardup.records.growing.record_index": "RecordIndex",
     "neardup.records.outcome.link_runs": "Blocks LinkRun",
     "neardup.sketch.bands": "Bands candidate_probability choose_bands",
     "neardup.sketch.sketcher": "band_keys signatures",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from neardup.match.bucketing import candidate_pairs
     from neardup.recipe import Recipe
     from neardup.records.fields import Field
+    from neardup.records.growing.record_index import RecordIndex
     from neardup.records.outcome.link_runs import Blocks, LinkRun
     from neardup.sketch.bands import Bands, candidate_probability, choose_bands
     from neardup.sketch.sketcher import band_keys, signatures
@@ -61,6 +63,7 @@ __all__ = [
     "LinkRun",
     "NeardupError",
     "Recipe",
+    "RecordIndex",
     "Run",
     "Shard",
     "ShingleSpec",
