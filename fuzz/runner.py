@@ -18,7 +18,7 @@ import psutil
 
 from fuzz.paths import FUZZ
 
-TARGETS = ("readers", "kernels", "options", "state", "crashes")
+TARGETS = ("readers", "kernels", "options", "engines", "state", "indexes", "crashes")
 FINDINGS = FUZZ / "findings"
 #: Seconds that one case may take, and resident bytes of a worker; a first case loads the kernels.
 _CASE, _FIRST, _BYTES = 20.0, 240.0, 2 << 30

@@ -24,7 +24,7 @@ import neardup
 from neardup.errors import InputError, NeardupError, OutputError, StoreError
 from neardup.index import core, merging, place
 
-#: `make kills` asks for 200.
+#: `make kills` asks for 150.
 KILLS = int(os.environ.get("NEARDUP_KILLS", "11"))
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
 

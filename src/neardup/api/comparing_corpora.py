@@ -69,7 +69,7 @@ class Decontamination:
 
 @checked
 def dedup_against(
-    source: Any,
+    source: object,
     against: str | os.PathLike[str] | Index | Run,
     *,
     text: str | Sequence[str] = "text",
@@ -80,6 +80,8 @@ def dedup_against(
     input_format: str | None = None,
     encoding_errors: str = "strict",
     delimiter: str | None = None,
+    max_document: int | str = "256MB",
+    skip_large: bool = False,
 ) -> Against:
     """Find what is new in a batch: similar to nothing in an old corpus, and once in the batch.
 
@@ -91,8 +93,8 @@ def dedup_against(
         source: The batch, as for `neardup.dedup`.
         against: An index or its folder; or a run or its output folder, of which the kept documents
             count and whose input is read again.
-        text: As for `neardup.dedup`, as are ``id``, ``input_format``, ``encoding_errors`` and
-            ``delimiter``.
+        text: As for `neardup.dedup`, as are ``id``, ``input_format``, ``encoding_errors``,
+            ``delimiter``, ``max_document`` and ``skip_large``.
         out: Folder to write to: ``clean`` (the kept documents), ``duplicates.parquet`` and
             ``against.json``. Without it the result is in memory only.
         format: As for `neardup.dedup`.
@@ -113,9 +115,9 @@ def dedup_against(
         >>> dedup_against(batch, old).keep_mask.tolist()
         [False, True, False]
     """
-    corpus = Corpus.open(
-        source, Reading(_names(text), id, input_format, encoding_errors, delimiter)
-    )
+    limits = (max_document, skip_large)
+    reading = Reading(_names(text), id, input_format, encoding_errors, delimiter, *limits)
+    corpus = Corpus.open(source, reading)
     check_formats(corpus, format)
     index, mine = _old(against)
     try:
@@ -127,6 +129,7 @@ def dedup_against(
     in_old = int(np.count_nonzero(table.column("in_old").to_numpy()))
     summary = {
         "documents": len(kept),
+        "skipped": corpus.skipped,
         "kept": int(kept.sum()),
         "similar_to_old": in_old,
         "similar_within": len(kept) - int(kept.sum()) - in_old,
@@ -144,8 +147,8 @@ def dedup_against(
 
 @checked
 def decontaminate(
-    train: Any,
-    against: Any,
+    train: object,
+    against: object,
     *,
     by: str = "containment",
     threshold: float = 0.8,
@@ -162,6 +165,8 @@ def decontaminate(
     input_format: str | None = None,
     encoding_errors: str = "strict",
     delimiter: str | None = None,
+    max_document: int | str = "256MB",
+    skip_large: bool = False,
 ) -> Decontamination:
     """Find the training documents that contain a test item, exactly.
 
@@ -182,8 +187,8 @@ def decontaminate(
         test_id: Column with the ids of the test items; positions without it.
         out: Folder to write to: ``clean`` (training documents without a match),
             ``matches.parquet`` and ``decontamination.json``.
-        format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors`` and
-            ``delimiter``.
+        format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors``,
+            ``delimiter``, ``max_document`` and ``skip_large``.
         overwrite: Replace what an earlier call left there.
         threads: Number of threads; all cores by default.
 
@@ -203,11 +208,16 @@ def decontaminate(
     """
     asked = _asked(by, threshold, passage, shingle)
     check_threads(threads)
-    reading = Reading(_names(text), id, input_format, encoding_errors, delimiter)
+    limits = (max_document, skip_large)
+    reading = Reading(_names(text), id, input_format, encoding_errors, delimiter, *limits)
     corpus = Corpus.open(train, reading)
     check_formats(corpus, format)
     own = reading._replace(
-        text=_names(test_text or text), id=test_id, input_format=None, delimiter=None
+        text=_names(test_text or text),
+        id=test_id,
+        input_format=None,
+        delimiter=None,
+        skip_large=False,
     )
     items = Corpus.open(against, own)
     with Pool(threads) as pool:
@@ -218,6 +228,7 @@ def decontaminate(
     kept[table.column("train_doc").to_numpy()] = False
     summary = {
         "documents": len(kept),
+        "skipped": corpus.skipped,
         "kept": int(kept.sum()),
         "removed": int(len(kept) - kept.sum()),
         "test_items": items.documents,

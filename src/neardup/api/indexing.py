@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
@@ -304,7 +304,7 @@ class Index:
 
     def query(
         self,
-        texts: Any,
+        texts: object,
         *,
         threshold: float | None = None,
         top: int | None = None,
@@ -364,7 +364,7 @@ class Index:
             found = self._core.matches(one_text(text), self._spec.threshold, first=True)
             return bool(len(found.row))
 
-    def first_matches(self, texts: Any, *, text: str | Sequence[str] = "text") -> pa.Table:
+    def first_matches(self, texts: object, *, text: str | Sequence[str] = "text") -> pa.Table:
         """Return, for each text, the first document that it is similar to.
 
         Args:
@@ -435,7 +435,7 @@ class Index:
     @checked
     def add(
         self,
-        source: Any,
+        source: object,
         *,
         ids: Iterable[Id] | None = None,
         on_conflict: Conflict = "error",
@@ -444,6 +444,7 @@ class Index:
         input_format: str | None = None,
         encoding_errors: str = "strict",
         delimiter: str | None = None,
+        max_document: int | str = "256MB",
     ) -> int:
         """Add documents, whatever they are similar to.
 
@@ -462,6 +463,7 @@ class Index:
             input_format: As for `neardup.dedup`.
             encoding_errors: As for `neardup.dedup`.
             delimiter: As for `neardup.dedup`.
+            max_document: As for `neardup.dedup`; of files and tables.
 
         Returns:
             How many were added.
@@ -476,7 +478,12 @@ class Index:
             raise SpecError(
                 f"`on_conflict` is {on_conflict!r}; expected 'error', 'replace' or 'skip'"
             )
-        reading = Reading(*_reading(text, id)[:2], input_format, encoding_errors, delimiter)
+        reading = _reading(text, id)._replace(
+            input_format=input_format,
+            encoding_errors=encoding_errors,
+            delimiter=delimiter,
+            max_document=max_document,
+        )
         batches = batches_of(source, ids, reading)
         if not _is_file(source):
             return self._insert(batches, on_conflict)
@@ -492,15 +499,29 @@ class Index:
         self._merger.after_insert()
         return count
 
+    @overload
+    def add_if_new(self, id_or_batch: Id, text: str) -> NewAnswer: ...
+
+    @overload
     def add_if_new(
         self,
-        id_or_batch: Any,
+        id_or_batch: object,
+        text: None = None,
+        *,
+        ids: Iterable[Id] | None = None,
+        id: str | None = None,
+        column: str | Sequence[str] = "text",
+    ) -> pa.Table: ...
+
+    def add_if_new(
+        self,
+        id_or_batch: object,
         text: str | None = None,
         *,
         ids: Iterable[Id] | None = None,
         id: str | None = None,
         column: str | Sequence[str] = "text",
-    ) -> Any:
+    ) -> NewAnswer | pa.Table:
         """Add documents that are similar to none before them, in one transaction.
 
         Documents are decided in order, and later ones are compared with those that were just added:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from neardup.api.arguments import checked
 from neardup.errors import SpecError
@@ -15,8 +14,8 @@ from neardup.threads import Pool, check_threads
 
 @checked
 def link(
-    a: Any,
-    b: Any = None,
+    a: object,
+    b: object = None,
     *,
     fields: str | Field | Iterable[str | Field],
     id: str | None = None,
@@ -96,8 +95,8 @@ def link(
 
 @checked
 def blocks(
-    a: Any,
-    b: Any = None,
+    a: object,
+    b: object = None,
     *,
     fields: str | Field | Iterable[str | Field],
     id: str | None = None,

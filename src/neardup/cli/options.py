@@ -125,6 +125,17 @@ encoding_option = _input(
     default="strict",
     help="Refuse text that is not UTF-8, or replace what is wrong and count it.",
 )
+max_document_option = _input(
+    "--max-document",
+    metavar="SIZE",
+    default="256MB",
+    help="Size that a text, or a record of JSON lines or CSV, may have; a larger one is refused.",
+)
+skip_large_option = _input(
+    "--skip-large",
+    is_flag=True,
+    help="Leave out documents above --max-document and count them.",
+)
 #: How inputs are read.
 input_options = _all(
     [
@@ -148,6 +159,7 @@ input_options = _all(
             help="Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]",
         ),
         encoding_option,
+        max_document_option,
     ]
 )
 _SHINGLE = [
@@ -317,6 +329,8 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> R
         delimiter=take("delimiter"),
         input_format=take("input_format"),
         encoding_errors=take("encoding_errors"),
+        max_document=take("max_document"),
+        skip_large=take("skip_large"),
         spec=spec_of(options),
         **more,
     )

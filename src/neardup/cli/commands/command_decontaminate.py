@@ -27,6 +27,7 @@ from neardup.spec import preset
     help="Test items: a file, folder or pattern; may be given several times.",
 )
 @o.input_options
+@o.skip_large_option
 @o.option(
     "--test-text",
     metavar="NAME[,NAME...]",
@@ -113,6 +114,7 @@ def decontaminate(
             click.echo(f"{found[name]:>14,}   {what}", err=True)
         if short := found["test_items_shorter_than_a_shingle"]:
             click.echo(f"{short:>14,}   test items are shorter than a shingle", err=True)
+        _say_skipped(found["skipped"])
 
 
 def dedup_against(
@@ -128,7 +130,10 @@ def dedup_against(
     take = options.pop
     known = {
         name: take(name)
-        for name in ("id", "format", "input_format", "encoding_errors", "delimiter")
+        for name in (
+            *("id", "format", "input_format", "encoding_errors", "delimiter"),
+            *("max_document", "skip_large"),
+        )
     }
     text, overwrite, quiet = take("text").split(","), take("overwrite"), take("quiet")
     other = {name: name in o.given_options(name) for name in ("threads", "memory")}
@@ -150,3 +155,9 @@ def dedup_against(
     if not quiet:
         for name in ("documents", "similar_to_old", "similar_within", "kept"):
             click.echo(f"{found[name]:>14,}   {name.replace('_', ' ')}", err=True)
+        _say_skipped(found["skipped"])
+
+
+def _say_skipped(count: int) -> None:
+    if count:
+        click.echo(f"{count:>14,}   left out, above --max-document", err=True)

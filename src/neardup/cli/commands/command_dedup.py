@@ -42,6 +42,7 @@ from neardup.cli.showing import show_events
     "too. The settings are those of the old corpus.",
 )
 @o.input_options
+@o.skip_large_option
 @o.spec_options
 @o.store_options
 @o.resource_options

@@ -81,7 +81,7 @@ class Blocks:
 
     def evaluate(
         self,
-        truth: Any,
+        truth: object,
         *,
         columns: Sequence[str] | None = None,
         kind: str | None = None,
@@ -220,7 +220,7 @@ class LinkRun:
 
     def evaluate(
         self,
-        truth: Any,
+        truth: object,
         *,
         columns: Sequence[str] | None = None,
         kind: str | None = None,
@@ -248,7 +248,7 @@ class LinkRun:
         found = tables.decided(self._linked)
         return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
 
-    def explain(self, a: Any, b: Any) -> dict[str, Any]:
+    def explain(self, a: object, b: object) -> dict[str, Any]:
         """Explain why two records are one, or are not.
 
         Args:
@@ -303,7 +303,7 @@ class LinkRun:
         return self.blocks.to_recordlinkage()
 
 
-def _record_of(linked: Linked, id: Any, source: int) -> int:
+def _record_of(linked: Linked, id: object, source: int) -> int:
     ids = linked.blocked.records.ids[source]
     try:
         place = ids.index(pa.scalar(id, ids.type)).as_py()
