@@ -23,6 +23,8 @@ import numpy as np
 import neardup
 from fuzz import paths  # noqa: F401  (the tests can be imported)
 
+#: That a case may take: it starts two to four processes, under strace.
+SECONDS = 300
 #: Calls that change what is on the disk.
 _CALLS = (
     *("write", "pwrite64", "fsync,fdatasync", "rename,renameat,renameat2", "unlink,unlinkat"),

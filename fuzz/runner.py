@@ -20,7 +20,8 @@ from fuzz.paths import FUZZ
 
 TARGETS = ("readers", "kernels", "options", "engines", "state", "indexes", "crashes")
 FINDINGS = FUZZ / "findings"
-#: Seconds that one case may take, and resident bytes of a worker; a first case loads the kernels.
+#: Seconds that a case may take unless its target says otherwise (`SECONDS`), and resident bytes of
+#: a worker; a first case loads the kernels.
 _CASE, _FIRST, _BYTES = 20.0, 240.0, 2 << 30
 #: Findings after which a search ends.
 _ENOUGH = 50
@@ -40,6 +41,7 @@ class _Worker:
     def __init__(self, target: str, seed: int, numbers: range, findings: Path) -> None:
         context = multiprocessing.get_context("spawn")
         self.numbers = numbers
+        self._seconds = float(getattr(_module(target), "SECONDS", _CASE))
         self._state = context.Array("d", [-1.0, time.monotonic(), 0.0])  # case, its start, the end
         self.folder = Path(tempfile.mkdtemp(prefix="neardup-fuzz-"))
         self._process = context.Process(
@@ -63,7 +65,8 @@ class _Worker:
         """Return why this process is over; an empty text if all is done, None if it goes on."""
         if self._process.is_alive():
             since = time.monotonic() - self._state[1]
-            if since > (_CASE if self.case > self.numbers.start else _FIRST):
+            limit = max(_FIRST, self._seconds) if self.case <= self.numbers.start else self._seconds
+            if since > limit:
                 return self._kill(f"no end after {since:.0f} s")
             try:
                 taken = psutil.Process(self._process.pid).memory_info().rss

@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -141,8 +142,10 @@ class Soak:
             preexec_fn=partial(_limit, largest + room) if full and not self._mounted else None,
         ) as process:
             assert process.stdin and process.stdout and process.stderr
-            timer = threading.Timer(self._draw.uniform(2, 20), process.kill)
+            life = 150 if self._draw.random() < 0.1 else self._draw.uniform(4, 30)
+            timer = threading.Timer(life, process.kill)
             timer.start()
+            memory: list[int] = []
             line: dict[str, Any] = {}
             while True:
                 if not line:
@@ -157,10 +160,13 @@ class Soak:
                 if not answer.endswith(b"\n"):
                     break
                 self.counts["answers"] += 1
+                if self.counts["answers"] % 500 == 0:
+                    memory.append(_private(process.pid))
                 if json.loads(answer)["kept"]:
                     self._stored[line["id"]] = line["text"]
                 line = {}
             timer.cancel()
+            self._problems += _grown("the stream", memory)
             said = process.stderr.read().decode()
         if full and self._mounted:
             assert _mount(self._place.parent, f"remount,size={_SIZE}")
@@ -264,9 +270,11 @@ def _ask(index: neardup.Index, draw: random.Random) -> None:
     assert id_ in found or id_ not in index, "a document does not find itself"
 
 
-def _private() -> int:
-    status = Path("/proc/self/status").read_text()
-    return int(status.partition("RssAnon:")[2].split()[0]) * 1024
+def _private(pid: int | str = "self") -> int:
+    """Bytes of a process of Linux; 0 where it has ended."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"RssAnon:\s+(\d+)", status)
+    return int(found[1]) * 1024 if found else 0
 
 
 def _grown(what: str, memory: list[int]) -> list[str]:
