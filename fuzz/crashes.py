@@ -23,8 +23,6 @@ import numpy as np
 import neardup
 from fuzz import paths  # noqa: F401  (the tests can be imported)
 
-#: That a case may take: it starts two to four processes, under strace.
-SECONDS = 900
 #: Calls that change what is on the disk.
 _CALLS = (
     *("write", "pwrite64", "fsync,fdatasync", "rename,renameat,renameat2", "unlink,unlinkat"),
@@ -112,7 +110,7 @@ def _do(way: str, place: Path, traced: str | None = None, log: str = os.devnull)
         words = ["strace", "-f", "-qqq", "-o", log, "-e", traced, *words]
     with lines.open() as given:
         return subprocess.run(
-            words, stdin=given, capture_output=True, text=True, timeout=250, check=False
+            words, stdin=given, capture_output=True, text=True, timeout=900, check=False
         )
 
 
