@@ -106,7 +106,9 @@ soak: $(VENV)/.test
 
 # Which branches outside the kernels the tests take, those of child processes included.
 coverage: $(VENV)/.checks
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=term
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python tools/coverage_report.py 92
 
 # Known weaknesses of what is installed; asks the database of pip-audit over the network, and fails
 # where that can't be asked, instead of calling what nobody looked at safe.
