@@ -246,7 +246,7 @@ def test_a_polars_frame_with_views_and_categories(tmp_path: Path) -> None:
         (TABLE, {"threads": 0}, SpecError, "threads is 0"),
         (TABLE, {"threads": "2"}, SpecError, "`threads` is '2'"),
         (TABLE, {"memory": "much"}, SpecError, "'much'"),
-        (TABLE, {"memory": 10_000_000}, SpecError, "`memory` is 10.0 MB"),
+        (TABLE, {"memory": 10_000_000}, SpecError, "`memory` is 10 MB"),
         (TABLE, {"store": 3}, SpecError, "`store` is 3"),
         (TABLE, {"run": "r"}, SpecError, "a named run needs a store"),
         (TABLE, {"resume": True}, SpecError, "need an output folder"),

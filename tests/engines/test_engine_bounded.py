@@ -124,7 +124,7 @@ def test_too_little_is_refused(notes: dict[str, Path], tmp_path: Path) -> None:
     assert done.returncode == 2
     error, hint = done.stderr.splitlines()
     assert re.fullmatch(
-        r"error: --memory is 90.0 MB; at least .* MB are needed \(.*\d,\d{3}\).*", error
+        r"error: --memory is 90 MB; at least .* MB are needed \(.*\d,\d{3}\).*", error
     )
     assert "memory" in hint and "threads" in hint
     assert not (tmp_path / "o").exists()
@@ -151,7 +151,12 @@ def test_what_is_no_size(text: str) -> None:
 
 
 def test_sizes_are_shown_as_people_write_them() -> None:
-    for size, shown in ((999, "1 kB"), (4_321_000_000, "4.3 GB"), (3 * 10**12, "3.0 TB")):
+    for size, shown in (
+        (999, "999 B"),
+        (1500, "1.5 kB"),
+        (4_321_000_000, "4.32 GB"),
+        (3 * 10**12, "3 TB"),
+    ):
         assert show_size(size) == shown
 
 

@@ -32,6 +32,7 @@ from neardup.errors import (
 from neardup.io.opening import PARTITION_BYTES, open_source
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.io.source import MAX_DOCUMENT, Columns
+from neardup.json_values import differences
 from neardup.output.publishing import local_output
 from neardup.output.record import digest_of, record
 from neardup.output.results import FolderResults
@@ -43,7 +44,6 @@ from neardup.output.writing import (
     write_outputs,
 )
 from neardup.spec import Spec
-from neardup.state.json_values import differences
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 

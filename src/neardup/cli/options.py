@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from neardup.announcing import heard_by
 from neardup.errors import SpecError
 from neardup.spec import CLUSTERINGS, PRESETS, SCHEMES, Spec, preset
 
@@ -22,6 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 INPUT, OUTPUT = "Input", "Output"
 COMPARED, KEPT = "What is compared", "What is kept"
 RESOURCES, ADVANCED, OTHER = "Resources", "Advanced", "Other"
+PATH = click.Path(path_type=Path)
 _GROUPS = (INPUT, OUTPUT, COMPARED, KEPT, RESOURCES, ADVANCED, OTHER)
 
 
@@ -36,7 +38,9 @@ class GroupedOption(click.Option):
 class Grouped(click.Command):
     """A command whose help lists options under headings, and ends with an example."""
 
-    example = ""
+    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.example = example
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows: dict[str, list[tuple[str, str]]] = {group: [] for group in _GROUPS}
@@ -56,15 +60,12 @@ class Grouped(click.Command):
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
-def grouped(example: str, show_default: bool = False) -> Callable[[Callable[..., Any]], Grouped]:
+def grouped(example: str) -> Callable[[Callable[..., Any]], Grouped]:
     """Return a decorator that makes a command of a function, with ``--debug`` and an example."""
-    settings = {"show_default": show_default}
 
     def make(function: Callable[..., Any]) -> Grouped:
-        decorate = click.command(cls=Grouped, no_args_is_help=True, context_settings=settings)
-        command: Grouped = decorate(function)
-        command.example = example
-        return debug_option(command)
+        decorate = click.command(cls=Grouped, no_args_is_help=True, example=example)
+        return debug_option(decorate(function))
 
     return make
 
@@ -73,6 +74,11 @@ def option(*names: str, group: str = OTHER, **attributes: Any) -> Callable[[F], 
     """Return an option under a heading, as `click.option` does; a default is shown in the help."""
     attributes.setdefault("show_default", "default" in attributes)
     return click.option(*names, cls=GroupedOption, group=group, **attributes)
+
+
+def file_option(*names: str, what: str, **attributes: Any) -> Callable[[F], F]:
+    """Return an option for a file to write."""
+    return option(*names, metavar="FILE", type=PATH, group=OUTPUT, help=what, **attributes)
 
 
 _input, _output = partial(option, group=INPUT), partial(option, group=OUTPUT)
@@ -94,17 +100,38 @@ def _default(name: str) -> str:
     return ", ".join(f"{key} {getattr(spec, name)}" for key, spec in PRESETS.items())
 
 
+def _quiet(text: str) -> Callable[[F], F]:
+    def heard(context: click.Context, _: click.Parameter, quiet: bool) -> bool:
+        if quiet:
+            context.with_resource(heard_by(None))
+        return quiet
+
+    return option("--quiet", is_flag=True, callback=heard, help=text)
+
+
 #: Show where an error was raised; `neardup.cli.main` looks for it before any command is read.
 debug_option = option(
     "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
 )
-quiet_option = option("--quiet", is_flag=True, help="No progress, no summary.")
+quiet_option = _quiet("No progress, no summary.")
 #: Of commands that print an answer, which they do all the same.
-quiet_notes_option = option("--quiet", is_flag=True, help="No progress, no notes.")
+quiet_notes_option = _quiet("No progress, no notes.")
 json_option = _output("--json", "json_", is_flag=True, help="Print JSON.")
 no_text_option = _output("--no-text", is_flag=True, help="Leave the texts out; ids stay.")
-run_argument = click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+run_argument = click.argument("run", metavar="RUN", type=PATH)
 inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+#: What the clean corpus can be written as.
+FORMATS = click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"])
+_TEXT = "Column with the text, or several, joined by a space."
+text_option = _input("--text", metavar="NAME[,NAME...]", default="text", help=_TEXT)
+timeout_option = option(
+    "--timeout",
+    metavar="SECONDS",
+    type=float,
+    default=10.0,
+    group=RESOURCES,
+    help="How long to wait for another process that writes.",
+)
 out_option = _output("-o", "--output", "out", metavar="OUT", required=True, help="Folder to make.")
 threads_option = option(
     "--threads",
@@ -139,12 +166,7 @@ skip_large_option = _input(
 #: How inputs are read.
 input_options = _all(
     [
-        _input(
-            "--text",
-            metavar="NAME[,NAME...]",
-            default="text",
-            help="Column with the text, or several, joined by a space.",
-        ),
+        text_option,
         _input(
             "--id", metavar="NAME", help="Column with your ids. [default: position in the input]"
         ),
@@ -281,7 +303,7 @@ output_options = _all(
     [
         _output(
             "--format",
-            type=click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"]),
+            type=FORMATS,
             help="Format of the clean corpus. [default: that of the input]",
         ),
         _output(
@@ -319,21 +341,24 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> R
     from neardup.api.running import Request
     from neardup.io.remote import location
 
-    take = options.pop
+    reading = _taken(
+        options,
+        *("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large"),
+    )
     return Request(
         [location(name) for name in inputs],
-        tuple(take("text").split(",")),
-        take("id"),
+        tuple(options.pop("text").split(",")),
         resources=resources_of(options),
         writing=writing_of(options),
-        delimiter=take("delimiter"),
-        input_format=take("input_format"),
-        encoding_errors=take("encoding_errors"),
-        max_document=take("max_document"),
-        skip_large=take("skip_large"),
         spec=spec_of(options),
+        **reading,
         **more,
     )
+
+
+def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Take those of some options that a command has."""
+    return {name: options.pop(name) for name in names if name in options}
 
 
 def resources_of(options: dict[str, Any]) -> Resources:
@@ -341,9 +366,8 @@ def resources_of(options: dict[str, Any]) -> Resources:
     from neardup.engines.job import Resources
     from neardup.engines.memory import parse_size
 
-    names = ("threads", "store", "run", "keep_run")
     memory = options.pop("memory", None)
-    given = {name: options.pop(name) for name in names if name in options}
+    given = _taken(options, "threads", "store", "run", "keep_run")
     return Resources(None if memory is None else parse_size(memory), **given)
 
 
@@ -351,14 +375,8 @@ def writing_of(options: dict[str, Any]) -> Writing:
     """Take how the clean corpus is written out of some options."""
     from neardup.output.writing import Writing
 
-    take = options.pop
-    return Writing(
-        not take("no_clean", False),
-        take("format", None),
-        take("annotate", False),
-        take("compression", None),
-        take("tables", "parquet"),
-    )
+    given = _taken(options, "format", "annotate", "compression", "tables")
+    return Writing(not options.pop("no_clean", False), **given)
 
 
 def given_options(*names: str) -> list[str]:

@@ -113,14 +113,12 @@ class Corpus(NamedTuple):
         """Return (first position, position after the last) of the documents of a partition."""
         return int(self.ends[partition - 1]) if partition else 0, int(self.ends[partition])
 
-    def place(self, position: int) -> tuple[int, int]:
-        """Return (file, row in it) of a document."""
-        partition = int(np.searchsorted(self.ends, position, side="right"))
-        file = self.places[partition][0]
-        first = partition
-        while first and self.places[first - 1][0] == file:
-            first -= 1
-        return file, position - self.limits(first)[0]
+    def places_of(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the file of some documents, int32[], and their rows in it."""
+        files = np.array([file for file, _, _ in self.places], dtype=np.int32)
+        starts = np.append(0, self.ends)[np.searchsorted(files, files)]
+        partitions = np.searchsorted(self.ends, positions, side="right")
+        return files[partitions], positions - starts[partitions]
 
 
 def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch) -> Corpus:

@@ -20,13 +20,8 @@ from typing import Any, NamedTuple
 from neardup.errors import NeardupError, OutputError, StoreError
 from neardup.index.bodies import Id, Row
 from neardup.index.place import is_writable_disk
-from neardup.state.private_files import (
-    FileKind,
-    make_private,
-    sqlite_error,
-    sync_folder,
-    system_error,
-)
+from neardup.private_files import make_private, sync_folder, system_errors
+from neardup.state.locking import FileKind, sqlite_error
 
 KIND = FileKind(
     0x6E646978, 1, OutputError, StoreError, "restore the index from a copy, or make it anew"
@@ -230,12 +225,10 @@ class Catalogue:
         """Leave a note of who writes, for those who wait."""
         if state.writer == self._me or self.path is None:
             return
-        try:
+        with system_errors(self._signature()):
             make_private(self._signature())
             since = time.strftime("%Y-%m-%d %H:%M:%S")
             self._signature().write_text(f"{self._me} (first seen {since})", encoding="utf-8")
-        except OSError as error:
-            raise system_error(OutputError, self._signature(), error) from error
 
     def _signature(self) -> Path:
         assert self.path is not None
@@ -278,13 +271,11 @@ class Catalogue:
         if self.path is None:
             return
         log = self.path.with_name(self.path.name + "-wal")
-        try:
+        with system_errors(log):
             # SQLite has no locks on the log itself, which closing it here would drop.
             with suppress(FileNotFoundError), log.open("r+b") as file:
                 os.fsync(file.fileno())
             sync_folder(self.path.parent)
-        except OSError as error:
-            raise system_error(OutputError, log, error) from error
 
     # Documents.
 

@@ -16,7 +16,7 @@ from neardup.errors import NeardupError, StoreError
 from neardup.index.core import LOGGED, Core
 from neardup.index.segments import Entries, Segment, merged, write_file
 from neardup.index.snapshot import segment_path
-from neardup.state.private_files import sync_folder
+from neardup.private_files import sync_folder
 
 #: So many segments of one size become one of the next.
 _FANOUT = 4

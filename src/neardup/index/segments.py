@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from neardup.errors import NeardupError, OutputError, StoreError
-from neardup.kernels.locating import ENTRIES, STRIDE, locate
-from neardup.state.private_files import sync_folder, system_error
+from neardup.errors import NeardupError, StoreError
+from neardup.kernels.searching import ENTRIES, STRIDE, locate
+from neardup.private_files import sync_folder, system_error, system_errors
 
 _MAGIC = b"NDINDEX1"
 _END = struct.Struct("<QQ8s")  # where the table of blocks begins, its checksum, the magic
@@ -310,20 +310,16 @@ def write_file(path: Path, parts: Iterator[Entries], digest: str) -> tuple[int, 
         OutputError: The disk is full.
     """
     try:
-        handle = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-        with os.fdopen(handle, "wb", buffering=1 << 20) as file:
-            writer = SegmentWriter(file, digest)
-            for part in parts:
-                writer.add(part)
-            found = writer.finish()
-            file.flush()
-            os.fsync(file.fileno())
-        sync_folder(path.parent)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        if isinstance(error, NeardupError):
-            raise
-        raise system_error(OutputError, path, error) from error
+        with system_errors(path):
+            handle = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+            with os.fdopen(handle, "wb", buffering=1 << 20) as file:
+                writer = SegmentWriter(file, digest)
+                for part in parts:
+                    writer.add(part)
+                found = writer.finish()
+                file.flush()
+                os.fsync(file.fileno())
+            sync_folder(path.parent)
     except BaseException:
         path.unlink(missing_ok=True)
         raise

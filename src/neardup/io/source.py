@@ -6,7 +6,6 @@ what it needs: texts and a few columns, the texts of some documents, or records 
 
 from __future__ import annotations
 
-import errno
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import FormatError, InputError, InputNotFoundError, OutputError, SpecError
+from neardup.errors import FormatError, InputError, InputNotFoundError, SpecError
 from neardup.io.remote import is_remote, stamps
 
 
@@ -266,21 +265,3 @@ def unreadable(path: str, error: OSError) -> InputError:
     reason = os.strerror(error.errno).lower() if error.errno else "the system gave no reason"
     hint = "check the permissions of the file" if isinstance(error, PermissionError) else ""
     return InputError(f"{path}: can't be read: {reason}", hint)
-
-
-def unwritable(path: Path, error: OSError) -> OutputError:
-    """The error for a file or a folder that the operating system does not take."""
-    reason = os.strerror(error.errno).lower() if error.errno else "the system refused it"
-    return OutputError(f"{path}: can't be written: {reason}", _HINTS.get(error.errno or 0, ""))
-
-
-_SPACE = "free some space, or write to another disk"
-_HINTS = {
-    errno.ENOSPC: _SPACE,
-    getattr(errno, "EDQUOT", -1): _SPACE,
-    errno.EFBIG: "the limit on the size of files is reached; raise it, or write elsewhere",
-    errno.EACCES: "check the permissions of the folder",
-    errno.EPERM: "check the permissions of the folder",
-    errno.EROFS: "write to another disk",
-    errno.ENOENT: "create the folder first",
-}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,9 @@ from neardup.errors import EncodingError, FormatError, InputError
 from neardup.io.formats.large_records import RecordLimit, leave_out, too_large
 from neardup.io.remote import open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
-from neardup.io.source import SourceFile, changed, unreadable, unwritable
+from neardup.io.source import SourceFile, changed, unreadable
 from neardup.kernels.records import PAD
+from neardup.private_files import replacing
 
 STDIN = "-"
 
@@ -168,8 +169,9 @@ def cut_lines(file: SourceFile, partition_bytes: int, limit: RecordLimit) -> Ite
     start = gap = skipped = 0
     with _reading(file) as (raw, _):
         while start < total:
-            end = start + partition_bytes
-            raw.seek(min(end, total))
+            end = min(start + partition_bytes, total)
+            if end < total:  # Google's store refuses to go to the end
+                raw.seek(end)
             # Several threads read the extents: the system does not see that all will be read.
             with suppress(OSError, AttributeError):
                 ahead = _AHEAD * partition_bytes
@@ -279,35 +281,9 @@ def copied(file: SourceFile, copy: Path) -> SourceFile:
     Raises:
         OutputError: The copy can't be written, or the disk is full.
     """
-    partial = copy.with_name(f".{copy.name}.partial")
-    try:
-        if not copy.exists():  # it gets its name last, and is complete then
-            # The bytes as they come: compressed ones stay so.
-            packed = replace(file, compression=None)
-            with open_private(partial) as target:
-                target.writelines(_blocks(packed))
-                target.flush()
-                os.fsync(target.fileno())
-            partial.replace(copy)
-            sync_folder(copy.parent)
-        return replace(file, copy=str(copy), size=copy.stat().st_size)
-    except OSError as error:
-        raise error if isinstance(error, InputError) else unwritable(copy, error) from error
-    finally:
-        with suppress(OSError):  # the first error counts
-            partial.unlink(missing_ok=True)
-
-
-def open_private(path: Path) -> IO[bytes]:
-    """Open a new file for writing that nobody else may read; what was there is lost."""
-    return open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk, where the system can do that."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    if not copy.exists():  # it gets its name last, and is complete then
+        # The bytes as they come: compressed ones stay so.
+        packed = replace(file, compression=None)
+        with replacing(copy) as target:
+            target.writelines(_blocks(packed))
+    return replace(file, copy=str(copy), size=copy.stat().st_size)

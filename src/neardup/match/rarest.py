@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
+from neardup.cluster.edges import Allocate
 from neardup.kernels import prefixes as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.prefixes import Chains, Prefixes, Search
@@ -16,10 +15,12 @@ from neardup.threads import Local, Pool
 
 #: Counters of shingles: at least, and at most.
 _FEW_COUNTERS, _MANY_COUNTERS = 1 << 16, 1 << 24
-#: Allocates an array by shape and type, as `numpy.empty`.
-Empty: TypeAlias = Callable[..., np.ndarray]
 #: Documents that a thread searches for at a time.
 _STEP = 64
+#: Members of a family that are counted, and searched for on trial.
+_COUNTED, _TRIED = 1024, 64
+#: To visit a document in a chain takes as long as to look at the bitmaps of about so many.
+_VISIT = 8
 
 
 class RarestIndex:
@@ -48,6 +49,23 @@ class RarestIndex:
         """int64[2]: comparisons, pairs ruled out by size or bitmap."""
         return np.asarray(np.sum([np.zeros(2, np.int64), *self._counts.all], axis=0))
 
+    def pays(self, crowded: np.ndarray, sizes: np.ndarray) -> bool:
+        """Whether to search some buckets of these sizes takes less time than a look at all bitmaps.
+
+        It does not where shingles of the template are among the rarest of a document.
+        """
+        members = np.flatnonzero(_members(self._of, crowded)).astype(np.int32)
+        counted = members[:: -(-len(members) // _COUNTED)]
+        tried = counted[:: -(-len(counted) // _TRIED)]
+        counters = np.zeros(_MANY_COUNTERS // 4, dtype=np.uint32)
+        kernels.count_shingles(self._sets, counted, counters)
+        prefixes = make_prefixes(self._sets, tried, self._threshold, counters, self._pool)
+        others = (prefixes.values >> kernels.HASH_BITS).astype(np.int64) - 1
+        visited = int(others.sum()) * len(members) / len(counted)
+        buckets = self._of[tried]
+        looked_at = int(sizes[buckets[(buckets >= 0) & crowded[buckets]]].sum())
+        return _VISIT * visited < looked_at
+
     def widen(self, crowded: np.ndarray) -> None:
         """Search for all documents of some large buckets, bool[buckets], too; begin anew."""
         self.wanted = self.wanted | _members(self._of, crowded)
@@ -56,7 +74,7 @@ class RarestIndex:
         self._inside = _members(self._of, theirs & self._large)
         self._entries, self.active = 0, False
 
-    def add(self, docs: np.ndarray, answers: Answers, empty: Empty) -> None:
+    def add(self, docs: np.ndarray, answers: Answers, empty: Allocate) -> None:
         """Add the kept ones of some documents that are decided, int32[], each once."""
         if not self.active:
             # Only sets of a size near those that are searched for can be similar to them; one more,
@@ -124,7 +142,7 @@ def empty_chains(room: int) -> Chains:
     return Chains(head, none, np.empty(0, dtype=np.uint64), none, none)
 
 
-def with_room(chains: Chains, entries: int, empty: Empty = np.empty) -> Chains:
+def with_room(chains: Chains, entries: int, empty: Allocate = np.empty) -> Chains:
     """Return chains of the same entries that have room for so many."""
     present = len(chains.next)
     if entries <= present:

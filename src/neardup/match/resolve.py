@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.cluster.edges import Allocate
 from neardup.kernels import resolving as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import FOLDED_WORDS, LANES, Answers, BitmapLanes, Buckets, KeptPlaces
-from neardup.match.rarest import Empty, RarestIndex
+from neardup.match.rarest import RarestIndex
 from neardup.threads import Local, Pool
 
 #: Documents that are compared with those before them at the same time.
@@ -45,7 +46,7 @@ class Limits(NamedTuple):
     """What bounds the work and the memory of `resolve`."""
 
     max_bucket: int | None = None  # the first so many kept documents of each bucket are compared
-    empty: Empty = np.empty  # allocates what may be large
+    empty: Allocate = np.empty  # allocates what may be large
 
 
 _NONE = Limits()
@@ -77,7 +78,7 @@ def resolve(
     large = columns.first >= 0
     index = None
     indexed = np.zeros(documents, np.bool_)
-    places, crowded = np.flatnonzero(large), np.zeros_like(large)
+    places, crowded, searched = np.flatnonzero(large), np.zeros_like(large), np.zeros_like(large)
     if large.any() and limits.max_bucket is None:
         index = RarestIndex(sets, buckets.of, large, threshold, pool)
         # Of very large sets a bitmap says too little.
@@ -107,11 +108,14 @@ def resolve(
         if index is not None:
             held = kept.held[places]
             if (held[~crowded[places]] > _CROWDED).any():
-                crowded[places] |= held > _CROWDED // 4  # those of the family that follow, too
-                index.widen(crowded)
+                more = ~crowded & large & (kept.held > _CROWDED // 4)  # that follow, too
+                crowded |= more
+                if index.pays(more, sizes):
+                    searched |= more
+                    index.widen(searched)
             if index.active:
                 index.add(np.arange(first, last, dtype=np.int32), answers, limits.empty)
-            elif index.wanted.any() and (held.max() > _INDEXED or crowded.any()):
+            elif index.wanted.any() and (held.max() > _INDEXED or searched.any()):
                 index.add(np.arange(last, dtype=np.int32), answers, limits.empty)
                 indexed = index.wanted
         if advance is not None:

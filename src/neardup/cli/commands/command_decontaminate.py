@@ -67,7 +67,7 @@ from neardup.spec import preset
 @o.out_option
 @o.option(
     "--format",
-    type=click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"]),
+    type=o.FORMATS,
     group=o.OUTPUT,
     help="Format of the clean corpus. [default: that of the input]",
 )

@@ -22,7 +22,7 @@ from neardup.cli.showing import show_events
 @o.option(
     "--work",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=o.PATH,
     group=o.OUTPUT,
     help="Local folder for the run while it is at work; needed to resume where OUT is a URL. "
     "[default: OUT/.run; for a URL a temporary folder]",
@@ -36,7 +36,7 @@ from neardup.cli.showing import show_events
 @o.option(
     "--against",
     metavar="INDEX|RUN",
-    type=click.Path(path_type=Path),
+    type=o.PATH,
     group=o.INPUT,
     help="Remove what is similar to this index, or to the kept documents of this output folder, "
     "too. The settings are those of the old corpus.",

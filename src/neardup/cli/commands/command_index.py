@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,7 @@ import click
 from neardup.cli import options as o
 from neardup.errors import SpecError
 
-_index = click.argument("folder", metavar="INDEX", type=click.Path(path_type=Path))
-_timeout = o.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=float,
-    default=10.0,
-    group=o.RESOURCES,
-    help="How long to wait for another process that writes.",
-)
+_index = click.argument("folder", metavar="INDEX", type=o.PATH)
 _conflict = o.option(
     "--on-conflict",
     type=click.Choice(["error", "replace", "skip"]),
@@ -38,13 +30,17 @@ def index() -> None:
     """
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+def _command(example: str) -> Callable[[Callable[..., Any]], click.Command]:
+    return index.command(cls=o.Grouped, no_args_is_help=True, example=f"neardup index {example}")
+
+
+@_command("create notes.index --preset web")
 @_index
 @o.option(
     "--from-run",
     "run",
     metavar="RUN",
-    type=click.Path(path_type=Path),
+    type=o.PATH,
     group=o.INPUT,
     help="Begin with the kept documents of this output folder of neardup dedup, and its settings.",
 )
@@ -68,12 +64,12 @@ def create(folder: Path, run: Path | None, no_store_text: bool, **options: Any) 
     Index.create(folder, spec=o.spec_of(options), store_text=not no_store_text).close()
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("add notes.index notes.jsonl --id id")
 @_index
 @o.inputs_argument
 @o.input_options
 @_conflict
-@_timeout
+@o.timeout_option
 @o.debug_option
 def add(
     folder: Path,
@@ -107,7 +103,7 @@ def add(
     click.echo(f"added {count:,} documents", err=True)
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("query notes.index new.jsonl --id id")
 @_index
 @o.inputs_argument
 @o.input_options
@@ -147,10 +143,10 @@ def query(
             done += len(batch.texts)
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("remove notes.index note-17")
 @_index
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
-@_timeout
+@o.timeout_option
 @o.debug_option
 def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
     """Remove documents. Put -- before ids that begin with -."""
@@ -161,11 +157,11 @@ def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
     click.echo(f"removed {count:,} documents", err=True)
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("merge notes.index other.index")
 @_index
-@click.argument("other", metavar="OTHER", type=click.Path(path_type=Path))
+@click.argument("other", metavar="OTHER", type=o.PATH)
 @_conflict
-@_timeout
+@o.timeout_option
 @o.debug_option
 def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
     """Add all documents of the index OTHER, which has the same recipe."""
@@ -176,10 +172,10 @@ def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
     click.echo(f"added {count:,} documents", err=True)
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("compact notes.index --purge")
 @_index
 @o.option("--purge", is_flag=True, help="Remove the texts of removed documents from the disk too.")
-@_timeout
+@o.timeout_option
 @o.debug_option
 def compact(folder: Path, purge: bool, timeout: float) -> None:
     """Make one segment of all, without what was removed."""
@@ -189,7 +185,7 @@ def compact(folder: Path, purge: bool, timeout: float) -> None:
         found.compact(purge)
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("check notes.index")
 @_index
 @o.debug_option
 def check(folder: Path) -> None:
@@ -205,7 +201,7 @@ def check(folder: Path) -> None:
         raise StoreError(f"{folder}: the index is damaged", "restore it from a copy")
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("stats notes.index")
 @_index
 @o.json_option
 @o.debug_option

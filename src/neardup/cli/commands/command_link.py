@@ -15,9 +15,7 @@ _EXAMPLE = (
     "neardup {} people.csv --id rec_id --fields given_name,surname,birth:digits -o out\n"
     "neardup {} a.csv b.csv --id rec_id --fields name,postcode:exact:0.5 -o out"
 )
-_files = click.argument(
-    "files", metavar="A [B]", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+_files = click.argument("files", metavar="A [B]", nargs=-1, required=True, type=o.PATH)
 _fields = o.option(
     "--fields",
     metavar="NAME[:COMPARE[:WEIGHT]],...",
@@ -89,12 +87,8 @@ _overwrite = o.option(
 )
 @o.out_option
 @_overwrite
-@o.option(
-    "--report",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    group=o.OUTPUT,
-    help="Write a page with the histogram and the pairs around the threshold too.",
+@o.file_option(
+    "--report", what="Write a page with the histogram and the pairs around the threshold too."
 )
 @o.json_option
 @_tagged
@@ -142,15 +136,10 @@ def link(
 @_fields
 @_block_at
 @_recall
-@o.option(
-    "-o",
-    "--output",
-    "out",
-    metavar="FILE",
+@o.file_option(
+    *("-o", "--output", "out"),
+    what="Pairs of ids with their similarity: .parquet or .csv, by ending.",
     required=True,
-    type=click.Path(path_type=Path),
-    group=o.OUTPUT,
-    help="Pairs of ids with their similarity: .parquet or .csv, by ending.",
 )
 @o.option(
     "--for",

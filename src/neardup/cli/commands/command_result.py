@@ -56,16 +56,7 @@ def recluster(
     "neardup report out -o report.html --title 'Notes of 2024' --show title,source --by source"
 )
 @o.run_argument
-@o.option(
-    "-o",
-    "--output",
-    "out",
-    metavar="FILE",
-    required=True,
-    type=click.Path(path_type=Path),
-    group=o.OUTPUT,
-    help="Page to make, such as report.html.",
-)
+@o.file_option("-o", "--output", "out", what="Page to make, such as report.html.", required=True)
 @o.option(
     "--title", metavar="TEXT", group=o.OUTPUT, help="Heading. [default: the name of the input]"
 )
@@ -107,8 +98,8 @@ def report(
     the input again, which must not have changed. An audit that was done before (neardup audit RUN)
     is shown too.
     """
+    from neardup.engines.memory import show_size
     from neardup.output.results import FolderResults
-    from neardup.report.numbers import size
     from neardup.report.page import write_report
 
     columns = tuple(show.split(",")) if show else ()
@@ -117,4 +108,4 @@ def report(
             FolderResults(run), out, show=columns, texts=not no_text, listener=listener, **options
         )
     if not quiet:
-        click.echo(f"written     {path}: {size(path.stat().st_size)}", err=True)
+        click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)

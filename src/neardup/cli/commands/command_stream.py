@@ -32,17 +32,11 @@ class _Line(NamedTuple):
     "folder",
     metavar="INDEX",
     required=True,
-    type=click.Path(path_type=Path),
+    type=o.PATH,
     group=o.INPUT,
     help="Folder that neardup index create has made.",
 )
-@o.option(
-    "--text",
-    metavar="NAME[,NAME...]",
-    default="text",
-    group=o.INPUT,
-    help="Field with the text, or several, joined by a space.",
-)
+@o.text_option
 @o.option("--id", "name", metavar="NAME", default="id", group=o.INPUT, help="Field with the id.")
 @o.max_document_option
 @o.option(
@@ -58,14 +52,7 @@ class _Line(NamedTuple):
     group=o.RESOURCES,
     help="What was answered survives a power failure, or the end of the process only.",
 )
-@o.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=float,
-    default=10.0,
-    group=o.RESOURCES,
-    help="How long to wait for another process that writes.",
-)
+@o.timeout_option
 def stream(
     folder: Path,
     text: str,

@@ -17,14 +17,14 @@ import pyarrow as pa
 
 from neardup.engines.identifiers import Ids, check_ids, id_array
 from neardup.engines.reading import Reader
-from neardup.errors import NeardupError, OutputError
+from neardup.errors import OutputError
 from neardup.index.incoming import Reading
 from neardup.io.formats.json_text import common_schema
 from neardup.io.opening import open_source
 from neardup.io.outputs import check_output, plan_outputs
-from neardup.io.source import Documents, Partition, unwritable
-from neardup.io.streams import open_private, sync_folder
+from neardup.io.source import Documents, Partition
 from neardup.io.writers import open_writer
+from neardup.private_files import open_private, sync_folder, system_errors, write_private
 
 
 @dataclass
@@ -138,7 +138,7 @@ def new_folder(out: Path, overwrite: bool, record: str) -> Iterator[Path]:
         hint = "use overwrite=True, or name another output folder"
         raise OutputError(f"{out} exists", "name another output folder" if overwrite else hint)
     partial = out.with_name(f".{out.name}.{uuid.uuid4().hex[:8]}")
-    try:
+    with system_errors(out):
         partial.mkdir(mode=0o700)
         try:
             yield partial
@@ -152,10 +152,6 @@ def new_folder(out: Path, overwrite: bool, record: str) -> Iterator[Path]:
                 partial.rename(out)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-    except OSError as error:
-        if isinstance(error, NeardupError):  # as where an input is not found
-            raise
-        raise unwritable(out, error) from error
 
 
 def write_table(path: Path, table: pa.Table) -> None:
@@ -170,7 +166,4 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 def write_record(path: Path, values: dict[str, Any]) -> None:
     """Write what was done as JSON."""
-    with open_private(path) as file:
-        file.write((json.dumps(values, indent=1) + "\n").encode())
-        file.flush()
-        os.fsync(file.fileno())
+    write_private(path, (json.dumps(values, indent=1) + "\n").encode())
