@@ -107,7 +107,7 @@ class ShingleSpec:
         )
 
     @classmethod
-    def parse(cls, shingle: str, **options: Any) -> ShingleSpec:
+    def parse(cls, shingle: str, **options: object) -> ShingleSpec:
         """Make a spec from ``"word:5"`` or ``"char:3"``.
 
         >>> ShingleSpec.parse("char:3").n
@@ -117,7 +117,7 @@ class ShingleSpec:
         if found is None:
             message = f"shingle is {shingle!r}; expected word:N or char:N"
             raise SpecError(message, "for example word:5")
-        return cls(unit=cast(Unit, found[1]), n=int(found[2]), **options)
+        return cls(unit=cast(Unit, found[1]), n=int(found[2]), **cast(Any, options))
 
     def __str__(self) -> str:
         return f"{self.unit}:{self.n}"
@@ -228,7 +228,7 @@ class Spec:
             "a pair that reaches the threshold must be allowed into one cluster",
         )
 
-    def replace(self, **changes: Any) -> Spec:
+    def replace(self, **changes: object) -> Spec:
         """Return a copy with some fields changed; fields of the shingle spec go by their names.
 
         Args:
@@ -246,15 +246,15 @@ class Spec:
         known = names | {f.name for f in dataclasses.fields(Spec)}
         for name in changes:
             _check(name in known, f"no setting {name!r}", nearest(name, known))
-        shingle = changes.pop("shingle", self.shingle)
+        shingle: Any = changes.pop("shingle", self.shingle)
         if isinstance(shingle, str):
             parsed = ShingleSpec.parse(shingle)
             stem = self.shingle.stem if parsed.unit == "word" else None
             shingle = dataclasses.replace(self.shingle, unit=parsed.unit, n=parsed.n, stem=stem)
         inner = {key: changes.pop(key) for key in names & set(changes)}
         if inner:
-            shingle = dataclasses.replace(shingle, **inner)
-        return dataclasses.replace(self, shingle=shingle, **changes)
+            shingle = dataclasses.replace(shingle, **cast(Any, inner))
+        return dataclasses.replace(self, shingle=shingle, **cast(Any, changes))
 
     @property
     def enumerates(self) -> bool:

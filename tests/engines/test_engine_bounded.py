@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from neardup.engines.memory import (
@@ -42,7 +44,10 @@ def notes(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     }
     for name, spec in specs.items():
         write(spec, folder / name)
-    return {name: folder / name for name in specs}
+    # 90 MB of text in some kB: what is encoded says little of the memory.
+    table = pa.table({"text": ["many words " * 165] * 50_000})
+    pq.write_table(table, folder / "repeated.parquet")
+    return {path.name: path for path in folder.iterdir()}
 
 
 def run(*args: str | Path) -> subprocess.CompletedProcess[str]:
@@ -90,6 +95,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "bounded, family": ("family.jsonl", ["--cluster", "bounded", "--threshold", "0.7"]),
     "bounded, large family": ("large.jsonl", ["--cluster", "bounded", "--threshold", "0.7"]),
     "order": ("many.jsonl", ["--order-by", "quality", "--no-clean"]),
+    "repeated": ("repeated.parquet", []),
     "char": ("few.jsonl", ["--id", "id", "--shingle", "char:5"]),
 }
 

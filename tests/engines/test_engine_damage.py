@@ -150,6 +150,8 @@ CHANGES = {
     "output.annotate": ["--annotate"],
     "output.clean": ["--no-clean"],
     "encoding_errors": ["--encoding-errors", "replace"],
+    "max_document": ["--max-document", "1MB"],
+    "skip_large": ["--skip-large"],
     "text": ["--text", "text,kind"],
 }
 

@@ -57,6 +57,7 @@ def test_a_stream_is_answered_line_by_line(
     ("line", "said"),
     [
         (f'{{"text": "{SECRET}"', "line 2 is not valid JSON"),
+        ('{"a": ' + "[" * 100_000, "line 2 is not valid JSON"),
         (f'["{SECRET}"]', "line 2 is not an object"),
         (f'{{"text": "{SECRET}"}}', "line 2 has no field 'id'"),
         (f'{{"id": 1.5, "text": "{SECRET}"}}', "line 2: the id is neither"),

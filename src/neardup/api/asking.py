@@ -119,7 +119,7 @@ class Asking:
 
     def query(
         self,
-        texts: Any,
+        texts: object,
         *,
         threshold: float | None = None,
         top: int | None = None,
@@ -180,7 +180,7 @@ class Asking:
             found = self._core.matches(one_text(text), self._spec.threshold, first=True)
             return bool(len(found.row))
 
-    def first_matches(self, texts: Any, *, text: str | Sequence[str] = "text") -> pa.Table:
+    def first_matches(self, texts: object, *, text: str | Sequence[str] = "text") -> pa.Table:
         """Return, for each text, the first document that it is similar to.
 
         Args:
@@ -235,7 +235,7 @@ class Asking:
             )
         return float(threshold)
 
-    def _asked(self, texts: Any, reading: Reading) -> Iterator[Batch]:
+    def _asked(self, texts: object, reading: Reading) -> Iterator[Batch]:
         if isinstance(texts, str):
             yield Batch([], one_text(texts))
             return

@@ -131,7 +131,7 @@ class Old(NamedTuple):
     overwrite: bool = False
 
 
-def dedup_against(source: Any, old: Old, reading: Reading) -> Against:
+def dedup_against(source: object, old: Old, reading: Reading) -> Against:
     """Do `neardup.dedup` with ``against``.
 
     One document is similar to nothing old and to nothing kept before it, or it is removed. The old
@@ -157,6 +157,7 @@ def dedup_against(source: Any, old: Old, reading: Reading) -> Against:
             index.close()
     counts = {
         "documents": len(kept),
+        "skipped": corpus.skipped,
         "kept": int(kept.sum()),
         "removed": len(kept) - int(kept.sum()),
         "similar_to_old": int(np.count_nonzero(table.column("in_old").to_numpy())),
@@ -176,8 +177,8 @@ def dedup_against(source: Any, old: Old, reading: Reading) -> Against:
 
 @checked
 def decontaminate(
-    train: Any,
-    against: Any,
+    train: object,
+    against: object,
     *,
     by: str = "containment",
     threshold: float = 0.8,
@@ -194,6 +195,8 @@ def decontaminate(
     input_format: str | None = None,
     encoding_errors: str = "strict",
     delimiter: str | None = None,
+    max_document: int | str = "256MB",
+    skip_large: bool = False,
 ) -> Decontamination:
     """Find the training documents that contain a test item, exactly.
 
@@ -214,8 +217,8 @@ def decontaminate(
         test_id: Column with the ids of the test items; positions without it.
         out: Folder to write to: ``clean`` (training documents without a match),
             ``matches.parquet`` and ``decontamination.json``.
-        format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors`` and
-            ``delimiter``.
+        format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors``,
+            ``delimiter``, ``max_document`` and ``skip_large``.
         overwrite: Replace what an earlier call left there.
         threads: Number of threads; all cores by default.
 
@@ -235,11 +238,16 @@ def decontaminate(
     """
     asked = _asked(by, threshold, passage, shingle)
     check_threads(threads)
-    reading = Reading(_names(text), id, input_format, encoding_errors, delimiter)
+    limits = (max_document, skip_large)
+    reading = Reading(_names(text), id, input_format, encoding_errors, delimiter, *limits)
     corpus = Corpus.open(train, reading)
     check_formats(corpus, format)
     own = reading._replace(
-        text=_names(test_text or text), id=test_id, input_format=None, delimiter=None
+        text=_names(test_text or text),
+        id=test_id,
+        input_format=None,
+        delimiter=None,
+        skip_large=False,
     )
     items = Corpus.open(against, own)
     with Pool(threads) as pool:
@@ -250,6 +258,7 @@ def decontaminate(
     kept[table.column("train_doc").to_numpy()] = False
     summary = {
         "documents": len(kept),
+        "skipped": corpus.skipped,
         "kept": int(kept.sum()),
         "removed": int(len(kept) - kept.sum()),
         "test_items": items.documents,

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 _GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pairs")
 #: Arguments that apply to a batch that is compared with an old corpus.
 _OF_BATCH = (
-    "source against text id out format overwrite input_format delimiter encoding_errors progress"
+    "source against text id out format overwrite input_format delimiter encoding_errors "
+    "max_document skip_large progress"
 )
 
 
@@ -80,6 +81,8 @@ def dedup(
     input_format: str | None = None,
     delimiter: str | None = None,
     encoding_errors: str = "strict",
+    max_document: int | str = "256MB",
+    skip_large: bool = False,
     progress: Progress = "auto",
 ) -> Run:
     """Find near-duplicates, exactly verified, and decide which documents to keep.
@@ -135,6 +138,10 @@ def dedup(
         input_format: Format of all files; by the ending of each without it.
         delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
         encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
+        max_document: Size that a text, or a record of JSON lines or CSV, may have, in bytes or as
+            text such as ``"256MB"``; at most 512 MiB.
+        skip_large: Leave out larger ones and count them (``counts.skipped``), instead of refusing
+            the input. Files only.
         progress: ``"auto"`` shows a bar on a terminal and in a notebook; True, False, or a function
             that gets each `neardup.engines.clock.Event`.
 
@@ -161,7 +168,8 @@ def dedup(
 
         _refuse_settings(locals())
         names = (text,) if isinstance(text, str) else tuple(text)
-        how = Reading(names, id, input_format, encoding_errors, delimiter)
+        limits = (max_document, skip_large)
+        how = Reading(names, id, input_format, encoding_errors, delimiter, *limits)
         return dedup_against(source, Old(against, out, format, overwrite), how)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     size = None if memory is None else parse_size(memory)
@@ -177,7 +185,15 @@ def dedup(
     with show_progress(progress) as listener:
         reading = (text, id, input_format, encoding_errors)
         request = Request(
-            source, *reading, asked, resources, writing, delimiter=delimiter, listener=listener
+            source,
+            *reading,
+            asked,
+            resources,
+            writing,
+            delimiter=delimiter,
+            max_document=max_document,
+            skip_large=skip_large,
+            listener=listener,
         )
         if out is None:
             return Run(MemoryResults(*run_in_memory(request)))
@@ -217,6 +233,8 @@ def plan(
     threads: int | None = None,
     input_format: str | None = None,
     encoding_errors: str = "strict",
+    max_document: int | str = "256MB",
+    skip_large: bool = False,
     progress: Progress = "auto",
 ) -> Plan:
     """Estimate what `neardup.dedup` would find, need and take, from some 20,000 documents.
@@ -234,7 +252,10 @@ def plan(
 
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None if memory is None else parse_size(memory), threads)
-    request = Request(source, text, id, input_format, encoding_errors, asked, resources)
+    reading = (text, id, input_format, encoding_errors)
+    request = Request(
+        source, *reading, asked, resources, max_document=max_document, skip_large=skip_large
+    )
     with show_progress(progress) as listener:
         return forecast.plan(request.job(Clock(listener)))
 
@@ -257,6 +278,8 @@ def sketch_corpus(
     threads: int | None = None,
     input_format: str | None = None,
     encoding_errors: str = "strict",
+    max_document: int | str = "256MB",
+    skip_large: bool = False,
     progress: Progress = "auto",
 ) -> dict[str, int]:
     """Sketch a corpus, or a share of it, into a store that several processes can reach.
@@ -284,5 +307,13 @@ def sketch_corpus(
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
     with show_progress(progress) as listener:
         reading = (text, id, input_format, encoding_errors)
-        request = Request(source, *reading, asked, resources, listener=listener)
+        request = Request(
+            source,
+            *reading,
+            asked,
+            resources,
+            max_document=max_document,
+            skip_large=skip_large,
+            listener=listener,
+        )
         return sketch_into_store(request, share)

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+import pyarrow as pa
 
 from neardup.api.arguments import checked
 from neardup.api.asking import Asking
@@ -29,7 +30,7 @@ from neardup.index.answers import answers_table
 from neardup.index.bodies import Id
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.core import BATCH, Answers, Batch, Core
-from neardup.index.incoming import Reading, batches_of, checked_id, checked_ids, one_text
+from neardup.index.incoming import batches_of, checked_id, checked_ids, one_text
 from neardup.index.log_check import require_whole_log
 from neardup.index.merging import clean, compact
 from neardup.index.place import index_folder, require_local
@@ -216,7 +217,7 @@ class Index(Asking):
     @checked
     def add(
         self,
-        source: Any,
+        source: object,
         *,
         ids: Iterable[Id] | None = None,
         on_conflict: Conflict = "error",
@@ -225,6 +226,7 @@ class Index(Asking):
         input_format: str | None = None,
         encoding_errors: str = "strict",
         delimiter: str | None = None,
+        max_document: int | str = "256MB",
     ) -> int:
         """Add documents, whatever they are similar to.
 
@@ -243,6 +245,7 @@ class Index(Asking):
             input_format: As for `neardup.dedup`.
             encoding_errors: As for `neardup.dedup`.
             delimiter: As for `neardup.dedup`.
+            max_document: As for `neardup.dedup`; of files and tables.
 
         Returns:
             How many were added.
@@ -257,7 +260,12 @@ class Index(Asking):
             raise SpecError(
                 f"`on_conflict` is {on_conflict!r}; expected 'error', 'replace' or 'skip'"
             )
-        reading = Reading(*how_read(text, id)[:2], input_format, encoding_errors, delimiter)
+        reading = how_read(text, id)._replace(
+            input_format=input_format,
+            encoding_errors=encoding_errors,
+            delimiter=delimiter,
+            max_document=max_document,
+        )
         batches = batches_of(source, ids, reading)
         if not is_file(source):
             return self._insert(batches, on_conflict)
@@ -273,15 +281,29 @@ class Index(Asking):
         self._merger.after_insert()
         return count
 
+    @overload
+    def add_if_new(self, id_or_batch: Id, text: str) -> NewAnswer: ...
+
+    @overload
     def add_if_new(
         self,
-        id_or_batch: Any,
+        id_or_batch: object,
+        text: None = None,
+        *,
+        ids: Iterable[Id] | None = None,
+        id: str | None = None,
+        column: str | Sequence[str] = "text",
+    ) -> pa.Table: ...
+
+    def add_if_new(
+        self,
+        id_or_batch: object,
         text: str | None = None,
         *,
         ids: Iterable[Id] | None = None,
         id: str | None = None,
         column: str | Sequence[str] = "text",
-    ) -> Any:
+    ) -> NewAnswer | pa.Table:
         """Add documents that are similar to none before them, in one transaction.
 
         Documents are decided in order, and later ones are compared with those that were just added:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from neardup.api.arguments import checked
 from neardup.errors import SpecError
@@ -26,8 +26,8 @@ _IN_INDEX = (Field("fields of the index"),)
 
 @checked
 def link(
-    a: Any,
-    b: Any = None,
+    a: object,
+    b: object = None,
     *,
     fields: str | Field | Iterable[str | Field] | None = None,
     id: str | None = None,
@@ -136,8 +136,8 @@ def link(
 
 @checked
 def blocks(
-    a: Any,
-    b: Any = None,
+    a: object,
+    b: object = None,
     *,
     fields: str | Field | Iterable[str | Field],
     id: str | None = None,

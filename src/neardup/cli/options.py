@@ -157,6 +157,17 @@ delimiter_option = _input(
     metavar="CHARACTER",
     help="Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]",
 )
+max_document_option = _input(
+    "--max-document",
+    metavar="SIZE",
+    default="256MB",
+    help="Size that a text, or a record of JSON lines or CSV, may have; a larger one is refused.",
+)
+skip_large_option = _input(
+    "--skip-large",
+    is_flag=True,
+    help="Leave out documents above --max-document and count them.",
+)
 #: How inputs are read.
 input_options = _all(
     [
@@ -171,6 +182,7 @@ input_options = _all(
         ),
         delimiter_option,
         encoding_option,
+        max_document_option,
     ]
 )
 _SHINGLE = [
@@ -330,7 +342,10 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> R
     from neardup.api.running import Request
     from neardup.io.remote import location
 
-    reading = _taken(options, "id", "delimiter", "input_format", "encoding_errors")
+    reading = _taken(
+        options,
+        *("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large"),
+    )
     return Request(
         [location(name) for name in inputs],
         tuple(options.pop("text").split(",")),

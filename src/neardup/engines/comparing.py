@@ -96,6 +96,7 @@ class Comparing:
                 "shingles": int(corpus.shingles.sum(dtype=np.int64)),
                 "exact_duplicates": int((first != np.arange(documents)).sum()),
                 "encoding_replaced": corpus.replaced,
+                "skipped": corpus.skipped,
             },
         )
         self._choose(answer)

@@ -380,6 +380,12 @@ class Catalogue:
                 with self._errors():
                     connection.close()
 
+    def __del__(self) -> None:
+        # Python 3.13 warns of connections that end without it. After a fork it is the parent's.
+        if self._connection is not None and self._pid == os.getpid():
+            with suppress(sqlite3.Error):
+                self._connection.close()
+
     def damaged(self, what: str) -> NeardupError:
         """Return the error for damaged content."""
         return StoreError(f"{self.path or 'the index'}: {what} is damaged", KIND.again)

@@ -24,7 +24,7 @@ from neardup.io.opening import open_source
 from neardup.io.paths import find_files
 from neardup.io.remote import Url, is_remote, located, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
-from neardup.io.source import Columns, Partition, Source
+from neardup.io.source import MAX_DOCUMENT, Columns, Partition, Source
 from neardup.output import tables
 from neardup.output.record import FORMAT, inputs_digest
 from neardup.recipe import Recipe
@@ -346,7 +346,13 @@ class FolderResults(Results):
         try:
             source = open_source(
                 self.given,
-                Columns(tuple(about["text"]), about["id"], about["encoding_errors"]),
+                Columns(
+                    tuple(about["text"]),
+                    about["id"],
+                    about["encoding_errors"],
+                    max_document=about.get("max_document", MAX_DOCUMENT),
+                    skip_large=about.get("skip_large", False),
+                ),
                 input_format=about["input_format"],
                 delimiter=about.get("delimiter"),
                 partition_bytes=about["partition_bytes"],

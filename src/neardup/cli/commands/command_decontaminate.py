@@ -26,6 +26,7 @@ from neardup.errors import SpecError
     help="Test items: a file, folder or pattern; may be given several times.",
 )
 @o.input_options
+@o.skip_large_option
 @o.option(
     "--test-text",
     metavar="NAME[,NAME...]",
@@ -112,3 +113,5 @@ def decontaminate(
             click.echo(f"{found[name]:>14,}   {what}", err=True)
         if short := found["test_items_shorter_than_a_shingle"]:
             click.echo(f"{short:>14,}   test items are shorter than a shingle", err=True)
+        if found["skipped"]:
+            click.echo(f"{found['skipped']:>14,}   left out, above --max-document", err=True)

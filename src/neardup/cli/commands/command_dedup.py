@@ -46,6 +46,7 @@ _OF_ALL = ("inputs", "out", "against", "text", "quiet", "debug")
     "too. The settings are those of the old corpus.",
 )
 @o.input_options
+@o.skip_large_option
 @o.spec_options
 @o.store_options
 @o.resource_options
@@ -102,7 +103,10 @@ def _dedup_against(
     """
     from neardup.api.dedup import dedup as find
 
-    of_batch = ("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter")
+    of_batch = (
+        *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
+        *("max_document", "skip_large"),
+    )
     known = {name: options[name] for name in of_batch}
     if set(o.given_options()) - {*of_batch, *_OF_ALL}:
         raise SpecError(
@@ -114,3 +118,5 @@ def _dedup_against(
     if not quiet:
         for name in ("documents", "similar_to_old", "similar_within", "kept"):
             click.echo(f"{counts[name]:>14,}   {name.replace('_', ' ')}", err=True)
+        if counts["skipped"]:
+            click.echo(f"{counts['skipped']:>14,}   left out, above --max-document", err=True)

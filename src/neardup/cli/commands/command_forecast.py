@@ -16,6 +16,7 @@ from neardup.errors import SpecError
 @o.grouped("neardup plan shards/ --preset clinical --memory 4GB")
 @o.inputs_argument
 @o.input_options
+@o.skip_large_option
 @o.spec_options
 @o.resource_options
 @o.json_option

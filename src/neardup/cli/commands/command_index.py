@@ -79,6 +79,7 @@ def add(
     input_format: str | None,
     encoding_errors: str,
     delimiter: str | None,
+    max_document: str,
     on_conflict: Any,
     timeout: float,
 ) -> None:
@@ -96,6 +97,7 @@ def add(
             input_format=input_format,
             encoding_errors=encoding_errors,
             delimiter=delimiter,
+            max_document=max_document,
             on_conflict=on_conflict,
         )
     click.echo(f"added {count:,} documents", err=True)
@@ -116,6 +118,7 @@ def query(
     input_format: str | None,
     encoding_errors: str,
     delimiter: str | None,
+    max_document: str,
     threshold: float | None,
     top: int | None,
 ) -> None:
@@ -128,7 +131,8 @@ def query(
     from neardup.index.incoming import Reading, batches_of
 
     paths = [Path(name) for name in inputs]
-    reading = Reading(tuple(text.split(",")), id, input_format, encoding_errors, delimiter)
+    how = (input_format, encoding_errors, delimiter, max_document)
+    reading = Reading(tuple(text.split(",")), id, *how)
     done = 0
     with Index.open(folder, readonly=True) as found:
         for batch in batches_of(paths, None, reading):

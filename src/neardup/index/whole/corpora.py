@@ -22,7 +22,7 @@ from neardup.index.incoming import Reading
 from neardup.io.formats.json_text import common_schema
 from neardup.io.opening import open_source
 from neardup.io.outputs import check_output, plan_outputs
-from neardup.io.source import Columns, Documents, Partition
+from neardup.io.source import Documents, Partition
 from neardup.io.writers import open_writer
 from neardup.private_files import open_private, sync_folder, system_errors, write_private
 
@@ -36,12 +36,14 @@ class Corpus:
         id_column: Column with the ids; None where positions are the ids.
         places: File and start of each partition that was read.
         counts: Documents of each.
+        skipped: Documents that were left out for their size.
     """
 
     reader: Reader
     id_column: str | None
     places: list[tuple[int, int]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
+    skipped: int = 0
     _ids: list[pa.ChunkedArray[Any]] = field(default_factory=list)
 
     @classmethod
@@ -51,9 +53,8 @@ class Corpus:
         Raises:
             InputError: It can't be used; the subclasses say why.
         """
-        columns = Columns(reading.text, reading.id, reading.encoding_errors)
         opened = open_source(
-            source, columns, input_format=reading.input_format, delimiter=reading.delimiter
+            source, reading.columns, input_format=reading.input_format, delimiter=reading.delimiter
         )
         return cls(Reader(opened), opened.id_column)
 
@@ -70,6 +71,7 @@ class Corpus:
         """Note that a partition was read; in the order of the input."""
         self.places.append((partition.file, partition.start))
         self.counts.append(len(documents.text))
+        self.skipped += documents.skipped
         if self.id_column:
             self._ids.append(id_array(documents.columns.column(self.id_column), self.id_column))
 

@@ -84,7 +84,7 @@ class Blocks:
 
     def evaluate(
         self,
-        truth: Any,
+        truth: object,
         *,
         columns: Sequence[str] | None = None,
         kind: str | None = None,
@@ -225,7 +225,7 @@ class LinkRun:
 
     def evaluate(
         self,
-        truth: Any,
+        truth: object,
         *,
         columns: Sequence[str] | None = None,
         kind: str | None = None,
@@ -253,7 +253,7 @@ class LinkRun:
         found = tables.decided(self._linked)
         return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
 
-    def explain(self, a: Any, b: Any) -> dict[str, Any]:
+    def explain(self, a: object, b: object) -> dict[str, Any]:
         """Explain why two records are one, or are not.
 
         Args:
@@ -326,7 +326,7 @@ class LinkRun:
         return self.blocks.to_recordlinkage()
 
 
-def _record_of(linked: Linked, id: Any, source: int) -> int:
+def _record_of(linked: Linked, id: object, source: int) -> int:
     ids = linked.blocked.records.ids[source]
     try:
         place = ids.index(pa.scalar(id, ids.type)).as_py()
