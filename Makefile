@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo spark-demo test test-quick test-lowest test-bare test-spark lint docs site bench kills \
+.PHONY: demo spark-demo test test-quick test-lowest test-bare test-spark test-stores lint docs site bench kills \
 	profile experiments fuzz coverage audit browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again.
 EXTRAS_test := [test,hf,cassandra,docs]
 EXTRAS_experiments := [experiments]
+EXTRAS_stores := [stores]
 EXTRAS_checks := [checks,hf,cassandra,docs]
 $(VENV)/.%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -46,6 +47,11 @@ test-quick: $(VENV)/.test
 test-spark: $(SPARK)/.done
 	$(SPARK)/bin/python -m pytest tests/spark
 
+# The stores of Google and Azure, by servers on this machine; that of Azure needs node and npm.
+test-stores: $(VENV)/.test $(VENV)/.stores
+	npm install --silent --prefix .azurite azurite
+	$(BIN)/python -m pytest tests/io/test_io_stores.py
+
 # With the lowest versions that pyproject.toml allows; what needs no extra is tested.
 LOWEST := .venv-lowest
 LOWEST_TESTS := tests/io tests/output tests/sketch tests/cli/test_cli_outputs.py
@@ -54,7 +60,7 @@ test-lowest:
 	$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/constraints.txt
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e . \
 		-c $(LOWEST)/constraints.txt pytest hypothesis duckdb pandas polars
-	$(LOWEST)/bin/python -m pytest $(LOWEST_TESTS)
+	$(LOWEST)/bin/python -m pytest $(LOWEST_TESTS) -k "not louvain"
 
 # With what the package itself requires and nothing else: no extra, no test dependency but pytest.
 BARE := .venv-bare
@@ -129,4 +135,4 @@ cassandra-stop:
 	@$(PYTHON) tools/cassandra.py stop
 
 clean: cassandra-stop
-	rm -rf $(VENV) $(SPARK) $(LOWEST) $(BARE) demo site build dist bench/.venvs bench/data .cassandra
+	rm -rf $(VENV) $(SPARK) $(LOWEST) $(BARE) demo site build dist bench/.venvs bench/data .cassandra .azurite

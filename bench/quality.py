@@ -52,13 +52,14 @@ def read_peer(output: Path) -> Found:
 
 
 def exact_groups(corpus: Path) -> np.ndarray:
-    """For each document the first one with the same sequence of words, in lower case."""
+    """For each document the first one with the same words, in lower case; itself if it has none.
+
+    Texts without a word are kept, and are no duplicates of each other.
+    """
     word, first = re.compile(r"\w+"), {}
     texts = (t for b in pq.ParquetFile(corpus).iter_batches(columns=["text"]) for t in b["text"])
-    groups = (
-        first.setdefault(hash(tuple(word.findall((text.as_py() or "").lower()))), i)
-        for i, text in enumerate(texts)
-    )
+    found = (tuple(word.findall((text.as_py() or "").lower())) for text in texts)
+    groups = (first.setdefault(hash(words), i) if words else i for i, words in enumerate(found))
     return np.fromiter(groups, np.int64)
 
 

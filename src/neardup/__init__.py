@@ -22,9 +22,8 @@ _HOMES = {
     "neardup.engines.job": "Shard",
     "neardup.errors": "NeardupError",
     "neardup.forecast.tune": "tune",
-    "neardup.inspect.compare": "compare",
+    "neardup.inspect.compare": "compare similarity",
     "neardup.match.bucketing": "candidate_pairs",
-    "neardup.match.verifying": "similarity",
     "neardup.recipe": "Recipe",
     "neardup.records.fields": "Field",
     "neardup.records.outcome.link_runs": "Blocks LinkRun",
@@ -44,9 +43,8 @@ if TYPE_CHECKING:
     from neardup.engines.job import Shard
     from neardup.errors import NeardupError
     from neardup.forecast.tune import tune
-    from neardup.inspect.compare import compare
+    from neardup.inspect.compare import compare, similarity
     from neardup.match.bucketing import candidate_pairs
-    from neardup.match.verifying import similarity
     from neardup.recipe import Recipe
     from neardup.records.fields import Field
     from neardup.records.outcome.link_runs import Blocks, LinkRun

@@ -84,3 +84,7 @@ class ResumeError(NeardupError):
 
 class DependencyError(NeardupError, ImportError):
     """An optional package is needed and not installed."""
+
+
+class ShortTextWarning(UserWarning):
+    """A text is empty, or shorter than a shingle, so that it is similar to its copies at most."""

@@ -12,6 +12,7 @@ import pytest
 
 import neardup
 from common import SECRET
+from neardup import announcing
 from neardup.api import progress
 from neardup.engines.clock import Event
 
@@ -88,6 +89,7 @@ def test_exact_copies_are_one_number(run: neardup.Run) -> None:
     found = run.explain("<b>5</b>")
     assert found.exact_copies == found.duplicates_count == 20
     assert ("duplicates", "20 exact copies, such as <b>6</b>") in view(found).notes
+    assert found.why == "kept: 20 exact copies of it removed"
     copy = run.explain("<b>25</b>")
     assert copy.why == "removed: an exact copy of a kept document; " + copy.comparison.note
 
@@ -118,12 +120,23 @@ def test_a_bar_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 'value="0.250"' in updates[1] and "&lt;b&gt;compiling" in updates[2]
 
 
-def test_compiling_is_announced_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compiling_is_announced_where_nobody_looks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(announcing, "_last", float("-inf"))
     with progress.show_progress("auto") as listener:
         assert listener is not None
-        listener(Event("compile", note="compiling kernels"))
+        announcing.announce_compiling()
+        announcing.announce_compiling()  # just said
         listener(Event("resolve", note="this may take long"))
-    assert capsys.readouterr().err == "neardup: compiling kernels\n"
+    note = "compiling kernels, which happens once and takes some seconds"
+    assert capsys.readouterr().err == f"neardup: {note}\n"
+    monkeypatch.setattr(announcing, "_last", float("-inf"))
+    with progress.show_progress(False):
+        announcing.announce_compiling()
+    assert capsys.readouterr().err == ""
+    announcing.announce_compiling()  # nothing shows progress
+    assert capsys.readouterr().err == f"neardup: {note}\n"
 
 
 def test_the_notebook_of_the_documentation_runs() -> None:

@@ -8,16 +8,19 @@ import click
 
 import neardup
 from common import Command
+from neardup.cli.commands.command_index import index
 from neardup.cli.main import cli
 
 
-def test_every_command_has_help(command: Command) -> None:
-    names = cli.list_commands(click.Context(cli))
-    assert len(names) > 8
+def test_every_command_has_help_and_an_example(command: Command) -> None:
+    names = [[name] for name in cli.list_commands(click.Context(cli)) if name != "index"]
+    names += [["index", name] for name in index.commands]
+    assert len(names) > 20
     for name in names:
-        answer = command(name, "--help")
+        answer = command(*name, "--help")
         assert answer.code == 0 and answer.out.startswith("Usage: "), name
-        assert not answer.err
+        assert f"Example:\n  neardup {' '.join(name)} " in answer.out
+        assert not answer.lines
 
 
 def test_the_first_steps(tmp_path: Path, command: Command) -> None:

@@ -17,7 +17,7 @@ CLINICAL = ("--at", "0.5:0.99", "--at", "0.05:0.001", "--num-hashes", "128")
 def test_clinical_choice_comes_first(command: Command) -> None:
     done = command("tune", *CLINICAL)
     assert done.code == 0
-    assert done.err == ""
+    assert done.lines == []
     lines = done.out.splitlines()
     head = next(k for k, line in enumerate(lines) if line.startswith("bands"))
     assert lines[head + 1].split() == (

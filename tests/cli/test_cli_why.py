@@ -97,7 +97,7 @@ def test_what_an_audit_refuses(run: Path, command: Command, tmp_path: Path) -> N
 
 def test_explain(run: Path, command: Command, tmp_path: Path) -> None:
     done = command("explain", run, "n2")
-    assert done.code == 0 and done.err == ""
+    assert done.code == 0 and done.lines == []
     assert done.out.startswith("n2 is removed: it is a duplicate of n1, which is kept.\n")
     for line in (
         "similarity   0.9459 of word:5 shingles; reaches 0.7",

@@ -67,6 +67,14 @@ def test_measured_numbers_have_their_places() -> None:
         assert found == places.get(name(page), []), name(page)
 
 
+@pytest.mark.parametrize("title", ["What it promises", "Which tool for what"])
+def test_the_home_has_the_tables_of_the_readme(title: str) -> None:
+    one, other = (section(page, f"## {title}") for page in ("index.md", "../README.md"))
+    rows = [line for line in one.splitlines() if line.startswith("|")]
+    assert len(rows) > 6
+    assert rows == [line for line in other.splitlines() if line.startswith("|")]
+
+
 def test_generated_pages_are_up_to_date() -> None:
     """Options, layers and modules."""
     done = subprocess.run(

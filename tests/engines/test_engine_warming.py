@@ -11,7 +11,7 @@ import made_corpora
 import numpy as np
 import pytest
 
-from neardup.engines.clock import Clock
+from neardup.announcing import heard_by
 from neardup.engines.warming import Warming
 from neardup.spec import Spec
 
@@ -59,8 +59,38 @@ def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path
 
     texts = made_corpora.texts(np.random.default_rng(2), 30)
     neardup.dedup(texts, spec=Spec(cluster=cluster))
-    said: list[object] = []
-    warming = Warming(Spec(cluster=cluster), Clock(said.append))
+    said: list[str] = []
+    with heard_by(said.append):
+        warming = Warming(Spec(cluster=cluster))
     assert said == [] and warming._process is None
     warming.finish()
     warming.stop()
+
+
+CALLS = """
+import neardup, sys
+from neardup import announcing
+texts = ["one two three four five six", "one two three four five"]
+neardup.compare(*texts)
+print("compared", file=sys.stderr)
+neardup.dedup(texts, shingle="word:1", progress=False)
+print("quiet", file=sys.stderr)
+announcing._last = float("-inf")
+neardup.link({"name": ["Anna Schmidt", "Ana Schmitd"]}, fields="name", decide_at=0.5)
+"""
+
+
+def test_whatever_compiles_says_so(tmp_path: Path) -> None:
+    """Also where there is no progress to ask for; once, and not at all the second time."""
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", CALLS],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stderr.splitlines()
+        for _ in range(2)
+    ]
+    note = "neardup: compiling kernels, which happens once and takes some seconds"
+    assert said == [[note, "compared", "quiet", note], ["compared", "quiet"]]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reference_locating as reference
+import reference_blocks as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.errors import StoreError
 from neardup.index.segments import Entries, Segment, merged, write_file
-from neardup.kernels import locating as kernels
+from neardup.kernels import searching as kernels
 
 DIGEST = "d" * 64
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.errors import SpecError
-from neardup.inspect.compare import compare
+from neardup.errors import ShortTextWarning, SpecError
+from neardup.inspect.compare import compare, similarity
 from neardup.spec import ShingleSpec, Spec, preset
 
 words = st.lists(st.sampled_from(["one", "two", "Three", "four"]), max_size=12)
@@ -67,3 +67,15 @@ def test_presets_and_what_is_refused() -> None:
     for odd in (None, b"b", 3):
         with pytest.raises(SpecError, match=r"`text_b` is of type \w+; expected a str"):
             compare("a", odd)  # type: ignore[arg-type]
+
+
+def test_a_similarity_of_short_texts_says_why() -> None:
+    for other, which in (("a c", "both texts are"), ("a b c d e f", "one text is")):
+        with pytest.warns(ShortTextWarning, match=f"{which} shorter than a shingle of 5") as said:
+            assert similarity("a b", other) == 0.0
+        assert said[0].filename == __file__
+    # Warnings are errors here: what is said otherwise would raise.
+    assert similarity("a b", "A, b!") == similarity("a b c d e f", "a b c d e f") == 1.0
+    assert similarity("a b c d e f", "u v w x y z") == 0.0
+    with pytest.raises(SpecError, match="`text_b` is of type int"):
+        similarity("a", 7)  # type: ignore[arg-type]

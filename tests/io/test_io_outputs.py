@@ -188,6 +188,16 @@ def test_one_large_file_becomes_parts(tmp_path: Path, monkeypatch: pytest.Monkey
     assert abs(len(names[100]) - len(names[1000])) <= 1
 
 
+@pytest.mark.parametrize("name", ["a.parquet", "a.jsonl.zst", "a.jsonl"])
+def test_what_threads_compress_has_some_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(outputs, "_PACKED_BYTES", 100)
+    found = clean(opened(made(tmp_path, name), 100), tmp_path / "clean")
+    assert len(found) == 1 if name == "a.jsonl" else 2 <= len(found) <= 4
+    assert [row for part in found for row in read(tmp_path / "clean" / part)] == EXPECTED
+
+
 @pytest.mark.parametrize("codec", ["snappy", "zstd", "gzip", "none"])
 def test_parquet_keeps_schema_metadata_and_codec(tmp_path: Path, codec: str) -> None:
     fields = [

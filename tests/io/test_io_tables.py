@@ -301,4 +301,4 @@ def test_rows_of_arrow_files_do_not_stay_in_memory(tmp_path: Path) -> None:
     source = opened(path, 1000)
     before = pa.total_allocated_bytes()
     parts = sum(1 for _ in source.partitions())
-    assert parts > 5 and pa.total_allocated_bytes() == before
+    assert parts > 5 and pa.total_allocated_bytes() <= before

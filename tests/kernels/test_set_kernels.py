@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from neardup.kernels import grouping, prefixes, resolving, weighted
+from neardup.kernels import grouping, prefixes, resolving
 from neardup.kernels import jaccard as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Answers, BitmapLanes, Buckets, KeptPlaces
@@ -101,7 +101,7 @@ def test_weighted_overlap(lists: Lists, threshold: float) -> None:
     pairs = list(itertools.product(range(len(lists)), repeat=2))
     a, b = np.array(pairs, dtype=np.int32).T.copy()
     shared, total = np.full((2, len(pairs)), 7.0)
-    weighted.weighted_overlap(sets, weights, a, b, 1, len(pairs), shared, total)
+    kernels.weighted_overlap(sets, weights, a, b, 1, len(pairs), shared, total)
     expected = reference.weighted_overlap(lists, weights.tolist(), pairs[1:])
     assert shared[0] == total[0] == 7.0
     np.testing.assert_allclose(np.column_stack([shared, total])[1:], expected, rtol=1e-6)

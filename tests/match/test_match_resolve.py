@@ -7,9 +7,11 @@ import pytest
 from numba import config
 
 import oracle
+from neardup.match import rarest
 from neardup.match import resolve as resolving
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.pairs import join, pairs_of_buckets, pairs_outside_windows
+from neardup.match.rarest import RarestIndex
 from neardup.match.resolve import Limits, resolve
 from neardup.match.verifying import make_sets, similarities
 from neardup.sketch.texts import Ragged
@@ -76,6 +78,7 @@ def test_resolving_equals_the_definition(
         monkeypatch.setattr(resolving, "_INDEXED", int(rng.choice([0, 2, 10])))
         monkeypatch.setattr(resolving, "_CLEAR", float(rng.choice([0.0, 0.01, 0.3])))
         monkeypatch.setattr(resolving, "_CROWDED", int(rng.choice([0, 4, 12, 10_000])))
+        monkeypatch.setattr(rarest, "_VISIT", float(rng.choice([0.0, 0.01, 8.0])))
     monkeypatch.setattr(resolving, "_BATCH", int(rng.choice([1, 7, 64])))
     monkeypatch.setattr(resolving, "_SMALL_BATCH", int(rng.choice([1, 5, 32])))
 
@@ -104,6 +107,21 @@ def test_resolving_equals_the_definition(
     assert listed == edges
     assert sum(len(part[0]) for part in all_pairs.parts) == len(edges)
     assert all_pairs.not_compared == 0
+
+
+@pytest.mark.parametrize(("shared", "pays"), [(30, True), (80, False)])
+def test_an_index_is_for_families_whose_rare_shingles_are_their_own(
+    shared: int, pays: bool
+) -> None:
+    template, own = range(shared), 100 - shared
+    sets = [{*template, *range(1000 + own * d, 1000 + own * (d + 1))} for d in range(3000)]
+    hashes = np.random.default_rng(1).integers(0, 2**64, 1000 + own * 3000, dtype=np.uint64)
+    found = make_sets(ragged([{int(hashes[v]) for v in values} for values in sets]))
+    buckets = one_bucket(len(sets))
+    sizes = np.diff(buckets.starts)
+    with Pool(1) as pool:
+        index = RarestIndex(found, buckets.of, np.ones(1, np.bool_), 0.7, pool)
+        assert index.pays(np.ones(1, np.bool_), sizes) == pays
 
 
 @pytest.mark.jit_off

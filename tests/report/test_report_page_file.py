@@ -369,3 +369,10 @@ def test_the_lowest_similarity_is_of_two_documents_of_the_cluster(kernels: None)
     assert results.array("cluster").tolist() == [0, 1, 1]
     assert results.duplicate_of.tolist() == [-1, 0, -1]
     assert found.lowest.tolist() == [95 / 101]
+
+
+def test_rows_without_a_value_are_named(tmp_path: Path, kernels: None) -> None:
+    text = "one two three four five six"
+    run = dedup({"text": [text] * 3, "source": ["", None, "x"]})
+    page = run.report(tmp_path / "report.html", by="source").read_text(encoding="utf-8")
+    assert re.findall(r"<bdi>([^<]*)</bdi></th>", page) == ["no value", "x"] * 2

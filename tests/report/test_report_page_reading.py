@@ -12,7 +12,7 @@ from page_visit import CHARTS, Visit, plain
 
 from neardup.api.dedup import dedup
 from neardup.api.runs import Run
-from neardup.match.verifying import similarity as exact_similarity
+from neardup.inspect.compare import similarity as exact_similarity
 from neardup.spec import ShingleSpec
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from neardup.announcing import heard_by
 from neardup.engines.clock import Event, Listener
 from neardup.errors import SpecError
 
@@ -30,6 +31,17 @@ def show_progress(progress: Progress) -> Iterator[Listener | None]:
     Raises:
         SpecError: Another value.
     """
+    with _shown(progress) as listener:
+        if listener is None:
+            with heard_by(None):
+                yield None
+            return
+        with heard_by(lambda note: listener(Event("compile", note=note))):
+            yield listener
+
+
+@contextmanager
+def _shown(progress: Progress) -> Iterator[Listener | None]:
     if callable(progress):
         yield progress
         return

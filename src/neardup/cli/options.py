@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from neardup.announcing import heard_by
 from neardup.errors import SpecError
 from neardup.spec import CLUSTERINGS, PRESETS, SCHEMES, Spec, preset
 
@@ -36,7 +37,9 @@ class GroupedOption(click.Option):
 class Grouped(click.Command):
     """A command whose help lists options under headings, and ends with an example."""
 
-    example = ""
+    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.example = example
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows: dict[str, list[tuple[str, str]]] = {group: [] for group in _GROUPS}
@@ -61,10 +64,10 @@ def grouped(example: str, show_default: bool = False) -> Callable[[Callable[...,
     settings = {"show_default": show_default}
 
     def make(function: Callable[..., Any]) -> Grouped:
-        decorate = click.command(cls=Grouped, no_args_is_help=True, context_settings=settings)
-        command: Grouped = decorate(function)
-        command.example = example
-        return debug_option(command)
+        decorate = click.command(
+            cls=Grouped, no_args_is_help=True, context_settings=settings, example=example
+        )
+        return debug_option(decorate(function))
 
     return make
 
@@ -94,13 +97,22 @@ def _default(name: str) -> str:
     return ", ".join(f"{key} {getattr(spec, name)}" for key, spec in PRESETS.items())
 
 
+def _quiet(text: str) -> Callable[[F], F]:
+    def heard(context: click.Context, _: click.Parameter, quiet: bool) -> bool:
+        if quiet:
+            context.with_resource(heard_by(None))
+        return quiet
+
+    return option("--quiet", is_flag=True, callback=heard, help=text)
+
+
 #: Show where an error was raised; `neardup.cli.main` looks for it before any command is read.
 debug_option = option(
     "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
 )
-quiet_option = option("--quiet", is_flag=True, help="No progress, no summary.")
+quiet_option = _quiet("No progress, no summary.")
 #: Of commands that print an answer, which they do all the same.
-quiet_notes_option = option("--quiet", is_flag=True, help="No progress, no notes.")
+quiet_notes_option = _quiet("No progress, no notes.")
 json_option = _output("--json", "json_", is_flag=True, help="Print JSON.")
 no_text_option = _output("--no-text", is_flag=True, help="Leave the texts out; ids stay.")
 run_argument = click.argument("run", metavar="RUN", type=click.Path(path_type=Path))

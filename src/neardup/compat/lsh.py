@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from neardup.errors import InputError, SpecError
-from neardup.match.verifying import similarity
+from neardup.inspect.compare import compare
 from neardup.sketch.sketcher import band_keys, signatures
-from neardup.spec import ShingleSpec
+from neardup.spec import ShingleSpec, Spec
 
 
 class BandsError(SpecError, AssertionError):
@@ -68,7 +68,7 @@ class MinHasher:
 
     def jaccard(self, doc1: str | bytes, doc2: str | bytes) -> float:
         """Return the exact similarity of two texts."""
-        return similarity(_text(doc1), _text(doc2), self._spec)
+        return compare(_text(doc1), _text(doc2), Spec(shingle=self._spec)).similarity
 
     def jsonable(self) -> dict[str, Any]:
         """Return plain values, for `from_json_str`."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from neardup.cluster.edges import Edges
 from neardup.engines.beginning import (
@@ -55,6 +56,7 @@ class Outcome:
     store: dict[str, Any]  # where the band keys were, and its bytes
     scratch: Scratch
     sketches: BandStore | None = None  # the store, open, where it is in memory
+    places: pa.Table | None = None  # ``file`` and ``row`` of each, where only a table has them
 
     def numbers(self) -> np.ndarray:
         """Return int64[documents]: the number of each document, by position."""
@@ -67,7 +69,7 @@ class Outcome:
 def run(job: Job) -> Outcome:
     """Find near-duplicates and decide what is kept."""
     reader = Reader(job.source)
-    warming = Warming(job.spec, job.clock)
+    warming = Warming(job.spec)
     try:
         return _run(job, reader, warming)
     finally:

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from neardup.engines.clock import Clock, Event
+from neardup.announcing import announce_compiling
 from neardup.kernels import grouping, resolving, tokens, unions
 from neardup.spec import Spec
 from neardup.threads import Pool
 
 
 class Warming:
-    """Compiles the kernels that a spec needs, if they are not on disk yet, and says so."""
+    """Compiles the kernels that a spec needs, if they are not on disk yet, and announces it."""
 
-    def __init__(self, spec: Spec, clock: Clock) -> None:
+    def __init__(self, spec: Spec) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         # Of each stage the kernel that is compiled last.
         later: list[Any] = [resolving.among_themselves]
@@ -32,9 +32,7 @@ class Warming:
         cold = any(map(_is_cold, later))
         if not cold and not _is_cold(tokens.words):
             return
-        clock.emit(
-            Event("compile", note="compiling kernels, which happens once and takes some seconds")
-        )
+        announce_compiling()
         # This process compiles those of the first pass as it comes to them.
         if cold and sys.executable:
             values = json.dumps(spec.as_dict())

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from neardup.errors import NeardupError, OutputError, StoreError
-from neardup.kernels.locating import ENTRIES, STRIDE, locate
+from neardup.kernels.searching import ENTRIES, STRIDE, locate
 from neardup.state.private_files import sync_folder, system_error
 
 _MAGIC = b"NDINDEX1"

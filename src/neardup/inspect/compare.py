@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from neardup.errors import SpecError
+from neardup.errors import ShortTextWarning, SpecError
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec, Spec
@@ -138,3 +139,27 @@ def compare(text_a: str, text_b: str, spec: Spec | None = None) -> Comparison:
             raise SpecError(f"`{name}` is of type {type(text).__name__}; expected a str")
     spec = spec or Spec()
     return compare_forms(forms_of([text_a, text_b], spec.shingle), 0, 1, spec)
+
+
+def similarity(first: str, second: str, spec: ShingleSpec | None = None) -> float:
+    """Return the exact Jaccard similarity of two texts; 0.0 where either is empty.
+
+    A text shorter than a shingle equals its copies and nothing else: where that is why the
+    similarity is 0.0, a `neardup.errors.ShortTextWarning` says so.
+
+    Args:
+        first: A text.
+        second: Another text.
+        spec: What a document becomes; word:5 by default.
+
+    Raises:
+        SpecError: One of them is not a text.
+
+    Examples:
+        >>> similarity("a b c d", "a b c e", ShingleSpec(n=2))
+        0.5
+    """
+    found = compare(first, second, Spec(shingle=spec or ShingleSpec()))
+    if found.note and not found.similarity:
+        warnings.warn(found.note, ShortTextWarning, stacklevel=2)
+    return found.similarity

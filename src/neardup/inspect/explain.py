@@ -104,6 +104,8 @@ class Explanation:
             if pair and pair.equal and other and other.doc_id == document.duplicate_of:
                 return f"removed: an exact copy of a kept document; {pair.note}"
             return f"removed: similarity {document.similarity:.4f} to a kept document"
+        if many and many == self.exact_copies:
+            return f"kept: {many:,} exact {'copies' if many > 1 else 'copy'} of it removed"
         if many:
             return f"kept: {many:,} removed document{'s are' if many > 1 else ' is'} similar to it"
         if document.form == "empty":

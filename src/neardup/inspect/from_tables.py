@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,9 @@ def outcome_of(results: Results, job: Job) -> Outcome:
         old["candidates_by_band"],
     )
     ids: Any = results.ids.take(by_place)
+    rows = None
+    with suppress(InputError):  # of frames there are none
+        rows = results.clusters(["file", "row"])
     return Outcome(
         job,
         Reader(job.source),
@@ -127,6 +131,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
         results.positions_of,
         old["store"],
         Scratch(),
+        places=rows,
     )
 
 

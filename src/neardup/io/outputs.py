@@ -20,6 +20,9 @@ OUTPUT_FORMATS = ("jsonl", "csv", "tsv", "parquet", "arrow")
 
 #: Bytes of the source that one output file stands for, where the source is one file.
 PART_BYTES = 512 << 20
+#: The same of a small source in a format whose files are compressed by one thread each: at most
+#: four parts, so that threads share the work, none of them smaller than this.
+_PACKED_BYTES = 16 << 20
 
 _COMPRESSIONS = {None: "", "gzip": ".gz", "zstd": ".zst"}
 _COLUMNAR = {"parquet": "zstd", "arrow": "lz4"}  # with the codec of what is converted
@@ -132,7 +135,8 @@ def plan_outputs(
 
     Several input files have an output each, of the same name. One input file, or a frame, has
     files ``part-00000`` and so on, cut where the start of a partition passes a multiple of
-    `PART_BYTES`. Plain texts have a folder.
+    `PART_BYTES`, or of less if the source is small and its files are compressed. Plain texts have
+    a folder.
 
     Args:
         source: The input.
@@ -164,7 +168,11 @@ def plan_outputs(
             name = unique_name(_output_name(source.files[number].name, same, layout), taken)
             outputs.append(OutputFile(name, first, end, layout, converted))
             continue
-        parts = [start // PART_BYTES for _, start in places]
+        part_bytes = PART_BYTES
+        if layout.format == "parquet" or layout.compression == "zstd":
+            total = source.total_bytes or 4 * PART_BYTES
+            part_bytes = min(PART_BYTES, max(_PACKED_BYTES, -(-total // 4)))
+        parts = [start // part_bytes for _, start in places]
         cuts = [i for i in range(1, len(parts)) if parts[i] != parts[i - 1]]
         for part, (first, end) in enumerate(zip([0, *cuts], [*cuts, len(parts)], strict=True)):
             name = f"part-{part:05}{_ending(layout)}"

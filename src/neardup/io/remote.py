@@ -22,7 +22,6 @@ from neardup.errors import (
     InputError,
     InputNotFoundError,
     NeardupError,
-    OutputError,
     SpecError,
 )
 from neardup.io.remote_errors import failed
@@ -38,7 +37,6 @@ _PACKAGES = {
     "https": "aiohttp",
 }
 _WEB = ("http", "https")  # one file each: there is nothing to list
-_READ_ONLY = (*_WEB, "hf")
 _KNOWN = "known are s3://, gs://, abfs://, hf://, https:// and file://"
 _BUFFER = 8 << 20  # bytes of a request where a file is read from its start to its end
 _RETRY = timedelta(seconds=60)
@@ -66,7 +64,7 @@ class RemoteFile(NamedTuple):
     stamp: int  # changes when the file does: its time in nanoseconds, or a hash of its ETag
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A URL as a filesystem takes it; ``arrow`` is None where fsspec opens it."""
 
     arrow: Any
@@ -135,13 +133,13 @@ def find_remote(url: str) -> tuple[str, list[RemoteFile]]:
             raise InputError(f"{url}: the bucket is a pattern", "patterns are for what is in it")
         top = f"{scheme}://{'/'.join(parts[: magic.index(True)])}"
     try:
-        place = _place(top)
+        place = place_of(top)
         found = None if pattern else _file_at(top, place)
         if found is not None:
             return "", [found]
-        files = [] if scheme in _WEB else _files_below(top, place)
+        files = [] if scheme in _WEB else files_below(top, place)
         if not files:
-            _check_bucket(url, place, InputNotFoundError)
+            check_bucket(url, place, InputNotFoundError)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise failed(url, error) from error
     if pattern:
@@ -154,13 +152,14 @@ def find_remote(url: str) -> tuple[str, list[RemoteFile]]:
     return ("" if pattern else url.rstrip("/")), sorted(files)
 
 
-def _check_bucket(url: str, place: _Place, kind: type[NeardupError]) -> None:
+def check_bucket(url: str, place: Place, kind: type[NeardupError]) -> None:
+    """Raise an error where pyarrow finds no such bucket."""
     bucket = place.path.partition("/")[0]
     if place.arrow is not None and place.arrow.get_file_info(bucket).type.name == "NotFound":
         raise kind(f"{url}: there is no such bucket", "check its name, or create it")
 
 
-def _file_at(url: str, place: _Place) -> RemoteFile | None:
+def _file_at(url: str, place: Place) -> RemoteFile | None:
     if place.arrow is None:
         info = place.fsspec.info(place.path)
         if info["type"] == "directory":
@@ -177,7 +176,7 @@ def _of_fsspec(url: str, info: dict[str, Any]) -> RemoteFile:
     return RemoteFile(url, info["size"], number)
 
 
-def _sends_ranges(place: _Place, file: RemoteFile) -> bool:
+def _sends_ranges(place: Place, file: RemoteFile) -> bool:
     """Whether a file can be read from any byte; some web servers send nothing but the whole."""
     if not file.url.startswith(_WEB):
         return True
@@ -191,7 +190,8 @@ def _sends_ranges(place: _Place, file: RemoteFile) -> bool:
         return False
 
 
-def _files_below(url: str, place: _Place) -> list[RemoteFile]:
+def files_below(url: str, place: Place) -> list[RemoteFile]:
+    """Return all files below a folder, in no order."""
     base, root = place.path.rstrip("/"), url.rstrip("/")
     if place.arrow is None:
         found = place.fsspec.find(place.path, detail=True).items()
@@ -216,9 +216,9 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 def stamps(urls: Sequence[str]) -> Iterable[tuple[str, tuple[int | None, int] | None]]:
     """Yield each URL with its size and stamp as they are now; None where the file is gone."""
-    arrow: dict[int, list[tuple[str, _Place]]] = {}
+    arrow: dict[int, list[tuple[str, Place]]] = {}
     for url in urls:
-        place = _place(url)
+        place = place_of(url)
         if place.arrow is not None:
             arrow.setdefault(id(place.arrow), []).append((url, place))
             continue
@@ -244,7 +244,7 @@ def open_remote(url: str, in_order: bool = False, whole: bool = False) -> Any:
     Raises:
         OSError: It can't be opened; see `failed`.
     """
-    place = _place(url)
+    place = place_of(url)
     if place.arrow is not None:
         found = place.arrow.open_input_file(place.path)
     else:
@@ -275,7 +275,8 @@ def _arrow_filesystem(scheme: str, bucket: str, endpoint: str) -> Any:
         return None
 
 
-def _place(url: str) -> _Place:
+def place_of(url: str) -> Place:
+    """Return the filesystem of a URL, and its path there."""
     scheme, _, path = url.partition("://")
     bucket = path.partition("/")[0]
     if not bucket.removeprefix("anonymous@"):
@@ -284,11 +285,11 @@ def _place(url: str) -> _Place:
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
     arrow = _arrow_filesystem(scheme, bucket, endpoint)
     if arrow is not None:
-        return _Place(arrow, None, path.removeprefix("anonymous@"))
+        return Place(arrow, None, path.removeprefix("anonymous@"))
     try:
         from fsspec.core import url_to_fs
 
-        return _Place(None, *url_to_fs(url))
+        return Place(None, *url_to_fs(url))
     except ImportError as error:
         package = getattr(error, "name", None)
         package = "fsspec" if package and package.startswith("fsspec") else _PACKAGES[scheme]
@@ -296,75 +297,3 @@ def _place(url: str) -> _Place:
             f"{scheme}:// needs the package {package}, which is not installed",
             f"pip install {package}, or pip install 'neardup[remote]'",
         ) from error
-
-
-# Outputs.
-
-
-def remote_names(url: str) -> list[str]:
-    """Return the names of all files below a folder that can be written, relative to it.
-
-    Raises:
-        OutputError: It can't be listed, or nothing can be written there.
-    """
-    scheme = url.partition("://")[0]
-    if scheme in _READ_ONLY:
-        raise OutputError(
-            f"{url}: {scheme}:// can only be read", "write to s3://, gs:// or abfs://"
-        )
-    try:
-        place = _place(url)
-        _check_bucket(url, place, OutputError)
-        with suppress(FileNotFoundError):
-            files = _files_below(url, place)
-            return [file.url[len(url.rstrip("/")) + 1 :] for file in files]
-    except (OSError, ValueError) as error:
-        raise failed(url, error, OutputError) from error
-    return []
-
-
-def write_remote(url: str, path: Path | None) -> None:
-    """Write a file, or an empty one; nothing is left under its name where that fails.
-
-    Raises:
-        OutputError: It can't be written.
-    """
-    try:
-        place = _place(url)
-        store = place.arrow
-        if store is not None:
-            target = store.open_output_stream(place.path, compression=None)
-        else:
-            target = place.fsspec.open(place.path, "wb")
-        try:
-            if path is not None:
-                with path.open("rb") as file:
-                    while data := file.read(_BUFFER):
-                        target.write(data)
-            target.close()
-        except BaseException:
-            # To close is to complete the file, and that can't be prevented.
-            with suppress(Exception):
-                target.close()
-                delete_remote(url)
-            raise
-    except (OSError, ValueError) as error:
-        raise failed(url, error, OutputError) from error
-
-
-def delete_remote(url: str) -> None:
-    """Remove a file.
-
-    Raises:
-        OutputError: It can't be removed.
-    """
-    try:
-        place = _place(url)
-        if place.arrow is not None:
-            place.arrow.delete_file(place.path)
-        else:
-            place.fsspec.rm_file(place.path)
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as error:
-        raise failed(url, error, OutputError) from error

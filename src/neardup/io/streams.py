@@ -151,8 +151,9 @@ def cut_lines(file: SourceFile, partition_bytes: int) -> Iterator[Extent]:
     start = 0
     with _reading(file) as (raw, _):
         while start < total:
-            end = start + partition_bytes
-            raw.seek(min(end, total))
+            end = min(start + partition_bytes, total)
+            if end < total:  # Google's store refuses to go to the end
+                raw.seek(end)
             # Several threads read the extents: the system does not see that all will be read.
             with suppress(OSError, AttributeError):
                 ahead = _AHEAD * partition_bytes

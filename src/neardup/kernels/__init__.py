@@ -11,6 +11,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from neardup.announcing import listen_to_compiler
+
 
 def _find_cache() -> None:
     """Have a place for compiled kernels where neither the package nor the home can be written to.
@@ -44,3 +46,4 @@ def _remove_stale() -> None:
 
 _find_cache()
 _remove_stale()
+listen_to_compiler(__name__)

@@ -85,8 +85,9 @@ def group_keys(keys, members, starts):
             while j < m and near_keys[j] == near_keys[i]:
                 j += 1
             if j - i > 1:
-                members[filled : filled + j - i] = near_docs[i:j]
-                filled += j - i
+                for k in range(i, j):  # to copy a slice takes Numba two seconds to compile
+                    members[filled] = near_docs[k]
+                    filled += 1
                 found += 1
                 starts[found] = filled
             i = j

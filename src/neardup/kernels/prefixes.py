@@ -17,6 +17,8 @@ from neardup.kernels.hashing import mix
 from neardup.kernels.jaccard import jaccard, may_reach, needed_overlap
 from neardup.kernels.resolving import share_a_bucket
 
+#: Of a shingle by rarity, the bits below its frequency.
+HASH_BITS = np.uint64(44)
 _LOW = np.uint64((1 << 44) - 1)
 
 
@@ -93,7 +95,7 @@ def rank_prefixes(sets, counts, prefixes, first, last):
         for i in range(sets.size[d]):
             value = sets.values[sets.begin[d] + i]
             frequency = np.uint64(min(counts[value & mask], most))
-            ranks[i] = frequency << np.uint64(44) | value >> np.uint64(20) & _LOW
+            ranks[i] = frequency << HASH_BITS | value >> np.uint64(20) & _LOW
         _sort(ranks, sets.size[d])
         low = prefixes.starts[k]
         for i in range(prefixes.starts[k + 1] - low):

@@ -90,7 +90,7 @@ def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
 
 
 @njit(cache=True, nogil=True)
-def _first_of_large(x, bucket, buckets, kept, columns, best, sets, threshold, counts):
+def _first_of_large(x, bucket, buckets, kept, columns, best, sets, threshold, seen, counts):
     """Find the first kept document of a large bucket that reaches the threshold, as `_first_of`."""
     members, low = buckets.members, buckets.starts[bucket]
     room = (buckets.starts[bucket + 1] - low + LANES - 1) // LANES * LANES
@@ -130,6 +130,9 @@ def _first_of_large(x, bucket, buckets, kept, columns, best, sets, threshold, co
             y = members[low + begin + k]
             if y >= best:
                 break
+            if seen[y] == x:
+                continue
+            seen[y] = x
             if not may_reach(sets.size, sets.bitmaps, x, y, slack):
                 continue
             counts[0] += 1
@@ -169,7 +172,7 @@ def against_kept(
                 continue
             else:
                 found, similarity = _first_of_large(
-                    x, bucket, buckets, kept, columns, best, sets, threshold, counts
+                    x, bucket, buckets, kept, columns, best, sets, threshold, seen, counts
                 )
             if similarity >= 0.0:
                 best = np.int64(found)

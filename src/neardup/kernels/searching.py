@@ -1,7 +1,8 @@
-"""Documents of a stream that are similar to one of some queries, by an inverted index of these.
+"""Inverted indexes: documents of a stream that share shingles with some queries, keys in blocks.
 
-A shingle that many queries have has a row of bytes instead of a list, one for each query. Rows are
-added up by words of eight bytes, so that a shingle which all have costs an eighth of a step each.
+Documents of a stream are looked up in an index of the queries, held in memory. There, a shingle
+that many queries have has a row of bytes instead of a list, one for each query. Rows are added up
+by words of eight bytes, so that a shingle which all have costs an eighth of a step each.
 """
 
 from __future__ import annotations
@@ -10,6 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+
+#: Entries of a block: its keys, then its documents.
+ENTRIES = 2048
+#: Words of 8 bytes of a block.
+STRIDE = ENTRIES + ENTRIES // 2
 
 
 class QueryIndex(NamedTuple):
@@ -103,3 +109,54 @@ def _unpack(counters):
     for q in range(counters.counts.shape[0]):
         counters.counts[q] += np.int32(counters.unpacked[q])
         counters.unpacked[q] = np.uint8(0)
+
+
+@njit(cache=True, nogil=True)
+def _below(values, key, low, high, equal):
+    """Return the first place of a sorted range that is not below a key, or not equal either."""
+    while low < high:
+        middle = (low + high) >> 1
+        value = values[middle]
+        if value < key or (equal and value == key):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def locate(blocks, fences, verified, wanted, low, high, needed):
+    """Find the entries of some keys.
+
+    Args:
+        blocks: uint64[]: blocks of `STRIDE` words, each with `ENTRIES` sorted keys first; the last
+            one ends with keys that no document has.
+        fences: uint64[blocks]: the first key of each.
+        verified: bool[blocks]: which of them were checked.
+        wanted: uint64[n]: keys.
+        low: int64[n], out: the first entry of each key.
+        high: int64[n], out: the entry after its last one.
+        needed: bool[blocks], out: true for those that have to be checked first.
+
+    Returns:
+        Keys that were not found since a block of theirs has to be checked.
+    """
+    count = fences.shape[0]
+    missing = 0
+    for i in range(wanted.shape[0]):
+        key = wanted[i]
+        first = max(_below(fences, key, 0, count, False) - 1, 0)
+        last = max(_below(fences, key, first, count, True) - 1, 0)
+        whole = True
+        for block in range(first, last + 1):
+            if not verified[block]:
+                needed[block] = True
+                whole = False
+        if not whole:
+            missing += 1
+            continue
+        begin = first * STRIDE
+        low[i] = first * ENTRIES + _below(blocks, key, begin, begin + ENTRIES, False) - begin
+        begin = last * STRIDE
+        high[i] = last * ENTRIES + _below(blocks, key, begin, begin + ENTRIES, True) - begin
+    return missing

@@ -20,6 +20,10 @@ _FEW_COUNTERS, _MANY_COUNTERS = 1 << 16, 1 << 24
 Empty: TypeAlias = Callable[..., np.ndarray]
 #: Documents that a thread searches for at a time.
 _STEP = 64
+#: Members of a family that are counted, and searched for on trial.
+_COUNTED, _TRIED = 1024, 64
+#: To visit a document in a chain takes as long as to look at the bitmaps of about so many.
+_VISIT = 8
 
 
 class RarestIndex:
@@ -47,6 +51,23 @@ class RarestIndex:
     def counts(self) -> np.ndarray:
         """int64[2]: comparisons, pairs ruled out by size or bitmap."""
         return np.asarray(np.sum([np.zeros(2, np.int64), *self._counts.all], axis=0))
+
+    def pays(self, crowded: np.ndarray, sizes: np.ndarray) -> bool:
+        """Whether to search some buckets of these sizes takes less time than a look at all bitmaps.
+
+        It does not where shingles of the template are among the rarest of a document.
+        """
+        members = np.flatnonzero(_members(self._of, crowded)).astype(np.int32)
+        counted = members[:: -(-len(members) // _COUNTED)]
+        tried = counted[:: -(-len(counted) // _TRIED)]
+        counters = np.zeros(_MANY_COUNTERS // 4, dtype=np.uint32)
+        kernels.count_shingles(self._sets, counted, counters)
+        prefixes = make_prefixes(self._sets, tried, self._threshold, counters, self._pool)
+        others = (prefixes.values >> kernels.HASH_BITS).astype(np.int64) - 1
+        visited = int(others.sum()) * len(members) / len(counted)
+        buckets = self._of[tried]
+        looked_at = int(sizes[buckets[(buckets >= 0) & crowded[buckets]]].sum())
+        return _VISIT * visited < looked_at
 
     def widen(self, crowded: np.ndarray) -> None:
         """Search for all documents of some large buckets, bool[buckets], too; begin anew."""

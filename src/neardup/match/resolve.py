@@ -77,7 +77,7 @@ def resolve(
     large = columns.first >= 0
     index = None
     indexed = np.zeros(documents, np.bool_)
-    places, crowded = np.flatnonzero(large), np.zeros_like(large)
+    places, crowded, searched = np.flatnonzero(large), np.zeros_like(large), np.zeros_like(large)
     if large.any() and limits.max_bucket is None:
         index = RarestIndex(sets, buckets.of, large, threshold, pool)
         # Of very large sets a bitmap says too little.
@@ -107,11 +107,14 @@ def resolve(
         if index is not None:
             held = kept.held[places]
             if (held[~crowded[places]] > _CROWDED).any():
-                crowded[places] |= held > _CROWDED // 4  # those of the family that follow, too
-                index.widen(crowded)
+                more = ~crowded & large & (kept.held > _CROWDED // 4)  # that follow, too
+                crowded |= more
+                if index.pays(more, sizes):
+                    searched |= more
+                    index.widen(searched)
             if index.active:
                 index.add(np.arange(first, last, dtype=np.int32), answers, limits.empty)
-            elif index.wanted.any() and (held.max() > _INDEXED or crowded.any()):
+            elif index.wanted.any() and (held.max() > _INDEXED or searched.any()):
                 index.add(np.arange(last, dtype=np.int32), answers, limits.empty)
                 indexed = index.wanted
         if advance is not None:

@@ -8,8 +8,6 @@ import numpy.typing as npt
 from neardup.kernels import jaccard as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.sketch.texts import Ragged
-from neardup.sketch.tokenising import shingle_sets
-from neardup.spec import ShingleSpec
 from neardup.threads import Pool
 
 #: Words of the bitmap of a set: 1,024 bits.
@@ -56,21 +54,3 @@ def similarities(
     out = np.empty(len(a), dtype=np.float64)
     pool.ranges(lambda first, last: kernels.verify(sets, a, b, first, last, threshold, out), len(a))
     return out
-
-
-def similarity(first: str, second: str, spec: ShingleSpec | None = None) -> float:
-    """Return the exact Jaccard similarity of two texts; 0.0 where either is empty.
-
-    A text shorter than a shingle is similar to its copies only; `neardup.compare` says so.
-
-    Args:
-        first: A text.
-        second: Another text.
-        spec: What a document becomes; word:5 by default.
-
-    Examples:
-        >>> similarity("a b c d", "a b c e", ShingleSpec(n=2))
-        0.5
-    """
-    sets = make_sets(shingle_sets([first, second], spec))
-    return max(0.0, float(kernels.jaccard(sets, 0, 1, 0.0)))

@@ -11,8 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neardup.errors import NeardupError, OutputError, SpecError
-from neardup.io.remote import delete_remote, is_remote, located, remote_names, write_remote
+from neardup.io.remote import is_remote, located
 from neardup.io.source import unwritable
+from neardup.output.storing import delete_remote, remote_names, write_remote
 from neardup.output.writing import CLEAN, OUTPUTS, RECORD, check_folder
 from neardup.state.private_files import make_private
 

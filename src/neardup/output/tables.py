@@ -46,7 +46,7 @@ def clusters_schema(outcome: Outcome) -> pa.Schema:
         pa.field("duplicate_of", ids),
         pa.field("similarity", pa.float64()),
     ]
-    if _has_places(outcome):
+    if _has_places(outcome) or outcome.places is not None:
         fields += [
             pa.field("file", pa.large_string(), nullable=False),
             pa.field("row", pa.int64(), nullable=False),
@@ -79,11 +79,14 @@ def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
             take_ids(ids, duplicate_of),
             array_of(answer.similarity[positions], null=kept),
         ]
-        yield pa.Table.from_arrays(columns + (place.of(positions) if place else []), schema=schema)
+        if place is not None:
+            columns += place.of(positions)
+        elif outcome.places is not None:
+            columns += outcome.places.slice(first, last - first).columns
+        yield pa.Table.from_arrays(columns, schema=schema)
 
 
 def _has_places(outcome: Outcome) -> bool:
-    # What was made of tables alone does not know them.
     return bool(outcome.job.source.files and outcome.corpus.places)
 
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from neardup.cluster.edges import Edges
 from neardup.errors import SpecError
-from neardup.kernels.jaccard import Sets
+from neardup.kernels.jaccard import Sets, weighted_overlap
 from neardup.kernels.signing import band_keys
-from neardup.kernels.weighted import weighted_overlap
 from neardup.match.bucketing import bucket_bands, bucket_documents
 from neardup.match.pairs import pairs_of_buckets
 from neardup.match.verifying import content_order, make_sets, similarities

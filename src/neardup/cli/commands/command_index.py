@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,11 @@ def index() -> None:
     """
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+def _command(example: str) -> Callable[[Callable[..., Any]], click.Command]:
+    return index.command(cls=o.Grouped, no_args_is_help=True, example=f"neardup index {example}")
+
+
+@_command("create notes.index --preset web")
 @_index
 @o.option(
     "--from-run",
@@ -68,7 +72,7 @@ def create(folder: Path, run: Path | None, no_store_text: bool, **options: Any) 
     Index.create(folder, spec=o.spec_of(options), store_text=not no_store_text).close()
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("add notes.index notes.jsonl --id id")
 @_index
 @o.inputs_argument
 @o.input_options
@@ -105,7 +109,7 @@ def add(
     click.echo(f"added {count:,} documents", err=True)
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("query notes.index new.jsonl --id id")
 @_index
 @o.inputs_argument
 @o.input_options
@@ -143,7 +147,7 @@ def query(
             done += len(batch.texts)
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("remove notes.index note-17")
 @_index
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @_timeout
@@ -157,7 +161,7 @@ def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
     click.echo(f"removed {count:,} documents", err=True)
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("merge notes.index other.index")
 @_index
 @click.argument("other", metavar="OTHER", type=click.Path(path_type=Path))
 @_conflict
@@ -172,7 +176,7 @@ def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
     click.echo(f"added {count:,} documents", err=True)
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("compact notes.index --purge")
 @_index
 @o.option("--purge", is_flag=True, help="Remove the texts of removed documents from the disk too.")
 @_timeout
@@ -185,7 +189,7 @@ def compact(folder: Path, purge: bool, timeout: float) -> None:
         found.compact(purge)
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("check notes.index")
 @_index
 @o.debug_option
 def check(folder: Path) -> None:
@@ -201,7 +205,7 @@ def check(folder: Path) -> None:
         raise StoreError(f"{folder}: the index is damaged", "restore it from a copy")
 
 
-@index.command(cls=o.Grouped, no_args_is_help=True)
+@_command("stats notes.index")
 @_index
 @o.json_option
 @o.debug_option

@@ -58,7 +58,9 @@ def histogram(results: Results, found: Survey) -> list[list[float]]:
 def heat_map(found: Survey, values: pa.ChunkedArray[Any], column: str, threshold: float) -> HeatMap:
     """Count whose documents are duplicates of whose, by the values of the clusters' members."""
     given: Any = values
-    filled: Any = pc.fill_null(given, _NONE)
+    filled: Any = pc.fill_null(
+        pc.if_else(pc.equal(given, pa.scalar("", values.type)), None, given), _NONE
+    )
     counted: Any = pc.value_counts(filled)
     common = sorted(counted.to_pylist(), key=lambda one: (-one["counts"], one["values"]))
     names = [one["values"] for one in common[:_VALUES]]
