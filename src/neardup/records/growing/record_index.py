@@ -79,7 +79,7 @@ class RecordIndex:
 
     def evaluate(
         self,
-        truth: Any,
+        truth: object,
         *,
         columns: Sequence[str] | None = None,
         kind: str | None = None,
