@@ -181,7 +181,7 @@ class RecordStore:
             json.dumps([cluster, int(centre), *row], ensure_ascii=False).encode()
             for cluster, centre, row in zip(clusters, centres, values, strict=True)
         ]
-        self.core.store(new.ids, bodies, filled, bucket_names(keys))
+        self.core.enter(filled + self.core.store(new.ids, bodies), bucket_names(keys))
         self.core.catalogue.insert(_COUNT, [(cluster,) for cluster in clusters])
 
     def after_insert(self) -> None:
