@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .PHONY: demo spark-demo test test-quick test-lowest test-bare test-spark test-stores lint docs site bench kills \
-	profile experiments fuzz coverage audit browser cassandra cassandra-stop clean
+	profile experiments fuzz soak coverage audit browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again.
 EXTRAS_test := [test,hf,cassandra,docs]
@@ -93,28 +93,40 @@ bench: $(VENV)/.base
 	$(BIN)/python bench/shapes.py
 	$(BIN)/python bench/targets.py
 
-# Two hundred processes that write to an index, killed at any moment; the tests kill fifteen.
+# Three hundred processes that are killed, or refused by the system: writers of an index at any moment,
+# and runs, streams and additions at a call that writes, which takes strace. The tests kill some.
 kills: $(VENV)/.test
-	NEARDUP_KILLS=200 $(BIN)/python -m pytest tests/index/test_index_durable.py -k kills
+	NEARDUP_KILLS=150 $(BIN)/python -m pytest tests/index/test_index_durable.py -k kills
+	$(BIN)/python -m fuzz crashes --cases 150
 
 # Where the CPU time goes, by libraries and functions; needs perf of Linux.
 profile: $(VENV)/.base
 	$(BIN)/python bench/profiling.py
 
-# Looks for inputs that break neardup, an hour in all; see fuzz/README.md.
+# Looks for inputs that break neardup, an hour and a half in all; see fuzz/README.md.
 fuzz: $(VENV)/.test
 	$(BIN)/python -m fuzz readers --cases 1000000 --seconds 1500
 	$(BIN)/python -m fuzz kernels --cases 20000 --seconds 900
 	$(BIN)/python -m fuzz options --cases 5000 --seconds 600
+	$(BIN)/python -m fuzz engines --cases 5000 --seconds 900
 	$(BIN)/python -m fuzz state --cases 20000 --seconds 600
+	$(BIN)/python -m fuzz indexes --cases 20000 --seconds 600
+
+# A stream into an index for an hour, with readers, kills, compactions and full disks.
+soak: $(VENV)/.test
+	$(BIN)/python -m fuzz.soak --minutes 60
 
 # Which branches outside the kernels the tests take, those of child processes included.
 coverage: $(VENV)/.checks
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=term
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python tools/coverage_report.py 92
 
-# Known weaknesses of what is installed; asks the database of pip-audit over the network.
+# Known weaknesses of what is installed; asks the database of pip-audit over the network, and fails
+# where that can't be asked, instead of calling what nobody looked at safe.
 audit: $(VENV)/.checks
-	$(BIN)/python -m pip_audit --skip-editable
+	$(BIN)/python -m pip freeze --exclude-editable > $(VENV)/installed.txt
+	$(BIN)/python -m pip_audit --strict --no-deps --disable-pip -r $(VENV)/installed.txt
 
 # A browser for the tests of pages, if none is here: Chromium of Debian or Ubuntu, as root. Where it
 # can't be had, it says why and ends with 3; the tests are then skipped.

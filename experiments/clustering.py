@@ -17,9 +17,8 @@ from experiments.pairs import NEVER, Pairs, first_bands
 from experiments.paper import THRESHOLDS
 from experiments.published import bounded_in_given_order
 from experiments.sizes import FULL, Sizes
-from neardup.cluster.edges import Edges
+from neardup.cluster.edges import Edges, batches
 from neardup.cluster.louvain import louvain
-from neardup.cluster.quality import modularity
 from neardup.stages.cluster_stage import clusters_of
 from neardup.threads import Pool
 
@@ -181,3 +180,23 @@ def _line(
         "clusters": int((sizes > 1).sum()),
         "largest": int(sizes.max()),
     }
+
+
+def modularity(labels: np.ndarray, edges: Edges) -> float | None:
+    """Return the modularity of clusters in the graph of the edges, weighted by similarity.
+
+    The share of the weight within clusters, less that if the ends of edges were joined at random:
+    -1/2 to 1, None without edges. Labels are int32[n], 0 to n - 1.
+
+    Source: M. E. J. Newman. Analysis of weighted networks. Physical Review E 70, 2004.
+    """
+    degrees, inside = np.zeros(len(labels)), 0.0
+    for rows in batches(len(edges)):
+        x, y, similarity = labels[edges.a[rows]], labels[edges.b[rows]], edges.similarity[rows]
+        inside += float(similarity[x == y].sum())
+        for ends in (x, y):
+            degrees += np.bincount(ends, similarity, len(labels))
+    total = float(degrees.sum())  # twice the weight of all edges
+    if total == 0:
+        return None
+    return 2 * inside / total - float(np.square(degrees / total).sum())

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from experiments import results
+from experiments.charts import save, similarity_histogram
 from experiments.markdown import count, table, wrapped
 from experiments.records import BANDS, HASHES, ROWS
-from neardup.report.charts import save, similarity_histogram
 from neardup.sketch.bands import candidate_probability
 
 __all__ = ["write"]
@@ -93,7 +93,7 @@ def _cora(folder: Path, found: Found) -> str:
     ]
     lines = [[name, *TUTORIAL[name], own] for name, own in zip(TUTORIAL, ours, strict=True)]
     head = ["", "tutorial, 1,879", "repeated, 1,879", f"neardup, {cora['records']:,}"]
-    chart = similarity_histogram(cora["histogram"], 0.5, candidates=lambda s: _curve(np.asarray(s)))
+    chart = similarity_histogram(cora["histogram"], 0.5, _curve)
     (folder / "records").mkdir(exist_ok=True)
     save(chart, folder / "records/histogram.svg")
     verified = [

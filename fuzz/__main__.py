@@ -1,6 +1,6 @@
 """Look for inputs that break neardup.
 
-    python -m fuzz readers|kernels|options|state [--cases N] [--seconds S] [--seed K] [--workers W]
+    python -m fuzz TARGET [--cases N] [--seconds S] [--seed K] [--workers W]
     python -m fuzz replay FILE...
 
 Each case follows from the seed and its number alone. What breaks is stored in fuzz/findings.

@@ -18,10 +18,12 @@ import psutil
 
 from fuzz.paths import FUZZ
 
-TARGETS = ("readers", "kernels", "options", "state", "crashes")
+TARGETS = ("readers", "kernels", "options", "engines", "state", "indexes", "crashes")
 FINDINGS = FUZZ / "findings"
-#: Seconds that one case may take, and resident bytes of a worker; a first case loads the kernels.
+#: CPU seconds that a case may take, and resident bytes of a worker; a first one loads the kernels.
 _CASE, _FIRST, _BYTES = 20.0, 240.0, 2 << 30
+#: Times as many seconds may pass: other processes may have the cores.
+_PATIENCE = 50
 #: Findings after which a search ends.
 _ENOUGH = 50
 
@@ -40,7 +42,8 @@ class _Worker:
     def __init__(self, target: str, seed: int, numbers: range, findings: Path) -> None:
         context = multiprocessing.get_context("spawn")
         self.numbers = numbers
-        self._state = context.Array("d", [-1.0, time.monotonic(), 0.0])  # case, its start, the end
+        # Case, its start on the clock and in CPU seconds, whether all are done.
+        self._state = context.Array("d", [-1.0, time.monotonic(), 0.0, 0.0])
         self.folder = Path(tempfile.mkdtemp(prefix="neardup-fuzz-"))
         self._process = context.Process(
             target=_work,
@@ -63,14 +66,16 @@ class _Worker:
         """Return why this process is over; an empty text if all is done, None if it goes on."""
         if self._process.is_alive():
             since = time.monotonic() - self._state[1]
-            if since > (_CASE if self.case > self.numbers.start else _FIRST):
-                return self._kill(f"no end after {since:.0f} s")
+            limit = _CASE if self.case > self.numbers.start else _FIRST
             try:
-                taken = psutil.Process(self._process.pid).memory_info().rss
+                process = psutil.Process(self._process.pid)
+                taken, times = process.memory_info().rss, process.cpu_times()
             except psutil.Error:
                 return None
+            if times.user + times.system - self._state[2] > limit or since > _PATIENCE * limit:
+                return self._kill(f"no end after {since:.0f} s")
             return self._kill(f"{taken / 1e9:.1f} GB of memory") if taken > _BYTES else None
-        if self._state[2]:
+        if self._state[3]:
             return ""
         return f"the process ended with {self._process.exitcode}"
 
@@ -141,7 +146,7 @@ def _work(target: str, seed: int, numbers: range, state: Any, place: str, findin
     warnings.simplefilter("ignore")
     folder, module = Path(place), _module(target)
     for number in numbers:
-        state[0], state[1] = number, time.monotonic()
+        state[0], state[1], state[2] = number, time.monotonic(), time.process_time()
         cases = folder / "case"
         cases.mkdir()
         try:
@@ -149,7 +154,7 @@ def _work(target: str, seed: int, numbers: range, state: Any, place: str, findin
         except Exception:  # noqa: BLE001  (all of them are findings)
             _store(target, seed, number, traceback.format_exc(limit=-6), Path(findings))
         shutil.rmtree(cases)
-    state[2] = 1
+    state[3] = 1
 
 
 def _store(target: str, seed: int, number: int, why: str, findings: Path) -> Path:

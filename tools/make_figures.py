@@ -1,4 +1,4 @@
-"""Draw the figures of the documentation with the charts and the page that users have too.
+"""Draw the figures of the documentation.
 
 ``make docs`` runs it: S-curves, a run over synthetic notes with its audit, a picture of a report,
 and the summary in the README. The picture needs a browser; without one it is left as it is.
@@ -17,10 +17,12 @@ import pyarrow.parquet as pq
 
 import browser
 import neardup
-from neardup.report import charts
 from neardup.synth import SynthSpec, generate
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT))
+from experiments import charts  # noqa: E402
+
 TARGET = ROOT / "docs/figures"
 #: So many notes show a curve whose intervals are narrow.
 NOTES, SAMPLE = 30_000, 3000
@@ -32,17 +34,15 @@ SHOWN, WIDTH, HEIGHT = 2000, 1100, 1650
 
 def main() -> None:
     TARGET.mkdir(exist_ok=True)
-    draw("bands", charts.s_curves([(17, 4), (11, 3), (14, 9)], [(THRESHOLD, 0.99)]))
+    curves = charts.s_curves([(17, 4), (11, 3), (14, 9)], (THRESHOLD, 0.99))
+    charts.save(curves, TARGET / "bands.svg")
     notes = generate(SynthSpec(NOTES, near=0.5, changed=(0, 0.2)))
     run = neardup.dedup(notes, id="id", spec=neardup.Spec(num_bands=BANDS, rows=ROWS))
-    draw("observed", charts.observed_curve(run.audit(sample=SAMPLE).as_dict()))
+    observed = charts.observed_curve(run.audit(sample=SAMPLE).as_dict())
+    charts.save(observed, TARGET / "observed.svg")
+    print("bands.svg, observed.svg")
     picture()
     summary()
-
-
-def draw(name: str, figure: charts.Chart) -> None:
-    charts.save(figure, TARGET / f"{name}.svg")
-    print(f"{name}.svg")
 
 
 def picture() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neardup.errors import RecipeError
+from neardup.json_values import differences
 from neardup.spec import SCHEMES, ShingleSpec
 
 #: Version of the tokeniser: its rules, and Unicode 15.1.0. Other tables get another number.
@@ -72,15 +73,6 @@ class Recipe:
         text = json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(b"neardup recipe 1\0" + text.encode()).hexdigest()
 
-    def differences(self, other: Recipe) -> str:
-        """Return the fields in which another recipe differs, in words; empty if there are none."""
-        mine, others = _flat(self.as_dict()), _flat(other.as_dict())
-        return ", ".join(
-            f"{name} is {mine.get(name)!r}, not {others.get(name)!r}"
-            for name in dict.fromkeys([*mine, *others])
-            if mine.get(name) != others.get(name)
-        )
-
     def require_same(self, other: Recipe, where: str) -> None:
         """Refuse another recipe, since its keys can't be compared with those of this one.
 
@@ -91,7 +83,7 @@ class Recipe:
         Raises:
             RecipeError: They differ; the message names the fields.
         """
-        if found := self.differences(other):
+        if found := differences(self.as_dict(), other.as_dict()):
             message = f"{where} has another recipe: {found}"
             raise RecipeError(message, "use the same settings and versions, or make it anew")
 
@@ -105,13 +97,3 @@ class Recipe:
             RecipeError: A version differs; the message names it.
         """
         self.require_same(dataclasses.replace(self, versions=()), where)
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, dict):
-            found |= _flat(value, f"{prefix}{name}.")
-        else:
-            found[f"{prefix}{name}"] = value
-    return found

@@ -42,7 +42,7 @@ def _check(condition: bool, message: str, hint: str = "") -> None:
         raise SpecError(message, hint)
 
 
-def _probability(name: str, value: float, *, low_open: bool, high_open: bool) -> None:
+def check_probability(name: str, value: float, *, low_open: bool, high_open: bool) -> None:
     left, right = "(" if low_open else "[", ")" if high_open else "]"
     valid = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if valid:
@@ -57,7 +57,7 @@ def _known(what: str, value: object, known: Iterable[str]) -> None:
         raise SpecError(f"no {what} {value!r}", nearest(str(value), names))
 
 
-def _whole(name: str, value: int, low: int, high: int) -> None:
+def check_whole(name: str, value: int, low: int, high: int) -> None:
     _check(
         isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
         f"{name} is {value!r}; expected a whole number from {low} to {high}",
@@ -94,7 +94,7 @@ class ShingleSpec:
 
     def __post_init__(self) -> None:
         _known("unit of shingles", self.unit, ("word", "char"))
-        _whole("shingle length", self.n, 1, 64)
+        check_whole("shingle length", self.n, 1, 64)
         for name in ("keep_case", "nfkc", "strip_accents", "raw", "bag"):
             value = getattr(self, name)
             _check(isinstance(value, bool), f"`{name}` is {value!r}; expected True or False")
@@ -107,7 +107,7 @@ class ShingleSpec:
         )
 
     @classmethod
-    def parse(cls, shingle: str, **options: Any) -> ShingleSpec:
+    def parse(cls, shingle: str, **options: object) -> ShingleSpec:
         """Make a spec from ``"word:5"`` or ``"char:3"``.
 
         >>> ShingleSpec.parse("char:3").n
@@ -117,7 +117,7 @@ class ShingleSpec:
         if found is None:
             message = f"shingle is {shingle!r}; expected word:N or char:N"
             raise SpecError(message, "for example word:5")
-        return cls(unit=cast(Unit, found[1]), n=int(found[2]), **options)
+        return cls(unit=cast(Unit, found[1]), n=int(found[2]), **cast(Any, options))
 
     def __str__(self) -> str:
         return f"{self.unit}:{self.n}"
@@ -176,9 +176,9 @@ class Spec:
         _check(valid, f"shingle is {self.shingle!r}; expected a ShingleSpec", _EXAMPLE)
         _known("signature scheme", self.scheme, [*SCHEMES, *SCHEMES.values()])
         object.__setattr__(self, "scheme", SCHEMES[self.scheme.partition("/")[0]])
-        _whole("seed", self.seed, 0, 2**63 - 1)
-        _probability("threshold", self.threshold, low_open=True, high_open=False)
-        _probability("recall", self.recall, low_open=True, high_open=True)
+        check_whole("seed", self.seed, 0, 2**63 - 1)
+        check_probability("threshold", self.threshold, low_open=True, high_open=False)
+        check_probability("recall", self.recall, low_open=True, high_open=True)
         self._check_bands()
         _known("method", self.method, METHODS)
         _known("kind of pairs", self.pairs, PAIRS)
@@ -194,7 +194,7 @@ class Spec:
             f"`order_by` is {self.order_by!r}; expected the name of a column",
         )
         if self.max_bucket is not None:
-            _whole("`max_bucket`", self.max_bucket, 1, 2**31 - 1)
+            check_whole("`max_bucket`", self.max_bucket, 1, 2**31 - 1)
 
     def _check_bands(self) -> None:
         _check(
@@ -203,10 +203,10 @@ class Spec:
             "give both, or neither and a recall",
         )
         if self.documents is not None:
-            _whole("documents", self.documents, 1, 2**62)
+            check_whole("documents", self.documents, 1, 2**62)
         if self.num_bands is not None and self.rows is not None:
-            _whole("bands", self.num_bands, 1, 4096)
-            _whole("rows", self.rows, 1, 64)
+            check_whole("bands", self.num_bands, 1, 4096)
+            check_whole("rows", self.rows, 1, 64)
             _check(
                 self.num_bands * self.rows <= 8192,
                 f"{self.num_bands} bands of {self.rows} rows need {self.num_bands * self.rows} "
@@ -216,7 +216,7 @@ class Spec:
     def _check_tree_threshold(self) -> None:
         if self.tree_threshold is None:
             return
-        _probability("tree threshold", self.tree_threshold, low_open=False, high_open=False)
+        check_probability("tree threshold", self.tree_threshold, low_open=False, high_open=False)
         _check(
             self.cluster == "bounded",
             f"a tree threshold is for bounded clusters, and the clustering is {self.cluster}",
@@ -228,7 +228,7 @@ class Spec:
             "a pair that reaches the threshold must be allowed into one cluster",
         )
 
-    def replace(self, **changes: Any) -> Spec:
+    def replace(self, **changes: object) -> Spec:
         """Return a copy with some fields changed; fields of the shingle spec go by their names.
 
         Args:
@@ -246,15 +246,15 @@ class Spec:
         known = names | {f.name for f in dataclasses.fields(Spec)}
         for name in changes:
             _check(name in known, f"no setting {name!r}", nearest(name, known))
-        shingle = changes.pop("shingle", self.shingle)
+        shingle: Any = changes.pop("shingle", self.shingle)
         if isinstance(shingle, str):
             parsed = ShingleSpec.parse(shingle)
             stem = self.shingle.stem if parsed.unit == "word" else None
             shingle = dataclasses.replace(self.shingle, unit=parsed.unit, n=parsed.n, stem=stem)
         inner = {key: changes.pop(key) for key in names & set(changes)}
         if inner:
-            shingle = dataclasses.replace(shingle, **inner)
-        return dataclasses.replace(self, shingle=shingle, **changes)
+            shingle = dataclasses.replace(shingle, **cast(Any, inner))
+        return dataclasses.replace(self, shingle=shingle, **cast(Any, changes))
 
     @property
     def enumerates(self) -> bool:

@@ -47,6 +47,18 @@ class Local(Generic[A]):
         return self._local.value  # type: ignore[no-any-return]
 
 
+def in_threads(work: Callable[[A], B], items: Iterable[A], threads: int) -> Iterator[B]:
+    """Yield ``work(item)`` in order; after an error what has begun is waited for."""
+    with ThreadPoolExecutor(threads) as executor:
+        futures = [executor.submit(work, item) for item in items]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+
 class Pool:
     """A pool of threads, all cores by default, for kernels that release the GIL."""
 

@@ -190,6 +190,25 @@ def test_nobody_listens_to_the_summary(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "run.json").exists()  # all was written before
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+@pytest.mark.parametrize("args", [["--help"], ["stream"], ["index", "query"]])
+def test_standard_output_is_full(args: list[str], tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "a.jsonl", some_rows())
+    run("index", "create", tmp_path / "index")
+    if args == ["stream"]:
+        args = ["stream", "--index", str(tmp_path / "index")]
+    elif args != ["--help"]:
+        run("index", "add", tmp_path / "index", path, "--id", "id")
+        args = [*args, str(tmp_path / "index"), str(path)]
+    with Path("/dev/full").open("w") as full, path.open() as lines:
+        done = subprocess.run(
+            [*NEARDUP, *args], stdin=lines, stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1
+    said = "error: can't write to standard output: no space left on device"
+    assert done.stderr.splitlines() == [said]
+
+
 def test_closed_streams(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.jsonl", some_rows())
     for name, code in ((path, 0), (tmp_path / "nope.jsonl", 1)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -72,18 +71,6 @@ def test_given_bands_and_rows(command: Command) -> None:
     assert "! 66.6 %" in done.out
 
 
-@pytest.mark.parametrize("ending", ["svg", "png"])
-def test_plot(ending: str, command: Command, tmp_path: Path) -> None:
-    path = tmp_path / f"curves.{ending}"
-    assert command("tune", *CLINICAL, "--plot", path).code == 0
-    first = path.read_bytes()
-    if ending != "png":
-        assert b"asked for was 0.1 % at 0.05; the first choice has 0.5 %" in first
-        assert b"64 bands of 2 rows" in first
-    assert command("tune", *CLINICAL, "--plot", path).code == 0
-    assert path.read_bytes() == first
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -95,7 +82,6 @@ def test_plot(ending: str, command: Command, tmp_path: Path) -> None:
         (["--at", "0.5:0.9", "--at", "0.6:0.1"], "contradict each other"),
         (["--bands", "3"], "bands and rows must be given together"),
         (["--bands", "3", "--rows", "3", "--num-hashes", "9"], "--num-hashes is given"),
-        (["--at", "0.5:0.9", "--plot", "a.pdf"], "no chart can be written as 'a.pdf'"),
     ],
 )
 def test_refused(arguments: list[str], message: str, command: Command) -> None:
@@ -117,9 +103,3 @@ def test_given_bands_without_points_satisfy_nothing(command: Command) -> None:
 def test_what_python_refuses(arguments: tuple) -> None:
     with pytest.raises(SpecError, match="expected"):
         neardup.tune(*arguments)
-
-
-def test_no_place_for_the_plot(command: Command, tmp_path: Path) -> None:
-    done = command("tune", "--at", "0.5:0.9", "--plot", tmp_path / "none" / "a.svg")
-    assert done.code == 1
-    assert "there is no folder" in done.error

@@ -41,8 +41,7 @@ def harmless(text: str) -> bool:
 
 
 def test_audit(run: Path, command: Command, tmp_path: Path) -> None:
-    plot = tmp_path / "curve.svg"
-    done = command("audit", run, "--sample", "1000", "--seed", "3", "--plot", plot)
+    done = command("audit", run, "--sample", "1000", "--seed", "3")
     assert done.code == 0, done.err
     for line in (
         "kept        0 % of the kept documents still have a kept one that reaches 0.7",
@@ -52,7 +51,6 @@ def test_audit(run: Path, command: Command, tmp_path: Path) -> None:
         "removed     11 documents, each with a kept one that reaches 0.7; 11 were compared again",
     ):
         assert line in done.out
-    assert plot.read_text().startswith("<?xml")
     found = json.loads(command("audit", run, "--json", "--quiet").out)
     assert (found["recall"], found["recall_low"], found["recall_high"]) == (1, 1, 1)
     assert (found["sampled"], found["missed"], found["wrong"]) == (32, [], [])
@@ -86,9 +84,7 @@ def test_an_audit_that_finds_what_was_missed(command: Command, tmp_path: Path) -
 def test_what_an_audit_refuses(run: Path, command: Command, tmp_path: Path) -> None:
     for arguments, says in (
         (("--sample", "0"), "--sample is 0"),
-        (("--memory", "9"), "--memory is 0 kB; a sample with"),
-        (("--plot", tmp_path / "x.pdf"), "x.pdf"),
-        (("--plot", tmp_path / "no" / "x.svg"), "there is no folder"),
+        (("--memory", "9"), "--memory is 9 B; a sample with"),
     ):
         refused = command("audit", run, *arguments)
         assert refused.code in (1, 2) and says in refused.error
@@ -134,7 +130,7 @@ def test_explain(run: Path, command: Command, tmp_path: Path) -> None:
 def test_nothing_that_is_needed_is_written_over(run: Path, command: Command) -> None:
     """Neither the inputs nor any file of a run, even if it is asked for; others if so only."""
     notes, page = run.parent / "notes.jsonl", run.parent / "page.html"
-    link, own, hidden = (run.parent / name for name in ("link.html", "own.html", "run.svg"))
+    link, own, hidden = (run.parent / name for name in ("link.html", "own.html", "hidden.html"))
     link.symlink_to(run / "clusters.parquet")
     files = {p: p.read_bytes() for p in [notes, *run.rglob("*")] if p.is_file()}
     assert {"clusters.parquet", "run.json"} <= {path.name for path in files}
@@ -146,7 +142,8 @@ def test_nothing_that_is_needed_is_written_over(run: Path, command: Command) -> 
         assert f"{path} is {'an input' if path == notes else 'a file of a run'}" in refused.error
     (run / ".run").rmdir()
     hidden.symlink_to(notes)
-    assert f"{hidden} is an input" in command("audit", run, "--plot", hidden).error
+    refused = command("explain", run, "n2", "--html", hidden, "--overwrite")
+    assert f"{hidden} is an input" in refused.error
     assert {path: path.read_bytes() for path in files} == files
     own.write_text("mine")
     for one in (("explain", run, "n2"), ("compare", notes, notes)):
@@ -157,11 +154,12 @@ def test_nothing_that_is_needed_is_written_over(run: Path, command: Command) -> 
         assert POLICY in page.read_text()
     refused = command("compare", notes, own, "--html", own, "--overwrite")
     assert f"{own} is an input" in refused.error and own.read_text() == "mine"
-    assert "is not a regular file" in command("tune", "--at", "0.5:0.9", "--plot", fifo(run)).error
+    refused = command("compare", notes, notes, "--html", fifo(run), "--overwrite")
+    assert "is not a regular file" in refused.error
 
 
 def fifo(run: Path) -> Path:
-    path = run.parent / "pipe.svg"
+    path = run.parent / "pipe.html"
     os.mkfifo(path)
     return path
 

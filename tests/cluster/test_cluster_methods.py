@@ -10,25 +10,26 @@ import networkx
 import numpy as np
 import pytest
 import reference_unions as reference
-from made_edges import EDGE, SLOW, TREE, contents, edges_of, families, packed, partition, weighted
+from made_edges import EDGE, SLOW, TREE, edges_of, families, packed, partition, weighted
 
-from neardup.cluster.bounded import bounded
+from neardup.cluster.bounded import Bound, bounded
 from neardup.cluster.components import components
 from neardup.cluster.kept import kept_set, star
 from neardup.cluster.louvain import louvain
-from neardup.cluster.methods import METHODS, Bound, cluster_edges
-from neardup.cluster.quality import modularity
 from neardup.errors import DependencyError, SpecError
+from neardup.match.verifying import content_hashes
+from neardup.spec import CLUSTERINGS
+from neardup.stages.cluster_stage import clusters_of
 from neardup.threads import Pool
 
 
 def test_each_method_is_found_by_its_name() -> None:
     sets = families(1, 40 if SLOW else 150, 0.5)
     sets += [list(range(i * 4, i * 4 + 40)) for i in range(60)]  # a chain
-    n, edges, content = len(sets), edges_of(reference.join(sets, EDGE)), contents(len(sets))
+    n, edges, made = len(sets), edges_of(reference.join(sets, EDGE)), packed(sets)
     with Pool(1) as pool:
-        bound = Bound(content, packed(sets), TREE, pool)
-        got = {method: cluster_edges(method, edges, n, bound, 3) for method in METHODS}
+        bound = Bound(content_hashes(made), made, TREE, pool)
+        got = {name: clusters_of(name, edges, made, TREE, pool, 3) for name in CLUSTERINGS}
         expected = {
             "star": star(kept_set(edges, n).duplicate_of),
             "bounded": bounded(edges, n, bound).labels,
@@ -36,22 +37,22 @@ def test_each_method_is_found_by_its_name() -> None:
             "louvain": louvain(edges, n, 3),
         }
         none = edges_of([])
-        for method in METHODS:
+        for method in CLUSTERINGS:
             assert np.array_equal(got[method], expected[method])
             assert got[method].dtype == np.int32
             # Each cluster is named by its lowest document, and lies within one component.
             assert all(min(c) == got[method][min(c)] for c in partition(got[method]))
             assert np.array_equal(expected["components"][got[method]], expected["components"])
-            assert cluster_edges(method, none, n, bound).tolist() == list(range(n))
-    assert len({tuple(labels) for labels in got.values()}) == len(METHODS)
+            assert clusters_of(method, none, made, TREE, pool).tolist() == list(range(n))
+    assert len({tuple(labels) for labels in got.values()}) == len(CLUSTERINGS)
 
 
-def test_what_is_missing_or_unknown_is_named() -> None:
-    edges = edges_of([(0, 1, 1.0)])
-    with pytest.raises(SpecError, match="cluster is 'stars'; expected one of star, bounded,"):
-        cluster_edges("stars", edges, 2)
-    with pytest.raises(SpecError, match="bound is None; the clustering bounded needs it"):
-        cluster_edges("bounded", edges, 2)
+def test_what_is_unknown_is_named() -> None:
+    with (
+        Pool(1) as pool,
+        pytest.raises(SpecError, match="cluster is 'stars'; expected one of star, bounded,"),
+    ):
+        clusters_of("stars", edges_of([(0, 1, 1.0)]), packed([[1], [1]]), TREE, pool)
 
 
 def test_louvain_finds_communities() -> None:
@@ -67,8 +68,12 @@ def test_louvain_finds_communities() -> None:
     other = np.zeros(n, np.int32)
     for number, docs in enumerate(networkx.community.louvain_communities(known, seed=1)):
         other[list(docs)] = number
-    assert modularity(labels, edges) >= modularity(other, edges) - 0.01
-    assert modularity(labels, edges) > modularity(components(edges, n), edges) + 0.5
+    ours, theirs, connected = (
+        networkx.community.modularity(known, partition(found))
+        for found in (labels, other, components(edges, n))
+    )
+    assert ours >= theirs - 0.01
+    assert ours > connected + 0.5
 
 
 def test_louvain_is_repeatable_and_leaves_random_numbers_alone() -> None:
@@ -97,5 +102,5 @@ def test_louvain_is_repeatable_and_leaves_random_numbers_alone() -> None:
 def test_without_igraph_louvain_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "igraph", None)
     with pytest.raises(DependencyError, match="louvain needs the package igraph") as error:
-        cluster_edges("louvain", edges_of([(0, 1, 1.0)]), 2)
+        louvain(edges_of([(0, 1, 1.0)]), 2)
     assert error.value.hint == "pip install 'neardup[graph]'"

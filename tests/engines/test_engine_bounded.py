@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from neardup.engines.memory import (
@@ -42,7 +44,10 @@ def notes(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     }
     for name, spec in specs.items():
         write(spec, folder / name)
-    return {name: folder / name for name in specs}
+    # 90 MB of text in some kB: what is encoded says little of the memory.
+    table = pa.table({"text": ["many words " * 165] * 50_000})
+    pq.write_table(table, folder / "repeated.parquet")
+    return {path.name: path for path in folder.iterdir()}
 
 
 def run(*args: str | Path) -> subprocess.CompletedProcess[str]:
@@ -90,6 +95,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "bounded, family": ("family.jsonl", ["--cluster", "bounded", "--threshold", "0.7"]),
     "bounded, large family": ("large.jsonl", ["--cluster", "bounded", "--threshold", "0.7"]),
     "order": ("many.jsonl", ["--order-by", "quality", "--no-clean"]),
+    "repeated": ("repeated.parquet", []),
     "char": ("few.jsonl", ["--id", "id", "--shingle", "char:5"]),
 }
 
@@ -118,7 +124,7 @@ def test_too_little_is_refused(notes: dict[str, Path], tmp_path: Path) -> None:
     assert done.returncode == 2
     error, hint = done.stderr.splitlines()
     assert re.fullmatch(
-        r"error: --memory is 90.0 MB; at least .* MB are needed \(.*\d,\d{3}\).*", error
+        r"error: --memory is 90 MB; at least .* MB are needed \(.*\d,\d{3}\).*", error
     )
     assert "memory" in hint and "threads" in hint
     assert not (tmp_path / "o").exists()
@@ -145,7 +151,12 @@ def test_what_is_no_size(text: str) -> None:
 
 
 def test_sizes_are_shown_as_people_write_them() -> None:
-    for size, shown in ((999, "1 kB"), (4_321_000_000, "4.3 GB"), (3 * 10**12, "3.0 TB")):
+    for size, shown in (
+        (999, "999 B"),
+        (1500, "1.5 kB"),
+        (4_321_000_000, "4.32 GB"),
+        (3 * 10**12, "3 TB"),
+    ):
         assert show_size(size) == shown
 
 

@@ -150,6 +150,8 @@ CHANGES = {
     "output.annotate": ["--annotate"],
     "output.clean": ["--no-clean"],
     "encoding_errors": ["--encoding-errors", "replace"],
+    "max_document": ["--max-document", "1MB"],
+    "skip_large": ["--skip-large"],
     "text": ["--text", "text,kind"],
 }
 
@@ -280,7 +282,7 @@ def test_another_process_is_at_work(work: Work, tmp_path: Path) -> None:
 def test_the_run_folder_is_private_and_says_what_it_must(
     few: Work, memory: tuple[str, ...], tmp_path: Path
 ) -> None:
-    from neardup.state.private_files import sampled_checksum
+    from neardup.state.locking import sampled_checksum
     from neardup.state.run_state import RunState
 
     out = tmp_path / "out"

@@ -301,7 +301,7 @@ def test_other_versions_of_libraries_are_refused(
         stopped.setattr("neardup.engines.local.Comparing.run", interrupt)
         neardup.dedup(notes, out=out)
     monkeypatch.setattr("neardup.recipe.TOKENS", "next")
-    says = "has another recipe: versions.tokens is '1', not 'next'"
+    says = 'has another recipe: versions.tokens was "1" and is "next"'
     with pytest.raises(RecipeError, match=f"this run {says}"):
         neardup.dedup(notes, out=out, resume=True)
     for again in (None, tmp_path / "again"):

@@ -64,7 +64,7 @@ def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path
         warming = Warming(Spec(cluster=cluster))
     assert said == [] and warming._process is None
     warming.finish()
-    warming.stop()
+    warming.close()
 
 
 CALLS = """

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fuzz import kernels, options, readers, runner, state
+from fuzz import crashes, engines, indexes, kernels, options, readers, runner, state
 from fuzz.paths import FUZZ
 
 SEEDS = sorted(path for path in (FUZZ / "seeds").iterdir() if path.suffix != ".md")
 #: Cases of each target, all in this process.
-CASES: dict[Any, int] = {readers: 400, kernels: 40, options: 25, state: 25}
+CASES: dict[Any, int] = {
+    readers: 400,
+    kernels: 40,
+    options: 25,
+    engines: 8,
+    state: 25,
+    indexes: 25,
+    **({crashes: 3} if shutil.which("strace") else {}),
+}
 
 
 @pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)
@@ -34,6 +43,7 @@ def test_a_finding_is_stored_and_the_search_continues(
 ) -> None:
     """In processes of their own: one case ends its process, one raises, one has no end."""
     monkeypatch.setattr(runner, "_CASE", 1.0)
+    monkeypatch.setattr(runner, "_PATIENCE", 1.0)
     done, found = runner.run("broken_target", 1, runner.Limits(8, 60.0, 2), tmp_path)
     whys = sorted(path.with_name(path.name + ".why").read_text() for path in found)
     assert done == 8

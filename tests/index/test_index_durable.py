@@ -24,7 +24,7 @@ import neardup
 from neardup.errors import InputError, NeardupError, OutputError, StoreError
 from neardup.index import core, merging, place
 
-#: `make kills` asks for 200.
+#: `make kills` asks for 150.
 KILLS = int(os.environ.get("NEARDUP_KILLS", "11"))
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
 
@@ -50,9 +50,12 @@ def test_what_was_committed_survives_kills(tmp_path: Path) -> None:
             forge.stdin.flush()
             pid = int(forge.stdout.readline())
             end = time.monotonic() + 30
-            while not notes.exists() and time.monotonic() < end:
+            lines = draw.randrange(1, 40)  # that it notes down: the machine may be slow
+            while time.monotonic() < end:
+                if notes.exists() and notes.read_bytes().count(b"\n") >= lines:
+                    break
                 time.sleep(0.002)
-            time.sleep(draw.random() ** 2 * 0.4)
+            time.sleep(draw.random() * 0.01)
             os.kill(pid, signal.SIGKILL)
             assert forge.stdout.readline() == "ended\n"
             stored, maybe = replay(stored, notes)
@@ -104,7 +107,7 @@ def test_a_full_disk_is_one_error_and_no_harm(tmp_path: Path, documents: int) ->
         neardup.Index.open(folder).add(texts, ids=range(100, 100 + documents))
 
     said = limited(size, fill)
-    assert said.startswith("can't write to "), said
+    assert "can't be written: " in said, said
     with neardup.Index.open(folder) as index:
         assert index.ids().to_pylist() == list(range(50))
         assert index.check() == []

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from io_samples import opened, rows_of, texts_of
 
+import neardup
 from neardup.errors import ColumnError, EncodingError, FormatError, InputError
 from neardup.io.formats.json_text import common_schema, conform
 from neardup.io.outputs import check_output
@@ -222,21 +223,6 @@ def test_one_object_larger_than_many_partitions(tmp_path: Path) -> None:
     assert texts_of(opened(path, 4096)) == ["a", big, "b"]
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
-def test_a_record_that_is_too_long(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import gzip
-
-    from neardup.io import streams
-
-    monkeypatch.setattr(streams, "_RECORD_LIMIT", 1 << 20)
-    raw = b'{"text":"a"}\n' * 10 + b'{"text":"' + b"x" * (3 << 20) + b'"}\n'
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
-    assert "line 11: a record of more than 1 MiB" in refused(path, FormatError, 1 << 16)
-
-
 def test_added_members(tmp_path: Path) -> None:
     lines = [b'{"text":"a"}', b" {} ", b'{ "text":"b", "n":{} }\r', b'{\t"id":1}', b'{"text":"c"}']
     path = write(tmp_path, *lines)
@@ -267,7 +253,7 @@ def test_tables_hold_all_columns(tmp_path: Path, size: int) -> None:
         {"text": "c", "b": True, "m": None, "w": 2**53 + 1, "t": "2020-01-01T00:00:00Z"},
         {"text": "d", "b": False, "m": {"x": [1.5, None]}, "t": "soon", "v": True},
     ]
-    path = write(tmp_path, *rows, b'{"text":"e","x":1E400,"y":NaN}', {"text": "f", "y": 1.0})
+    path = write(tmp_path, *rows, b'{"text":"e","x":-Infinity,"y":NaN}', {"text": "f", "y": 1.0})
     source = opened(path, size)
     tables = [part.table(None, len(part.read().text)) for part in source.partitions()]
     schema = common_schema(table.schema for table in tables)
@@ -280,7 +266,7 @@ def test_tables_hold_all_columns(tmp_path: Path, size: int) -> None:
     assert json.loads(found.column("n").to_pylist()[0]) == [1, {"é": 1}]
     assert found.column("u").to_pylist()[:2] == [str(2**64), "1"]
     assert found.column("v").to_pylist()[:4] == [None, "1.5", None, "true"]
-    assert found.column("x").to_pylist()[4:] == [math.inf, None]
+    assert found.column("x").to_pylist()[4:] == [-math.inf, None]
     missing, one = found.column("y").to_pylist()[4:]
     assert math.isnan(missing) and one == 1.0
     assert schema.field("i").type == pa.int64() and schema.field("f").type == pa.float64()
@@ -295,6 +281,31 @@ def test_integers_that_floats_would_round(tmp_path: Path) -> None:
     schema = common_schema(table.schema for table in tables)
     with pytest.raises(FormatError, match="column 'w' is int64 here and double elsewhere"):
         conform(tables[0], schema, "a")
+
+
+FLOATS = {"0.0": "0.0", "-0e9": "-0.0", "1E300": "1e+300", "NaN": "nan", "-Infinity": "-inf"}
+
+
+def test_numbers_that_a_float_does_not_hold_are_never_changed(tmp_path: Path) -> None:
+    lines = [f'{{"text":"t{i}","x":{x}}}'.encode() for i, x in enumerate([*FLOATS, "null"])]
+    path, out = write(tmp_path, *lines), tmp_path / "out"
+    (part,) = opened(path).partitions()
+    assert str(part.table(None, 6).column("x").to_pylist()) == (
+        "[0.0, -0.0, 1e+300, nan, -inf, None]"
+    )
+    neardup.dedup(path, out=tmp_path / "csv", format="csv")
+    written = (tmp_path / "csv/clean/part-00000.csv").read_text().splitlines()
+    assert written[1:] == [f"t{i},{x}" for i, x in enumerate([*FLOATS.values(), ""])]
+    for number in ("1E400", "-1e999", "1e-400", "-0.003E-999"):
+        path = write(tmp_path, *lines, b'{"text":"SECRET","x":%s}' % number.encode())
+        for format in ("parquet", "csv", "arrow"):
+            with pytest.raises(ColumnError, match="line 7: column 'x' has a number") as caught:
+                neardup.dedup(path, out=out, format=format)
+            assert "format of the input" in caught.value.hint
+            assert "SECRET" not in str(caught.value) and not out.exists()
+        neardup.dedup(path, out=tmp_path / number)
+        copied = (tmp_path / number / "clean" / "part-00000.jsonl").read_bytes()
+        assert copied == path.read_bytes()
 
 
 def test_tables_with_a_key_for_each_record_are_refused(tmp_path: Path) -> None:

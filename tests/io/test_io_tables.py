@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from io_samples import frame, opened, rows_of, texts_of
 
+import neardup
 from neardup.errors import ColumnError, EncodingError, FormatError, InputError
 from neardup.io.formats import parquet
 
@@ -216,6 +217,24 @@ def test_mutated_files_end_in_one_clear_error(tmp_path: Path, ending: str) -> No
         except InputError as error:
             assert path.name in str(error) and "\n" not in str(error)
     assert 0 < read < 400
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
+@pytest.mark.parametrize("word", [b"oddname", b"metakey", b"metavalue"])
+def test_names_and_metadata_that_are_not_utf8(tmp_path: Path, ending: str, word: bytes) -> None:
+    """They are copied, or refused in one line; no error of another library comes through."""
+    table = pa.table({"text": ["SECRET a", "SECRET b"], "oddname": ["c", "d"]})
+    path = write(tmp_path / f"a{ending}", table.replace_schema_metadata({"metakey": "metavalue"}))
+    raw = path.read_bytes()
+    assert word in raw
+    path.write_bytes(raw.replace(word, b"\xff" * len(word)))
+    try:
+        run = neardup.dedup(path, out=tmp_path / "out")
+    except InputError as error:
+        assert "SECRET" not in str(error) and "\n" not in str(error) and path.name in str(error)
+        assert not (tmp_path / "out").exists()
+    else:
+        assert run.keep_mask.tolist() == [True, True]
 
 
 def test_offsets_of_other_columns_are_checked(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ __all__ = [
     "join",
     "kept_set",
     "pair_hash",
-    "quality",
     "spanning",
     "unite_bounded",
 ]
@@ -166,16 +165,3 @@ def spanning(
             found[v], minimum[v] = (u, steps, found[u][2] + 1 - similarity), low
         level = sorted(best)
     return found
-
-
-def quality(
-    sets: Sets, labels: Sequence[int], threshold: float, tree_threshold: float
-) -> tuple[int, int, int]:
-    """Pairs within clusters: all, those at the threshold, and those below the tree threshold."""
-    pairs = [p for p in combinations(range(len(labels)), 2) if labels[p[0]] == labels[p[1]]]
-    similar = [jaccard(sets[a], sets[b]) for a, b in pairs]
-    return (
-        len(pairs),
-        sum(similarity >= threshold for similarity in similar),
-        sum(similarity < tree_threshold for similarity in similar),
-    )

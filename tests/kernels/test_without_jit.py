@@ -13,7 +13,6 @@ TESTS = Path(__file__).parents[1]
 MARKED = {
     "test_cluster_bounded.py": 5,
     "test_cluster_kept.py": 2,
-    "test_cluster_quality.py": 1,
     "test_cluster_spanning.py": 1,
     "test_inspect_search.py": 2,
     "test_match_resolve.py": 4,

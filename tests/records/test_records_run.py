@@ -110,7 +110,9 @@ def test_saved_and_evaluated_from_the_folder(
 def test_page(linked: neardup.LinkRun, tmp_path: Path) -> None:
     page = linked.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Just above the threshold" in page
-    assert "data:image/svg+xml" in page
+    threshold = linked.summary["threshold"]
+    assert page.count("<rect ") == len(threshold["histogram"])
+    assert f"Threshold: {threshold['value']:g}, in the valley" in page
     assert "http" not in page.replace("http-equiv", "")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.report.numbers import aligned, counted, percent, share, short, size
+from neardup.report.numbers import aligned, counted, percent, share, short
 
 
 @pytest.mark.parametrize(
@@ -62,16 +62,6 @@ def test_percent_is_near(share: float) -> None:
 )
 def test_short(value: float, text: str) -> None:
     assert short(value) == text
-
-
-def test_size() -> None:
-    assert [size(v) for v in (12, 1500, 2_500_000, 3.25e9, 7e12)] == [
-        "12 B",
-        "1.5 kB",
-        "2.5 MB",
-        "3.25 GB",
-        "7 TB",
-    ]
 
 
 def test_counts_and_shares() -> None:

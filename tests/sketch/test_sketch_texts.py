@@ -20,8 +20,8 @@ from neardup.errors import ShortTextWarning, SpecError
 from neardup.recipe import Recipe
 from neardup.sketch import sketcher, tokenising
 from neardup.sketch.sketcher import Signer, Sketcher, Sketches
-from neardup.sketch.stemming import Stemmer as OurStemmer
 from neardup.sketch.texts import Ragged, as_text
+from neardup.sketch.tokenising import Stemmer as OurStemmer
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.spec import SCHEMES, ShingleSpec
 

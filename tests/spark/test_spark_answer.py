@@ -164,9 +164,9 @@ def test_documents_of_an_old_corpus_stay(
     pq.write_table(new, tmp_path / "new.parquet")
     index = neardup.Index.create(spec=Spec(), recipe=steps.work_of(Spec()).recipe)
     index.add(old, id="id")
-    answer = neardup.dedup_against(new, index, id="id")
+    answer = neardup.dedup(new, against=index, id="id")
     names = ("doc_id", "kept", "duplicate_of", "similarity")
-    wanted = list(zip(*(answer.table[name].to_pylist() for name in names), strict=True))
+    wanted = list(zip(*(answer.clusters[name].to_pylist() for name in names), strict=True))
     args = ["spark", tmp_path / "new.parquet", "--against", tmp_path / "old.parquet", "--id", "id"]
     found = command(*args, "-o", tmp_path / "out")
     assert found.code == 0, found.err
@@ -175,8 +175,8 @@ def test_documents_of_an_old_corpus_stay(
     assert list(zip(*columns, strict=True)) == wanted
     counts = json.loads((tmp_path / "out" / "summary.json").read_text())["counts"]
     assert counts["documents"] == len(new)
-    assert counts["kept"] == answer.summary["kept"]
-    assert min(answer.summary[f"similar_{where}"] for where in ("to_old", "within")) > 10
+    assert counts["kept"] == answer.summary["counts"]["kept"]
+    assert min(answer.summary["counts"][f"similar_{where}"] for where in ("to_old", "within")) > 10
     df, before = (spark.read.parquet(str(tmp_path / f"{n}.parquet")) for n in ("new", "old"))
     with pytest.raises(DuplicateIdError, match="two documents have the id"):
         dedup(df, against=df)

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from neardup.errors import NeardupError, RecipeError, StoreError
+from neardup.json_values import JSON
 from neardup.state.band_store import STORE_FORMAT, BandStore, Header
-from neardup.state.json_values import JSON
 
 __all__ = ["StoreContract", "some_keys", "some_metadata"]
 

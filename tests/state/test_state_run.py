@@ -21,10 +21,10 @@ import pytest
 from store_contract import check, put
 
 from neardup.errors import NeardupError, OutputError, ResumeError
+from neardup.json_values import differences
 from neardup.state import RunState, blob_table
 from neardup.state.band_store import Header
-from neardup.state.json_values import differences
-from neardup.state.private_files import sampled_checksum
+from neardup.state.locking import sampled_checksum
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="of POSIX")
 

@@ -124,7 +124,7 @@ except StoreError as error:
         path = tmp_path / str(limit)
         with in_child(script, path, limit) as child:
             text = child.communicate()[0]
-        assert "file too large" in text and "then resume" in text and str(path) in text
+        assert "file too large" in text and "raise the limit" in text and str(path) in text
         with SqliteStore(f"sqlite:{path}") as store:
             if not begun:  # not even the tables
                 store.create(Header("digest", 3))

@@ -187,7 +187,7 @@ def test_failure_in_the_truth_leaves_nothing(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(note_tables, "truth_batch", full)
-    with pytest.raises(OutputError, match="No space left") as caught:
+    with pytest.raises(OutputError, match="no space left") as caught:
         write(SPEC, tmp_path / "notes.jsonl")
     assert "space" in caught.value.hint
     assert list(tmp_path.iterdir()) == []

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.progress import Progress, show_progress
@@ -21,10 +22,16 @@ from neardup.spec import ShingleSpec, Spec
 from neardup.spec import preset as settings_of
 
 if TYPE_CHECKING:
+    from neardup.api.indexing import Index
     from neardup.forecast.plan import Plan
 
 #: Settings that are arguments of their own.
 _GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pairs")
+#: Arguments that apply to a batch that is compared with an old corpus.
+_OF_BATCH = (
+    "source against text id out format overwrite input_format delimiter encoding_errors "
+    "max_document skip_large progress"
+)
 
 
 def _make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
@@ -47,6 +54,7 @@ def dedup(
     *,
     text: str | Sequence[str] = "text",
     id: str | None = None,
+    against: str | os.PathLike[str] | Index | Run | None = None,
     preset: str = by_preset("web"),
     threshold: float = by_preset(0.7),
     recall: float = by_preset(0.99),
@@ -73,6 +81,8 @@ def dedup(
     input_format: str | None = None,
     delimiter: str | None = None,
     encoding_errors: str = "strict",
+    max_document: int | str = "256MB",
+    skip_large: bool = False,
     progress: Progress = "auto",
 ) -> Run:
     """Find near-duplicates, exactly verified, and decide which documents to keep.
@@ -87,6 +97,11 @@ def dedup(
             Hugging Face dataset; or a list of texts.
         text: Column with the text, or several, which are joined by a space.
         id: Column with your ids, each once; positions without it.
+        against: An old corpus, which is only read: an index or its folder; or a run or its output
+            folder, of which the kept documents count. Then documents that are similar to one of it
+            are removed too. The settings are those of the old corpus, and of the other arguments
+            only ``text``, ``id``, ``out``, ``format``, ``overwrite``, ``input_format``,
+            ``delimiter`` and ``encoding_errors`` apply.
         preset: ``"web"`` (5 words, threshold 0.7; the default), ``"clinical"`` (8 stemmed words,
             0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).
         threshold: Similarity from which on two documents are near-duplicates, in (0, 1].
@@ -123,11 +138,15 @@ def dedup(
         input_format: Format of all files; by the ending of each without it.
         delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
         encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
+        max_document: Size that a text, or a record of JSON lines or CSV, may have, in bytes or as
+            text such as ``"256MB"``; at most 512 MiB.
+        skip_large: Leave out larger ones and count them (``counts.skipped``), instead of refusing
+            the input. Files only.
         progress: ``"auto"`` shows a bar on a terminal and in a notebook; True, False, or a function
             that gets each `neardup.engines.clock.Event`.
 
     Returns:
-        What was found.
+        What was found; with ``against`` a `neardup.api.comparing_corpora.Against`.
 
     Raises:
         InputError: The input can't be used; its subclasses say why.
@@ -140,7 +159,18 @@ def dedup(
         >>> run = dedup(["one two three four five six", "One, two; three four five six!", "x"])
         >>> run.keep_mask.tolist()
         [True, False, True]
+        >>> dedup(["one two three four five six", "y", "y"], against=run).keep_mask.tolist()
+        [False, True, False]
     """
+    if against is not None:
+        from neardup.api.comparing_corpora import Old, dedup_against
+        from neardup.index.incoming import Reading
+
+        _refuse_settings(locals())
+        names = (text,) if isinstance(text, str) else tuple(text)
+        limits = (max_document, skip_large)
+        how = Reading(names, id, input_format, encoding_errors, delimiter, *limits)
+        return dedup_against(source, Old(against, out, format, overwrite), how)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     size = None if memory is None else parse_size(memory)
     resources = Resources(size, threads, store, run, keep_run)
@@ -155,12 +185,36 @@ def dedup(
     with show_progress(progress) as listener:
         reading = (text, id, input_format, encoding_errors)
         request = Request(
-            source, *reading, asked, resources, writing, delimiter=delimiter, listener=listener
+            source,
+            *reading,
+            asked,
+            resources,
+            writing,
+            delimiter=delimiter,
+            max_document=max_document,
+            skip_large=skip_large,
+            listener=listener,
         )
         if out is None:
             return Run(MemoryResults(*run_in_memory(request)))
         place = None if work is None else Path(work)
         return Run(run_in_folder(request, out, overwrite=overwrite, resume=resume, work=place))
+
+
+def _refuse_settings(given: dict[str, Any]) -> None:
+    """Refuse arguments of `dedup` that don't apply with ``against``."""
+    for name, parameter in inspect.signature(dedup).parameters.items():
+        value, default = given[name], parameter.default
+        if (
+            name in _OF_BATCH.split()
+            or value is default
+            or (is_given(default) and value == default)
+        ):
+            continue
+        raise SpecError(
+            f"`{name}` does not apply with `against`",
+            "leave it out: the settings are those of the old corpus, and the first one is kept",
+        )
 
 
 @checked
@@ -179,6 +233,8 @@ def plan(
     threads: int | None = None,
     input_format: str | None = None,
     encoding_errors: str = "strict",
+    max_document: int | str = "256MB",
+    skip_large: bool = False,
     progress: Progress = "auto",
 ) -> Plan:
     """Estimate what `neardup.dedup` would find, need and take, from some 20,000 documents.
@@ -196,7 +252,10 @@ def plan(
 
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None if memory is None else parse_size(memory), threads)
-    request = Request(source, text, id, input_format, encoding_errors, asked, resources)
+    reading = (text, id, input_format, encoding_errors)
+    request = Request(
+        source, *reading, asked, resources, max_document=max_document, skip_large=skip_large
+    )
     with show_progress(progress) as listener:
         return forecast.plan(request.job(Clock(listener)))
 
@@ -219,6 +278,8 @@ def sketch_corpus(
     threads: int | None = None,
     input_format: str | None = None,
     encoding_errors: str = "strict",
+    max_document: int | str = "256MB",
+    skip_large: bool = False,
     progress: Progress = "auto",
 ) -> dict[str, int]:
     """Sketch a corpus, or a share of it, into a store that several processes can reach.
@@ -246,5 +307,13 @@ def sketch_corpus(
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
     with show_progress(progress) as listener:
         reading = (text, id, input_format, encoding_errors)
-        request = Request(source, *reading, asked, resources, listener=listener)
+        request = Request(
+            source,
+            *reading,
+            asked,
+            resources,
+            max_document=max_document,
+            skip_large=skip_large,
+            listener=listener,
+        )
         return sketch_into_store(request, share)

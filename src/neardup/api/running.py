@@ -17,7 +17,7 @@ from neardup.engines.beginning import drop_store
 from neardup.engines.clock import Clock, Event, Listener
 from neardup.engines.job import Job, Resources, Shard, wanted_columns
 from neardup.engines.local import Outcome, run, sketch_shard
-from neardup.engines.memory import PrivatePeak
+from neardup.engines.memory import PrivatePeak, parse_size
 from neardup.errors import (
     ColumnError,
     DuplicateIdError,
@@ -31,7 +31,8 @@ from neardup.errors import (
 )
 from neardup.io.opening import PARTITION_BYTES, open_source
 from neardup.io.remote import is_remote, located, open_remote
-from neardup.io.source import Columns
+from neardup.io.source import MAX_DOCUMENT, Columns
+from neardup.json_values import differences
 from neardup.output.publishing import local_output
 from neardup.output.record import digest_of, record
 from neardup.output.results import FolderResults
@@ -43,7 +44,6 @@ from neardup.output.writing import (
     write_outputs,
 )
 from neardup.spec import Spec
-from neardup.state.json_values import differences
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 
@@ -68,6 +68,8 @@ class Request:
     writing: Writing = field(default_factory=Writing)
     delimiter: str | None = None  # of CSV files; None for comma and tab
     recipe: Mapping[str, Any] | None = None  # to use instead of choosing bands
+    max_document: int | str = MAX_DOCUMENT  # bytes, see `Columns`
+    skip_large: bool = False
     begin: float | None = None  # of its time, on the clock of `time.monotonic`; None for now
     listener: Listener | None = None
 
@@ -85,7 +87,8 @@ class Request:
         """Open the source, and say what the result depends on."""
         folder = None if state is None else state.scratch_folder("inputs")
         wanted = wanted_columns(self.spec, None)
-        columns = Columns(tuple(self.text), self.id, self.encoding_errors, wanted)
+        limits = (parse_size(self.max_document), self.skip_large)
+        columns = Columns(tuple(self.text), self.id, self.encoding_errors, wanted, *limits)
         size, read_as = PARTITION_BYTES, self.input_format
         opened = partial(
             open_source,
@@ -113,6 +116,8 @@ class Request:
                 "input_format": read_as,
                 "delimiter": self.delimiter,
                 "encoding_errors": self.encoding_errors,
+                "max_document": columns.max_document,
+                "skip_large": columns.skip_large,
                 "partition_bytes": size,
             },
             clock=clock,

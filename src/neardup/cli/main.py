@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import importlib
 import os
@@ -18,6 +19,8 @@ from neardup import __version__
 from neardup.errors import NeardupError, SpecError
 from neardup.spec import nearest
 
+#: Why the system does not take what is written to standard output.
+_REFUSED = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 #: Where each command is; it is imported when it is called or described.
 _COMMANDS = {
     "dedup": "command_dedup:dedup",
@@ -123,8 +126,14 @@ def main(args: list[str] | None = None) -> Any:
         _end(1)
     except Exception as error:  # noqa: BLE001
         _show(error, debug)
-        _say(f"error: unexpected {_kind(error)}")
-        if not debug:
+        # Of files that are written, the library makes errors of its own.
+        refused = isinstance(error, OSError) and error.filename is None and error.errno in _REFUSED
+        if refused:
+            reason = os.strerror(cast(OSError, error).errno or 0).lower()
+            _say(f"error: can't write to standard output: {reason}")
+        else:
+            _say(f"error: unexpected {_kind(error)}")
+        if not debug and not refused:
             _say("hint: run with --debug to see where it came from, and please report it")
         _end(1)
 

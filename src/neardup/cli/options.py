@@ -23,6 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 INPUT, OUTPUT = "Input", "Output"
 COMPARED, KEPT = "What is compared", "What is kept"
 RESOURCES, ADVANCED, OTHER = "Resources", "Advanced", "Other"
+PATH = click.Path(path_type=Path)
 _GROUPS = (INPUT, OUTPUT, COMPARED, KEPT, RESOURCES, ADVANCED, OTHER)
 
 
@@ -59,14 +60,11 @@ class Grouped(click.Command):
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
-def grouped(example: str, show_default: bool = False) -> Callable[[Callable[..., Any]], Grouped]:
+def grouped(example: str) -> Callable[[Callable[..., Any]], Grouped]:
     """Return a decorator that makes a command of a function, with ``--debug`` and an example."""
-    settings = {"show_default": show_default}
 
     def make(function: Callable[..., Any]) -> Grouped:
-        decorate = click.command(
-            cls=Grouped, no_args_is_help=True, context_settings=settings, example=example
-        )
+        decorate = click.command(cls=Grouped, no_args_is_help=True, example=example)
         return debug_option(decorate(function))
 
     return make
@@ -76,6 +74,11 @@ def option(*names: str, group: str = OTHER, **attributes: Any) -> Callable[[F], 
     """Return an option under a heading, as `click.option` does; a default is shown in the help."""
     attributes.setdefault("show_default", "default" in attributes)
     return click.option(*names, cls=GroupedOption, group=group, **attributes)
+
+
+def file_option(*names: str, what: str, **attributes: Any) -> Callable[[F], F]:
+    """Return an option for a file to write."""
+    return option(*names, metavar="FILE", type=PATH, group=OUTPUT, help=what, **attributes)
 
 
 _input, _output = partial(option, group=INPUT), partial(option, group=OUTPUT)
@@ -115,8 +118,20 @@ quiet_option = _quiet("No progress, no summary.")
 quiet_notes_option = _quiet("No progress, no notes.")
 json_option = _output("--json", "json_", is_flag=True, help="Print JSON.")
 no_text_option = _output("--no-text", is_flag=True, help="Leave the texts out; ids stay.")
-run_argument = click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+run_argument = click.argument("run", metavar="RUN", type=PATH)
 inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+#: What the clean corpus can be written as.
+FORMATS = click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"])
+_TEXT = "Column with the text, or several, joined by a space."
+text_option = _input("--text", metavar="NAME[,NAME...]", default="text", help=_TEXT)
+timeout_option = option(
+    "--timeout",
+    metavar="SECONDS",
+    type=float,
+    default=10.0,
+    group=RESOURCES,
+    help="How long to wait for another process that writes.",
+)
 out_option = _output("-o", "--output", "out", metavar="OUT", required=True, help="Folder to make.")
 threads_option = option(
     "--threads",
@@ -137,15 +152,26 @@ encoding_option = _input(
     default="strict",
     help="Refuse text that is not UTF-8, or replace what is wrong and count it.",
 )
+delimiter_option = _input(
+    "--delimiter",
+    metavar="CHARACTER",
+    help="Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]",
+)
+max_document_option = _input(
+    "--max-document",
+    metavar="SIZE",
+    default="256MB",
+    help="Size that a text, or a record of JSON lines or CSV, may have; a larger one is refused.",
+)
+skip_large_option = _input(
+    "--skip-large",
+    is_flag=True,
+    help="Leave out documents above --max-document and count them.",
+)
 #: How inputs are read.
 input_options = _all(
     [
-        _input(
-            "--text",
-            metavar="NAME[,NAME...]",
-            default="text",
-            help="Column with the text, or several, joined by a space.",
-        ),
+        text_option,
         _input(
             "--id", metavar="NAME", help="Column with your ids. [default: position in the input]"
         ),
@@ -154,12 +180,9 @@ input_options = _all(
             type=click.Choice(["jsonl", "parquet", "csv", "tsv", "arrow", "text"]),
             help="Format of all inputs. [default: by the ending of each file]",
         ),
-        _input(
-            "--delimiter",
-            metavar="CHARACTER",
-            help="Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]",
-        ),
+        delimiter_option,
         encoding_option,
+        max_document_option,
     ]
 )
 _SHINGLE = [
@@ -281,7 +304,7 @@ output_options = _all(
     [
         _output(
             "--format",
-            type=click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"]),
+            type=FORMATS,
             help="Format of the clean corpus. [default: that of the input]",
         ),
         _output(
@@ -319,19 +342,24 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> R
     from neardup.api.running import Request
     from neardup.io.remote import location
 
-    take = options.pop
+    reading = _taken(
+        options,
+        *("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large"),
+    )
     return Request(
         [location(name) for name in inputs],
-        tuple(take("text").split(",")),
-        take("id"),
+        tuple(options.pop("text").split(",")),
         resources=resources_of(options),
         writing=writing_of(options),
-        delimiter=take("delimiter"),
-        input_format=take("input_format"),
-        encoding_errors=take("encoding_errors"),
         spec=spec_of(options),
+        **reading,
         **more,
     )
+
+
+def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Take those of some options that a command has."""
+    return {name: options.pop(name) for name in names if name in options}
 
 
 def resources_of(options: dict[str, Any]) -> Resources:
@@ -339,9 +367,8 @@ def resources_of(options: dict[str, Any]) -> Resources:
     from neardup.engines.job import Resources
     from neardup.engines.memory import parse_size
 
-    names = ("threads", "store", "run", "keep_run")
     memory = options.pop("memory", None)
-    given = {name: options.pop(name) for name in names if name in options}
+    given = _taken(options, "threads", "store", "run", "keep_run")
     return Resources(None if memory is None else parse_size(memory), **given)
 
 
@@ -349,14 +376,8 @@ def writing_of(options: dict[str, Any]) -> Writing:
     """Take how the clean corpus is written out of some options."""
     from neardup.output.writing import Writing
 
-    take = options.pop
-    return Writing(
-        not take("no_clean", False),
-        take("format", None),
-        take("annotate", False),
-        take("compression", None),
-        take("tables", "parquet"),
-    )
+    given = _taken(options, "format", "annotate", "compression", "tables")
+    return Writing(not options.pop("no_clean", False), **given)
 
 
 def given_options(*names: str) -> list[str]:

@@ -1,9 +1,8 @@
-"""How commands show what they found: pages, charts, JSON, colours."""
+"""How commands show what they found: pages, JSON, colours."""
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from neardup.cli.main import as_options
-from neardup.cli.options import OUTPUT, option
+from neardup.cli.options import OUTPUT, file_option, option
 
 if TYPE_CHECKING:
     from neardup.engines.clock import Event, Listener
@@ -53,12 +52,8 @@ context_option = option(
 
 def show_options(command: F) -> F:
     """``--html`` and ``--overwrite`` for `check_html`, and ``--context`` for `show`."""
-    html = option(
-        "--html",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        group=OUTPUT,
-        help="Write a page with both texts side by side too, which needs nothing else.",
+    html = file_option(
+        "--html", what="Write a page with both texts side by side too, which needs nothing else."
     )
     overwrite = option(
         "--overwrite", is_flag=True, group=OUTPUT, help="Replace the FILE of --html if it exists."
@@ -100,30 +95,3 @@ def _in_colour() -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in ("", "dumb"):
         return False
     return sys.stdout.isatty()
-
-
-def plot_option(what: str) -> Callable[[F], F]:
-    """Return ``--plot FILE``, with what is drawn in its help."""
-    return option(
-        "--plot",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        group=OUTPUT,
-        help=f"Draw {what}, to .svg or .png.",
-    )
-
-
-def check_plot(plot: Path | None, run: Path | None = None) -> None:
-    """Refuse, before any work, a chart that can't be written, or would replace an input."""
-    if plot is None:
-        return
-    # Nothing about its caches is printed.
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    from neardup.report.charts import check_path
-
-    inputs: list[Path] = []
-    if run is not None:
-        from neardup.output.results import FolderResults
-
-        inputs = FolderResults(run).inputs
-    check_path(plot, inputs)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 #: Edges that are looked at together; while they are sorted, each takes about 60 bytes.
 BATCH = 1 << 21
@@ -14,7 +13,8 @@ BATCH = 1 << 21
 _CLASSES = 1 << 16
 
 Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
-Allocate = Callable[[int, npt.DTypeLike], np.ndarray]
+#: Makes an array by shape and type, as `numpy.empty`.
+Allocate = Callable[..., np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,12 @@ from neardup.engines.memory import MemoryPlan, Workload, plan_memory
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, NeardupError, RecipeError, ResumeError, StoreError
 from neardup.io.source import Documents, Partition
+from neardup.json_values import differences
 from neardup.recipe import Recipe
 from neardup.sketch.bands import SAMPLE, choose_bands, rounded_documents, sample_pairs
 from neardup.spec import Spec
 from neardup.state import open_store
 from neardup.state.band_store import BandStore, Header
-from neardup.state.json_values import differences
 
 
 @dataclass
@@ -154,15 +154,8 @@ def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> M
     if head is not None:
         scale = head.scale(job.source.total_bytes)
         documents = int(head.documents * scale)
-        read = [found for _, _, found in head.parts]
-        text = int(sum(found.text.nbytes for found in read) * scale)
-        held = [
-            found.columns.column(name).nbytes
-            for found in read
-            for name in job.wanted
-            if name in found.columns.column_names
-        ]
-        columns = int(sum(held) * scale)
+        text = int(sum(found.text.nbytes for _, _, found in head.parts) * scale)
+        columns = int(sum(found.columns.nbytes for _, _, found in head.parts) * scale)
     char, edges = recipe.shingle.unit == "char", job.spec.enumerates
     load = Workload(documents, text, columns, recipe.num_bands, threads, char, edges)
     return plan_memory(load, job.resources.memory)

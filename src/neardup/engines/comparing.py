@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from neardup.cluster.edges import Edges
 from neardup.cluster.kept import kept_set, star
-from neardup.cluster.quality import Measure, quality
 from neardup.engines.clock import Clock, Event
 from neardup.engines.job import Job
 from neardup.engines.memory import Scratch
 from neardup.engines.metadata import Corpus
-from neardup.engines.reading import Reader
-from neardup.engines.shingle_sets import SetBuilder
+from neardup.engines.reading import Reader, SetBuilder
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
 from neardup.match.bucketing import (
@@ -56,8 +53,6 @@ class Answer:
     bucket_sizes: dict[str, int] = field(default_factory=dict)
     #: Pairs in one bucket, in each band.
     candidates_by_band: list[int] = field(default_factory=list)
-    #: What can be said of the clusters; empty where pairs were not listed.
-    quality: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -101,6 +96,7 @@ class Comparing:
                 "shingles": int(corpus.shingles.sum(dtype=np.int64)),
                 "exact_duplicates": int((first != np.arange(documents)).sum()),
                 "encoding_replaced": corpus.replaced,
+                "skipped": corpus.skipped,
             },
         )
         self._choose(answer)
@@ -189,12 +185,9 @@ class Comparing:
         answer.similarity[docs[removed]] = similarity[removed]
         with self.clock.stage("clusters", len(docs)):
             labels = star(duplicate_of)
-            if answer.edges is not None:
-                edges, lowest = answer.edges, spec.minimum_in_cluster
-                if spec.cluster != "star":
-                    labels = clusters_of(spec.cluster, edges, sets, lowest, self.pool, spec.seed)
-                measure = Measure(spec.threshold, lowest)
-                answer.quality = asdict(quality(labels, edges, sets, measure, self.pool))
+            if answer.edges is not None and spec.cluster != "star":
+                lowest = spec.minimum_in_cluster
+                labels = clusters_of(spec.cluster, answer.edges, sets, lowest, self.pool, spec.seed)
             cluster = np.arange(self.corpus.documents, dtype=np.int32)
             cluster[docs] = docs[labels]
             answer.cluster = cluster[answer.first]

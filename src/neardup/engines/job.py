@@ -15,7 +15,7 @@ from neardup.io.source import Source, unreadable
 from neardup.spec import Spec
 from neardup.state import check_store
 from neardup.state.band_store import BandStore
-from neardup.state.private_files import file_checksum, sampled_checksum
+from neardup.state.locking import file_checksum, sampled_checksum
 from neardup.state.run_state import RunState
 from neardup.threads import check_threads
 

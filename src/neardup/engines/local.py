@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ from neardup.threads import Pool
 #: Steps of the run state: an array each, and the other values, which come last.
 _ARRAYS, _ANSWER = "arrays", "answer"
 _NAMES = ("first", "duplicate_of", "similarity", "cluster", "docs")
-_VALUES = ("counts", "bucket_sizes", "candidates_by_band", "quality")
+_VALUES = ("counts", "bucket_sizes", "candidates_by_band")
 
 
 @dataclass
@@ -68,12 +68,8 @@ class Outcome:
 
 def run(job: Job) -> Outcome:
     """Find near-duplicates and decide what is kept."""
-    reader = Reader(job.source)
-    warming = Warming(job.spec)
-    try:
-        return _run(job, reader, warming)
-    finally:
-        warming.stop()
+    with closing(Warming(job.spec)) as warming:
+        return _run(job, Reader(job.source), warming)
 
 
 def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
@@ -240,7 +236,7 @@ def _ids(job: Job, corpus: Corpus) -> Ids:
     ids = id_array(corpus.columns.column(name), name)
 
     def place(position: int) -> str:
-        file, row = corpus.place(position)
+        (file,), (row,) = corpus.places_of(np.array([position]))
         where = f"{job.source.files[file].path}: " if file >= 0 else ""
         return f"{where}record {row + 1}"
 

@@ -24,9 +24,6 @@ _SMALL = 1 << 20
 
 Shape = int | tuple[int, ...]
 
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_BINARY = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-
 # Measured, in bytes.
 #: Interpreter, libraries and compiled kernels.
 _BASE = 200_000_000
@@ -55,19 +52,19 @@ def parse_size(size: int | str) -> int:
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?)(i?)b?\s*", text)
     if found is None or (found[3] and not found[2]):
         raise SpecError(f"{size!r} is not a size", "write it as 500MB, 4GB or 4GiB")
-    return int(float(found[1]) * (_BINARY if found[3] else _UNITS)[found[2]])
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** (" kmgt".index(found[2] or " ")))
 
 
 def show_size(size: int) -> str:
-    """Return a size as people write it.
+    """Return bytes in three digits.
 
     >>> show_size(4_321_000_000)
-    '4.3 GB'
+    '4.32 GB'
     """
-    for unit, scale in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6)):
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size / 1000:.0f} kB"
+            return f"{size / scale:.3g} {unit}"
+    return f"{size} B"
 
 
 def _half_of_free() -> int:
@@ -107,9 +104,10 @@ class MemoryPlan:
     def check(self, documents: int) -> None:
         """Raise SpecError if the memory is less than the minimum."""
         if self.memory < self.minimum:
+            enough = -(-self.minimum // 10**6)  # rounded up, so that it can be given
             raise SpecError(
-                f"`memory` is {show_size(self.memory)}; at least {show_size(self.minimum)} are "
-                f"needed (estimated documents: {documents:,})",
+                f"`memory` is {show_size(self.memory)}; at least {enough} MB are needed "
+                f"(estimated documents: {documents:,})",
                 "allow more memory, or use fewer threads",
             )
 

@@ -32,13 +32,14 @@ class PartitionMetadata(NamedTuple):
     size: int  # bytes of the source that it stands for
     text: int  # bytes of its texts
     replaced: int  # documents whose text was not UTF-8 and was repaired
+    skipped: int  # documents that were left out for their size, besides those here
     schema: bytes  # of all columns; empty unless they are written in another format
     #: Of each document: the arrays of `Sketches` but the keys; its characters if the longest is
     #: kept; and the columns that the run itself needs, such as ids.
     table: pa.Table
 
     def pack(self) -> bytes:
-        about = {name: getattr(self, name) for name in self._fields[:5]}
+        about = {name: getattr(self, name) for name in self._fields[:6]}
         metadata = {_ABOUT: json.dumps(about).encode(), b"schema": self.schema}
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self.table.schema.with_metadata(metadata)) as stream:
@@ -82,6 +83,7 @@ def about_partition(
         size=partition.size,
         text=int(text_buffers(documents.text)[1][-1]),
         replaced=documents.replaced,
+        skipped=documents.skipped,
         schema=partition.schema().serialize().to_pybytes() if described else b"",
         table=pa.table(columns).combine_chunks(),
     )
@@ -101,6 +103,7 @@ class Corpus(NamedTuple):
     text: int  # bytes of all texts
     schemas: list[pa.Schema]  # distinct ones of all columns, in order of appearance, where needed
     replaced: int  # documents whose text was repaired
+    skipped: int  # documents that were left out for their size
 
     @property
     def documents(self) -> int:
@@ -110,14 +113,12 @@ class Corpus(NamedTuple):
         """Return (first position, position after the last) of the documents of a partition."""
         return int(self.ends[partition - 1]) if partition else 0, int(self.ends[partition])
 
-    def place(self, position: int) -> tuple[int, int]:
-        """Return (file, row in it) of a document."""
-        partition = int(np.searchsorted(self.ends, position, side="right"))
-        file = self.places[partition][0]
-        first = partition
-        while first and self.places[first - 1][0] == file:
-            first -= 1
-        return file, position - self.limits(first)[0]
+    def places_of(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the file of some documents, int32[], and their rows in it."""
+        files = np.array([file for file, _, _ in self.places], dtype=np.int32)
+        starts = np.append(0, self.ends)[np.searchsorted(files, files)]
+        partitions = np.searchsorted(self.ends, positions, side="right")
+        return files[partitions], positions - starts[partitions]
 
 
 def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch) -> Corpus:
@@ -130,7 +131,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
     places: list[tuple[int, int, int]] = []
     schemas: dict[bytes, pa.Schema] = {}
     tables: list[pa.Table] = []
-    replaced = text = end = measured = 0
+    replaced = skipped = text = end = measured = 0
     for part in parts:
         own = [name for name in part.table.column_names if name.startswith("neardup.")]
         for batch in part.table.to_batches():
@@ -152,6 +153,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
         ends.append(end)
         places.append((part.file, part.start, part.size))
         replaced += part.replaced
+        skipped += part.skipped
         text += part.text
     if end != documents:
         raise StoreError("the store has fewer documents than it says")
@@ -167,6 +169,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
         text,
         list(schemas.values()),
         replaced,
+        skipped,
     )
 
 

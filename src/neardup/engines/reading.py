@@ -1,4 +1,4 @@
-"""A source as a run goes through it: several times, holding what is worth it."""
+"""A source as a run goes through it several times; the sets of the texts that are compared."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
+from neardup.engines.memory import Scratch
 from neardup.engines.metadata import Corpus
 from neardup.io.source import Documents, Partition, Source
+from neardup.kernels.jaccard import Sets
+from neardup.match.verifying import SET_WORDS, make_sets
+from neardup.sketch.tokenising import Tokeniser
+from neardup.threads import Pool
 
 
 class Wanted(NamedTuple):
@@ -18,6 +23,7 @@ class Wanted(NamedTuple):
 
     number: int
     partition: Partition
+    first: int  # position of its first document
     rows: np.ndarray | None  # int64[]: rows of those; None for all
     documents: int  # of the partition
 
@@ -42,19 +48,21 @@ class Reader:
             yield number, partition
         self._once = held
 
-    def again(
-        self, corpus: Corpus, rows: Callable[[int, int], np.ndarray | None]
-    ) -> Iterator[Wanted]:
-        """Yield the partitions that have wanted documents.
+    def again(self, ends: np.ndarray, positions: np.ndarray) -> Iterator[Wanted]:
+        """Yield the partitions that have some documents, by positions int64[], ascending.
 
-        ``rows`` gets the positions (first, last) of a partition's documents, and returns the wanted
-        rows, ascending, or None for all.
+        ``ends``, int64[partitions], are the documents up to the end of each.
         """
+        starts = np.append(0, ends)
+        bounds = np.searchsorted(positions, starts)
         for number, partition in self.partitions():
-            first, last = corpus.limits(number)
-            chosen = rows(first, last)
-            if last > first and (chosen is None or len(chosen)):
-                yield Wanted(number, partition, chosen, last - first)
+            low, high = bounds[number], bounds[number + 1]
+            if high > low:
+                first, last = starts[number : number + 2].tolist()
+                rows = positions[low:high] - first
+                yield Wanted(number, partition, first, rows, last - first)
+            if high == len(positions):
+                return
 
     def texts(self, wanted: Wanted) -> pa.LargeStringArray:
         """Return the wanted texts of a partition."""
@@ -65,3 +73,48 @@ class Reader:
         if wanted.rows is None:
             return held.text
         return held.text.take(array_of(wanted.rows))
+
+
+class SetBuilder:
+    """Reads the texts of some documents again and makes their sets.
+
+    ``positions``, int32[m], are in keep order.
+    """
+
+    def __init__(
+        self, corpus: Corpus, positions: np.ndarray, tokeniser: Tokeniser, scratch: Scratch
+    ) -> None:
+        self._corpus, self._tokeniser = corpus, tokeniser
+        self._number = scratch.filled(corpus.documents, np.int32, -1)
+        self._number[positions] = np.arange(len(positions), dtype=np.int32)
+        # Room for a shingle of each document, repetitions included, in the order of the input.
+        self._in_order = np.flatnonzero(self._number >= 0)
+        self._starts = np.zeros(len(self._in_order) + 1, dtype=np.int64)
+        np.cumsum(corpus.shingles[self._in_order], dtype=np.int64, out=self._starts[1:])
+        documents = len(positions)
+        self._sets = Sets(
+            scratch.empty(int(self._starts[-1]), np.uint64),
+            scratch.empty(documents, np.int64),
+            scratch.empty(documents, np.int32),
+            scratch.empty((documents, SET_WORDS), np.uint64),
+        )
+
+    def build(self, reader: Reader, pool: Pool, advance: Callable[[int], None]) -> Sets:
+        """Make the sets; ``advance`` is called with the number of documents done since."""
+        wanted = reader.again(self._corpus.ends, self._in_order)
+        for done in pool.ordered(lambda some: self._fill(reader, some), wanted):
+            advance(done)
+        return self._sets
+
+    def _fill(self, reader: Reader, wanted: Wanted) -> int:
+        assert wanted.rows is not None
+        positions = wanted.first + wanted.rows
+        low = int(np.searchsorted(self._in_order, positions[0]))
+        start = int(self._starts[low])
+        found = make_sets(self._tokeniser.sets(reader.texts(wanted)))
+        self._sets.values[start : start + len(found.values)] = found.values
+        numbers = self._number[positions]
+        self._sets.begin[numbers] = start + found.begin
+        self._sets.size[numbers] = found.size
+        self._sets.bitmaps[numbers] = found.bitmaps
+        return len(numbers)

@@ -52,7 +52,7 @@ class Warming:
             self._process.wait()
             self._process = None
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the other process, where nobody waits for it any more."""
         if self._process is not None:
             self._process.kill()

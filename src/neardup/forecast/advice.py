@@ -20,13 +20,13 @@ _COMPARED, _OTHERS, _DENSITY = 0.8, 10, 0.02
 class Advice:
     """A warning."""
 
-    kind: str  # ``short``, ``long shingle``, ``crowded`` or ``head only``
+    kind: str  # ``short``, ``long shingle`` or ``crowded``
     text: str
     value: float  # the number that it is about
 
 
-def advice(outcome: Outcome, sample: str) -> Iterator[Advice]:
-    """Yield warnings for what was found in a sample; where it is from, see `Plan`."""
+def advice(outcome: Outcome) -> Iterator[Advice]:
+    """Yield warnings for what was found in a sample."""
     counts, tokens, spec = outcome.answer.counts, outcome.corpus.tokens, outcome.job.spec
     n, word, documents = spec.shingle.n, spec.shingle.unit == "word", len(tokens)
     unit, one = ("words", "word") if word else ("characters", "character")
@@ -59,13 +59,6 @@ def advice(outcome: Outcome, sample: str) -> Iterator[Advice]:
             f"of their number; use {'longer' if word else 'words as'} shingles for texts of this "
             "length, or raise the `threshold`",
             density,
-        )
-    if sample == "head":
-        yield Advice(
-            "head only",
-            "only the beginning of the input was looked at, since it can't be entered elsewhere; "
-            "if the rest is different, so is what the run finds and takes",
-            float(documents),
         )
 
 

@@ -242,5 +242,5 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
         disk_output=output,
         seconds_low=_START[0] + _FASTEST * fastest,
         seconds_high=_START[1] + _SLOWEST * slowest,
-        warnings=tuple(advice(outcome, sample)),
+        warnings=tuple(advice(outcome)),
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from neardup.errors import SpecError
 from neardup.sketch.bands import Bands, band_cost, candidate_probability, similarity_at, steepest
+from neardup.spec import check_probability, check_whole
 
 #: As in `neardup.Spec`.
 _MAX_HASHES, _MAX_BANDS, _MAX_ROWS = 8192, 4096, 64
@@ -35,24 +35,24 @@ class Point:
     def __post_init__(self) -> None:
         for name in ("similarity", "probability"):
             value = getattr(self, name)
-            if not (isinstance(value, Real) and 0 < float(value) < 1):
-                raise SpecError(
-                    f"the {name} of a point is {value!r}; expected more than 0 and less than 1",
-                    _EXAMPLE,
-                )
+            check_probability(f"the {name} of a point", value, low_open=True, high_open=True)
 
     @classmethod
-    def parse(cls, text: str) -> Point:
-        """Make a point from ``"SIMILARITY:PROBABILITY"``.
+    def of(cls, value: Point | str | tuple[float, float]) -> Point:
+        """Make a point from ``"SIMILARITY:PROBABILITY"``, or from the two numbers.
 
-        >>> Point.parse("0.5:0.99")
+        >>> Point.of("0.5:0.99")
         Point(similarity=0.5, probability=0.99)
         """
+        if isinstance(value, Point):
+            return value
         try:
-            similarity, probability = map(float, text.split(":"))
-        except ValueError as error:
+            similarity, probability = map(
+                float, value.split(":") if isinstance(value, str) else value
+            )
+        except (TypeError, ValueError) as error:
             expected = "expected SIMILARITY:PROBABILITY"
-            raise SpecError(f"a point is {text!r}; {expected}", _EXAMPLE) from error
+            raise SpecError(f"a point is {value!r}; {expected}", _EXAMPLE) from error
         return cls(similarity, probability)
 
     @property
@@ -94,11 +94,6 @@ class Choice:
         pairs = zip(self.points, self.probabilities, strict=True)
         return tuple(point for point, probability in pairs if point.missed_by(probability) > 1)
 
-    @property
-    def steepest(self) -> float:
-        """The similarity at which the S-curve rises fastest."""
-        return steepest(self.num_bands, self.rows)
-
     def probability(self, similarity: float) -> float:
         """P(candidate) of a pair of this similarity."""
         return candidate_probability(similarity, self.num_bands, self.rows)
@@ -125,7 +120,7 @@ class Choice:
                 for point, probability in pairs
             ],
             "similarity_at": {f"{p:g}": self.similarity_at(p) for p in REPORTED},
-            "steepest": self.steepest,
+            "steepest": steepest(self.num_bands, self.rows),
             "satisfied": not missed if self.points else None,
         }
 
@@ -177,10 +172,13 @@ def tune(
         >>> best.num_bands, best.rows, [round(p, 3) for p in best.probabilities]
         (42, 3, [0.996, 0.005])
     """
-    asked = tuple(_point(p) for p in points)
-    _check_whole(num_hashes, "`num_hashes`", _MAX_HASHES)
+    asked = tuple(map(Point.of, points))
+    check_whole("`num_hashes`", num_hashes, 1, _MAX_HASHES)
     if choices:
-        given = tuple(_choice(choice, asked) for choice in choices)
+        for num_bands, rows in choices:
+            check_whole("`num_bands`", num_bands, 1, _MAX_BANDS)
+            check_whole("`rows`", rows, 1, _MAX_ROWS)
+        given = tuple(Choice(num_bands, rows, asked) for num_bands, rows in choices)
         longest = max(c.num_hashes for c in given)
         return Tuning(asked, longest, given, not any(c.missed for c in given) if asked else None)
     if not asked:
@@ -228,27 +226,3 @@ def _distance(choice: Choice) -> tuple[float, ...]:
         max((p.missed_by(found) for p, found in pairs if p.at_least == kind), default=1.0)
         for kind in (True, False)
     )
-
-
-def _point(value: Point | str | tuple[float, float]) -> Point:
-    if isinstance(value, str):
-        return Point.parse(value)
-    if isinstance(value, Point):
-        return value
-    try:
-        similarity, probability = value
-    except (TypeError, ValueError):
-        raise SpecError(f"point {value!r}, expected a similarity and a probability") from None
-    return Point(similarity, probability)
-
-
-def _choice(value: tuple[int, int], points: tuple[Point, ...]) -> Choice:
-    num_bands, rows = value
-    _check_whole(num_bands, "`num_bands`", _MAX_BANDS)
-    _check_whole(rows, "`rows`", _MAX_ROWS)
-    return Choice(int(num_bands), int(rows), points)
-
-
-def _check_whole(value: Any, name: str, highest: int) -> None:
-    if not (isinstance(value, Integral) and 1 <= int(value) <= highest):
-        raise SpecError(f"{name} is {value!r}; expected a whole number, 1 to {highest}")

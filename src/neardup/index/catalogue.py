@@ -20,19 +20,21 @@ from typing import Any, NamedTuple
 from neardup.errors import NeardupError, OutputError, StoreError
 from neardup.index.bodies import Id, Row
 from neardup.index.place import is_writable_disk
-from neardup.state.private_files import (
-    FileKind,
-    make_private,
-    sqlite_error,
-    sync_folder,
-    system_error,
-)
+from neardup.private_files import make_private, sync_folder, system_errors
+from neardup.state.locking import FileKind, sqlite_error
 
 KIND = FileKind(
     0x6E646978, 1, OutputError, StoreError, "restore the index from a copy, or make it anew"
 )
 #: Values of a statement at once.
 _VALUES = 256
+#: The log is copied into the file seldom, so that documents that come one by one need not wait.
+_SETTINGS = (
+    "page_size = 8192",
+    "cache_size = -8192",
+    "mmap_size = 0",
+    "wal_autocheckpoint = 4096",
+)
 _TABLES = """
 CREATE TABLE about (one INTEGER PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE state (one INTEGER PRIMARY KEY, generation INTEGER NOT NULL, manifest INTEGER NOT NULL,
@@ -217,12 +219,12 @@ class Catalogue:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or self.path is None:
                 raise
-            holder = "another process"
+            last = ""  # who it is now is not certain: a writer signs once it writes
             with suppress(OSError, ValueError):
-                holder = self._signature().read_text(encoding="utf-8")
+                last = f"; the last known writer is {self._signature().read_text(encoding='utf-8')}"
             raise StoreError(
-                f"{self.path.parent}: {holder} is writing to this index, and did not end within "
-                f"{self.options.timeout:g} s",
+                f"{self.path.parent}: another process is writing to this index, and did not end "
+                f"within {self.options.timeout:g} s{last}",
                 "try again later, or with a longer timeout",
             ) from error
 
@@ -230,12 +232,10 @@ class Catalogue:
         """Leave a note of who writes, for those who wait."""
         if state.writer == self._me or self.path is None:
             return
-        try:
+        with system_errors(self._signature()):
             make_private(self._signature())
             since = time.strftime("%Y-%m-%d %H:%M:%S")
             self._signature().write_text(f"{self._me} (first seen {since})", encoding="utf-8")
-        except OSError as error:
-            raise system_error(OutputError, self._signature(), error) from error
 
     def _signature(self) -> Path:
         assert self.path is not None
@@ -278,13 +278,11 @@ class Catalogue:
         if self.path is None:
             return
         log = self.path.with_name(self.path.name + "-wal")
-        try:
+        with system_errors(log):
             # SQLite has no locks on the log itself, which closing it here would drop.
             with suppress(FileNotFoundError), log.open("r+b") as file:
                 os.fsync(file.fileno())
             sync_folder(self.path.parent)
-        except OSError as error:
-            raise system_error(OutputError, log, error) from error
 
     # Documents.
 
@@ -363,7 +361,7 @@ class Catalogue:
         )
         try:
             connection.text_factory = lambda data: data.decode(errors="replace")
-            for setting in ("page_size = 8192", "cache_size = -8192", "mmap_size = 0"):
+            for setting in _SETTINGS:
                 connection.execute(f"PRAGMA {setting}").fetchall()
             if not options.readonly and self.path is not None:
                 connection.execute("PRAGMA journal_mode = WAL").fetchall()
@@ -381,6 +379,12 @@ class Catalogue:
             if connection is not None:
                 with self._errors():
                     connection.close()
+
+    def __del__(self) -> None:
+        # Python 3.13 warns of connections that end without it. After a fork it is the parent's.
+        if self._connection is not None and self._pid == os.getpid():
+            with suppress(sqlite3.Error):
+                self._connection.close()
 
     def damaged(self, what: str) -> NeardupError:
         """Return the error for damaged content."""

@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.identifiers import id_array
+from neardup.engines.memory import parse_size
 from neardup.errors import InputError, SpecError
 from neardup.index.bodies import Id, text_array
 from neardup.index.core import Batch
 from neardup.io.opening import open_source
-from neardup.io.source import Columns
+from neardup.io.source import MAX_DOCUMENT, Columns
 from neardup.sketch.texts import as_text
 
 _LONGEST = 2**63
@@ -27,6 +28,19 @@ class Reading(NamedTuple):
     input_format: str | None = None
     encoding_errors: str = "strict"
     delimiter: str | None = None
+    max_document: int | str = MAX_DOCUMENT
+    skip_large: bool = False
+
+    @property
+    def columns(self) -> Columns:
+        """What is read of each document."""
+        return Columns(
+            self.text,
+            self.id,
+            self.encoding_errors,
+            max_document=parse_size(self.max_document),
+            skip_large=self.skip_large,
+        )
 
 
 def one_text(text: str) -> pa.LargeStringArray:
@@ -128,9 +142,8 @@ def _read(source: Any, reading: Reading) -> Iterator[tuple[pa.LargeStringArray, 
     if texts is not None:
         yield texts, []
         return
-    columns = Columns(reading.text, reading.id, reading.encoding_errors)
     opened = open_source(
-        source, columns, input_format=reading.input_format, delimiter=reading.delimiter
+        source, reading.columns, input_format=reading.input_format, delimiter=reading.delimiter
     )
     name = opened.id_column
     for partition in opened.partitions():

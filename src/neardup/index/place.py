@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from neardup.errors import NeardupError, OutputError, StoreError
-from neardup.state.private_files import sync_folder
+from neardup.private_files import sync_folder
 
 #: File systems of other machines, on which SQLite's log and locks can't be relied on.
 _REMOTE = re.compile(

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from neardup.errors import NeardupError, OutputError, StoreError
+from neardup.errors import NeardupError, StoreError
 from neardup.kernels.searching import ENTRIES, STRIDE, locate
-from neardup.state.private_files import sync_folder, system_error
+from neardup.private_files import sync_folder, system_error, system_errors
 
 _MAGIC = b"NDINDEX1"
 _END = struct.Struct("<QQ8s")  # where the table of blocks begins, its checksum, the magic
@@ -253,13 +253,14 @@ class Segment:
         return min(int(low[0]), self.entries)
 
     def _range(self, low: int, high: int) -> Entries:
-        for number in range(low // ENTRIES, -(-high // ENTRIES)):
+        first, end = low // ENTRIES, -(-high // ENTRIES)
+        for number in range(first, end):
             if not self._verified[number]:
                 self._verify(number)
-        places = np.arange(low, high)
-        block, within = np.divmod(places, ENTRIES)
-        docs = self._halves[block * (2 * STRIDE) + 2 * ENTRIES + within].astype(np.uint32)
-        return Entries(self._blocks[block * STRIDE + within].astype(np.uint64), docs)
+        some = slice(low - first * ENTRIES, high - first * ENTRIES)
+        keys = self._blocks.reshape(-1, STRIDE)[first:end, :ENTRIES].reshape(-1)[some]
+        docs = self._halves.reshape(-1, 2 * STRIDE)[first:end, 2 * ENTRIES :].reshape(-1)[some]
+        return Entries(keys.astype(np.uint64, copy=False), docs.astype(np.uint32, copy=False))
 
     def check(self) -> np.ndarray:
         """Read all of it; return its documents, uint32[], ascending, each once.
@@ -285,20 +286,12 @@ class Segment:
         return StoreError(f"{self._name}: the segment is damaged", _AGAIN)
 
 
-def merged(segments: list[Segment], removed: np.ndarray) -> Iterator[Entries]:
-    """Yield the entries of some segments in ascending order.
-
-    Args:
-        segments: The segments.
-        removed: uint32[], ascending: documents that are left out.
-    """
+def merged(segments: list[Segment]) -> Iterator[Entries]:
+    """Yield the entries of some segments in ascending order."""
     count = max(1, sum(segment.entries for segment in segments) // _MERGED)
     for parts in zip(*(segment.slices(count) for segment in segments), strict=True):
         keys = np.concatenate([part.keys for part in parts])
         docs = np.concatenate([part.docs for part in parts])
-        if len(removed):
-            stays = ~np.isin(docs, removed)
-            keys, docs = keys[stays], docs[stays]
         order = np.argsort(keys, kind="stable")
         yield Entries(keys[order], docs[order])
 
@@ -310,20 +303,16 @@ def write_file(path: Path, parts: Iterator[Entries], digest: str) -> tuple[int, 
         OutputError: The disk is full.
     """
     try:
-        handle = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-        with os.fdopen(handle, "wb", buffering=1 << 20) as file:
-            writer = SegmentWriter(file, digest)
-            for part in parts:
-                writer.add(part)
-            found = writer.finish()
-            file.flush()
-            os.fsync(file.fileno())
-        sync_folder(path.parent)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        if isinstance(error, NeardupError):
-            raise
-        raise system_error(OutputError, path, error) from error
+        with system_errors(path):
+            handle = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+            with os.fdopen(handle, "wb", buffering=1 << 20) as file:
+                writer = SegmentWriter(file, digest)
+                for part in parts:
+                    writer.add(part)
+                found = writer.finish()
+                file.flush()
+                os.fsync(file.fileno())
+            sync_folder(path.parent)
     except BaseException:
         path.unlink(missing_ok=True)
         raise

@@ -24,9 +24,9 @@ from neardup.intervals import wilson
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import make_sets, similarities
 from neardup.output.results import Results
+from neardup.private_files import write_private
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import Ragged
-from neardup.state.private_files import make_private
 from neardup.threads import Pool, check_threads
 
 #: Version of what `Audit.as_dict` returns.
@@ -156,8 +156,7 @@ def _write(folder: Path, found: Audit, clock: Clock) -> None:
     text = json.dumps({"of": _digest(folder), **found.as_dict()}, indent=1, ensure_ascii=False)
     path = folder / _NAME
     try:
-        make_private(path)
-        path.write_text(text + "\n", encoding="utf-8")
+        write_private(path, (text + "\n").encode())
     except OSError as error:
         # The answer is there, and was minutes of work.
         reason = (error.strerror or "the system refused it").lower()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from neardup.errors import InputError
 from neardup.inspect.exact_search import ExactSearch, Similar, taken
 from neardup.io.source import Partition
 from neardup.kernels.jaccard import Sets
@@ -64,7 +63,7 @@ class CorpusSearch:
             sizes.append(np.diff(part.offsets))
         offsets = np.cumsum(np.concatenate(sizes))
         if len(offsets) != len(wanted) + 1:
-            raise self._changed()
+            raise self._results.changed()
         found = make_sets(Ragged(np.concatenate(values), offsets))
         return Sets(found.values, found.begin[back], found.size[back], found.bitmaps[back])
 
@@ -79,11 +78,11 @@ class CorpusSearch:
         def work(item: tuple[int, Partition]) -> int:
             number, partition = item
             if number >= len(ends):
-                raise self._changed()
+                raise self._results.changed()
             first, last = int(ends[number - 1]) if number else 0, int(ends[number])
             documents = held.get(number) or partition.read(())
             if len(documents.text) != last - first:
-                raise self._changed()
+                raise self._results.changed()
             sets = self._tokeniser.sets(documents.text)
             docs = np.arange(first, last)
             if self._number_at is not None:
@@ -97,10 +96,4 @@ class CorpusSearch:
             done += count
             yield count
         if done != self._results.documents:
-            raise self._changed()
-
-    def _changed(self) -> InputError:
-        return InputError(
-            f"the input of {self._results.name} has changed since the run",
-            "run neardup dedup again",
-        )
+            raise self._results.changed()

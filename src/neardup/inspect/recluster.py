@@ -23,7 +23,7 @@ from neardup.errors import ColumnError, InputError, ResumeError, SpecError, Stor
 from neardup.inspect.from_tables import MissingSource, outcome_of, what_is_needed
 from neardup.io.opening import open_source
 from neardup.io.remote import located, location
-from neardup.io.source import Columns, Source
+from neardup.io.source import Source
 from neardup.output.publishing import local_output
 from neardup.output.record import record
 from neardup.output.results import FolderResults, MemoryResults, Results
@@ -35,7 +35,10 @@ from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 
 #: What says how a source is read, see `neardup.output.record`.
-_READING = ("text", "id", "input_format", "delimiter", "encoding_errors", "partition_bytes")
+_READING = (
+    *("text", "id", "input_format", "delimiter", "encoding_errors"),
+    *("max_document", "skip_large", "partition_bytes"),
+)
 
 
 @dataclass(frozen=True)
@@ -158,8 +161,7 @@ class _Again:
             reading["given"] = [str(path) for path in results.given]
         wanted = wanted_columns(asked.spec, None)
         if wanted and source.files and source.rereadable:  # so that a missing column shows
-            old = source.columns
-            columns = Columns(old.text, old.id, old.encoding_errors, wanted)
+            columns = replace(source.columns, wanted=wanted)
             options = {n: reading[n] for n in ("input_format", "delimiter", "partition_bytes")}
             source = open_source([location(p) for p in reading["given"]], columns, **options)
         elif wanted and not isinstance(source, MissingSource):

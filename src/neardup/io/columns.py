@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import ColumnError, EncodingError, FormatError
+from neardup.io.formats.large_records import too_large
 from neardup.io.source import Columns, Documents
 
 #: A column; pyarrow's stubs want the type of its values, which is not known before it is read.
@@ -117,12 +118,17 @@ def documents_of(
             bad[rows] = True
             fixed = array if pa.types.is_dictionary(column.type) else array.cast(column.type)
             table = table.set_column(table.schema.get_field_index(name), name, fixed)
-    texts = [_dense(table.column(name)) for name in columns.text]
+    texts = [dense_strings(table.column(name)) for name in columns.text]
     text = texts[0]
     if len(texts) > 1:
         import pyarrow.compute as pc
 
         text = cast(Any, pc.binary_join_element_wise)(*texts, string_scalar(" "))
+    offsets = string_offsets(text)
+    if int(offsets[-1]) > columns.max_document:
+        large = np.diff(offsets) > columns.max_document
+        if large.any():
+            raise too_large(where(int(np.argmax(large))), "text", columns.max_document)
     single = len(texts) == 1 and not bad.any() and not table.column(columns.text[0]).null_count
     unchanged = columns.text[0] if single else None
     return Documents(text, table.select(list(asked)), int(bad.sum()), unchanged)
@@ -166,7 +172,7 @@ def repaired(
     return pa.array(values, pa.large_string()), rows
 
 
-def _dense(column: Column) -> pa.LargeStringArray:
+def dense_strings(column: Column) -> pa.LargeStringArray:
     """One array without nulls; shares the bytes of a single plain string array."""
     column = column.cast(pa.large_string())
     if column.null_count:
@@ -176,14 +182,21 @@ def _dense(column: Column) -> pa.LargeStringArray:
     if not len(column):
         return large_strings(np.zeros(1, np.int64), pa.py_buffer(b""))
     array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
-    _, ends, data = array.buffers()
+    data = array.buffers()[2]
     # A slice keeps its parent's buffers; kernels want to start at 0, so only offsets are rebuilt.
-    offsets = np.frombuffer(ends, np.int64)[array.offset : array.offset + len(array) + 1]
+    offsets = string_offsets(array)
     first, last = int(offsets[0]), int(offsets[-1])
     if array.offset or first:
         offsets = offsets - first
         data = data.slice(first, last - first) if data is not None else None
     return large_strings(offsets, data if data is not None else pa.py_buffer(b""))
+
+
+def string_offsets(array: pa.LargeStringArray) -> np.ndarray:
+    """int64[n + 1]: where the strings begin and end in their bytes."""
+    ends: Any = array.buffers()[1]
+    offsets: np.ndarray = np.frombuffer(ends, np.int64)
+    return offsets[array.offset : array.offset + len(array) + 1]
 
 
 def buffer_of(array: np.ndarray) -> pa.Buffer:
@@ -226,7 +239,9 @@ def validity(valid: np.ndarray) -> pa.Buffer | None:
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """The schema with plain strings and bytes for views, which Arrow can't always take from."""
-    fields = [field.with_type(_plain(field.type)) for field in schema]
+    # Names are decoded here, where what reads a file refuses those that are not UTF-8.
+    types = zip(schema, schema.names, strict=True)
+    fields = [field.with_name(name).with_type(_plain(field.type)) for field, name in types]
     return pa.schema(fields, cast(Any, schema.metadata))
 
 

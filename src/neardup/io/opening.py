@@ -72,6 +72,8 @@ def open_source(
         for name, value in (("input_format", input_format), ("delimiter", delimiter)):
             if value is not None:
                 raise SpecError(f"`{name}` is {value!r} for a frame; it is for files only")
+        if columns.skip_large:
+            raise SpecError("`skip_large` is given for a frame; it is for files only")
         from neardup.io.frames import FrameSource
 
         return FrameSource(source, columns, partition_bytes)

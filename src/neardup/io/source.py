@@ -6,7 +6,6 @@ what it needs: texts and a few columns, the texts of some documents, or records 
 
 from __future__ import annotations
 
-import errno
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import FormatError, InputError, InputNotFoundError, OutputError, SpecError
+from neardup.errors import FormatError, InputError, InputNotFoundError, SpecError
 from neardup.io.remote import is_remote, stamps
 
 
@@ -51,18 +50,26 @@ class SourceFile:
         return self.size is not None and self.compression is None
 
 
+#: Bytes of one document and of one record, unless another limit is given, and the largest limit:
+#: kernels address the bytes of a partition by int32, and several records may wait together.
+MAX_DOCUMENT, _LARGEST_LIMIT = 256_000_000, 512 << 20
+
+
 @dataclass(frozen=True)
 class Columns:
-    """Which columns a run needs, and what happens to invalid UTF-8.
+    """Which columns a run needs, and what happens to invalid UTF-8 and to large documents.
 
     Raises:
-        SpecError: No text column, one named twice, or an unknown ``encoding_errors``.
+        SpecError: No text column, one named twice, an unknown ``encoding_errors``, or a limit that
+            is too large.
     """
 
     text: tuple[str, ...] = ("text",)  # several are joined by one space each
     id: str | None = None  # column that holds the ids
     encoding_errors: str = "strict"  # refuses invalid UTF-8; "replace" puts U+FFFD in its place
     wanted: tuple[str, ...] = ()  # other columns that the first pass reads
+    max_document: int = MAX_DOCUMENT  # bytes of a text, and of a record of JSON lines or CSV
+    skip_large: bool = False  # leave out what is larger, and count it; else it is refused
 
     def __post_init__(self) -> None:
         if not self.text:
@@ -72,6 +79,12 @@ class Columns:
         if self.encoding_errors not in ("strict", "replace"):
             raise SpecError(
                 f"`encoding_errors` is {self.encoding_errors!r}, expected 'strict' or 'replace'"
+            )
+        if not 0 < self.max_document <= _LARGEST_LIMIT:
+            raise SpecError(
+                f"`max_document` is {self.max_document:,} bytes, expected at most "
+                f"{_LARGEST_LIMIT >> 20} MiB",
+                "split longer documents",
             )
 
     @property
@@ -94,6 +107,7 @@ class Documents:
     columns: pa.Table  # those asked for, n rows
     replaced: int  # documents with invalid UTF-8 that was replaced by U+FFFD
     unchanged: str | None = None  # the column whose values the texts are, as they were read
+    skipped: int = 0  # documents that were left out for their size, and are not among the ``n``
 
 
 class TextFiles(NamedTuple):
@@ -251,21 +265,3 @@ def unreadable(path: str, error: OSError) -> InputError:
     reason = os.strerror(error.errno).lower() if error.errno else "the system gave no reason"
     hint = "check the permissions of the file" if isinstance(error, PermissionError) else ""
     return InputError(f"{path}: can't be read: {reason}", hint)
-
-
-def unwritable(path: Path, error: OSError) -> OutputError:
-    """The error for a file or a folder that the operating system does not take."""
-    reason = os.strerror(error.errno).lower() if error.errno else "the system refused it"
-    return OutputError(f"{path}: can't be written: {reason}", _HINTS.get(error.errno or 0, ""))
-
-
-_SPACE = "free some space, or write to another disk"
-_HINTS = {
-    errno.ENOSPC: _SPACE,
-    getattr(errno, "EDQUOT", -1): _SPACE,
-    errno.EFBIG: "the limit on the size of files is reached; raise it, or write elsewhere",
-    errno.EACCES: "check the permissions of the folder",
-    errno.EPERM: "check the permissions of the folder",
-    errno.EROFS: "write to another disk",
-    errno.ENOENT: "create the folder first",
-}

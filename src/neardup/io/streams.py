@@ -10,21 +10,22 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.errors import EncodingError, FormatError, InputError
+from neardup.io.formats.large_records import RecordLimit, leave_out, too_large
 from neardup.io.remote import open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
-from neardup.io.source import SourceFile, changed, unreadable, unwritable
+from neardup.io.source import SourceFile, changed, unreadable
 from neardup.kernels.records import PAD
+from neardup.private_files import replacing
 
 STDIN = "-"
 
 _BOM = b"\xef\xbb\xbf"
-_RECORD_LIMIT = 256 << 20  # bytes of one record; a file without line ends would fill the memory
 _KEPT = 64 << 20  # bytes of a thread's buffer that stay where they are not needed
 _BLOCK = 1 << 16
 _AHEAD = 4  # partitions that the system is asked to read before they are wanted
@@ -41,13 +42,16 @@ class Extent(NamedTuple):
     """Bytes of a file that hold whole records.
 
     Start and size are those in the file, compressed ones if it is compressed; then ``held`` has the
-    decompressed bytes, and ``line`` is the number of the first line, from 1.
+    decompressed bytes, and ``line`` is the number of the first line, from 1. ``skipped`` records
+    before it were left out for their size; they have ``gap`` bytes of a plain file.
     """
 
     start: int
     size: int
     held: Raw | None = None
     line: int | None = None
+    gap: int = 0
+    skipped: int = 0
 
 
 #: From bytes, whether the file ends with them, their position in the decompressed file, and their
@@ -115,9 +119,23 @@ def _blocks(file: SourceFile) -> Iterator[bytes]:
             yield block
 
 
-def read_all(file: SourceFile) -> bytes:
-    """The whole file, decompressed."""
-    return b"".join(_blocks(file))
+def read_all(file: SourceFile, limit: int | None = None) -> bytes:
+    """The whole file, decompressed; refused if it has more than ``limit`` bytes."""
+    blocks, size = [], 0
+    for block in _blocks(file):
+        blocks.append(block)
+        size += len(block)
+        if limit is not None and size > limit:
+            raise too_large(file.path, "text", limit)
+    return b"".join(blocks)
+
+
+def fits(file: SourceFile, limit: int) -> bool:
+    """Whether a file has at most so many bytes, decompressed; not all of a larger one is read."""
+    if file.is_plain:
+        return (file.size or 0) <= limit
+    done = 0
+    return all((done := done + len(block)) <= limit for block in _blocks(file))
 
 
 def bom_size(name: str, head: bytes) -> int:
@@ -145,10 +163,10 @@ def read_range(file: SourceFile, start: int, size: int) -> Raw:
     return Raw(data, size)
 
 
-def cut_lines(file: SourceFile, partition_bytes: int) -> Iterator[Extent]:
+def cut_lines(file: SourceFile, partition_bytes: int, limit: RecordLimit) -> Iterator[Extent]:
     """Extents of a plain file that end after a newline, or at the end of the file."""
     total = file.size or 0
-    start = 0
+    start = gap = skipped = 0
     with _reading(file) as (raw, _):
         while start < total:
             end = min(start + partition_bytes, total)
@@ -158,36 +176,43 @@ def cut_lines(file: SourceFile, partition_bytes: int) -> Iterator[Extent]:
             with suppress(OSError, AttributeError):
                 ahead = _AHEAD * partition_bytes
                 os.posix_fadvise(raw.fileno(), end, ahead, os.POSIX_FADV_WILLNEED)
-            while end < total and (block := raw.read(_BLOCK)):
+            is_long = False
+            while end < total and not is_long and (block := raw.read(_BLOCK)):
                 before, newline, _ = block.partition(b"\n")
                 end += len(before + newline)
                 if newline:
                     break
-                if end - start > partition_bytes + _RECORD_LIMIT:
-                    raw.seek(start)
-                    start += raw.read(partition_bytes).rfind(b"\n") + 1
-                    raise _too_long(file, start, None)
+                is_long = end - start > partition_bytes + limit.size
+            if is_long:
+                raw.seek(start)
+                end = start + raw.read(partition_bytes).rfind(b"\n") + 1
+                if not limit.skips:
+                    raise _too_long(file, end, None, limit)
             end = min(end, total)
-            yield Extent(start, end - start)
-            start = end
+            yield Extent(start, end - start, gap=gap, skipped=skipped)
+            start, gap, skipped = end, 0, 0
+            if is_long:
+                raw.seek(end)
+                gap, skipped = leave_out(raw, memoryview(b""), limit).size, 1
+                start += gap
+        if skipped:
+            yield Extent(start, 0, gap=gap, skipped=skipped)
 
 
-def _too_long(file: SourceFile, start: int, line: int | None) -> FormatError:
-    return FormatError(
-        f"{file.path}: line {line_of(file, start, line)}: a record of more than "
-        f"{_RECORD_LIMIT >> 20} MiB",
-        "correct or drop this record; in CSV, a quote may not be closed",
-    )
+def _too_long(file: SourceFile, start: int, line: int | None, limit: RecordLimit) -> FormatError:
+    return too_large(f"{file.path}: line {line_of(file, start, line)}", "record", limit.size)
 
 
-def cut_stream(file: SourceFile, partition_bytes: int, last_end: LastEnd) -> Iterator[Extent]:
+def cut_stream(
+    file: SourceFile, partition_bytes: int, last_end: LastEnd, limit: RecordLimit
+) -> Iterator[Extent]:
     """Extents of any file, which is read for it; they hold their bytes where it is not plain.
 
     An extent has about ``partition_bytes`` decompressed bytes, and ends where ``last_end`` says.
     """
     hold = not file.is_plain
     buffer = np.empty(partition_bytes + PAD, np.uint8)
-    left = position = start = 0
+    left = position = start = skipped = 0
     room, line, final = partition_bytes, 1, False
     with _reading(file) as (raw, stream):
         while not final:
@@ -198,10 +223,20 @@ def cut_stream(file: SourceFile, partition_bytes: int, last_end: LastEnd) -> Ite
             buffer[filled : filled + PAD] = 0
             known = line if hold else None
             end = last_end(Raw(buffer, filled), final, position, known) if filled else 0
+            if not end and not final and filled <= limit.size:
+                left, room = filled, min(2 * filled, limit.size + 1)
+                continue
             if not end and not final:
-                if filled > _RECORD_LIMIT:
-                    raise _too_long(file, position, known)
-                left, room = filled, min(2 * filled, _RECORD_LIMIT + 1)
+                is_header = limit.delimiter is not None and not position
+                if not limit.skips or is_header:
+                    raise _too_long(file, position, known, limit)
+                out = leave_out(stream, view_of(buffer, 0, filled), limit)
+                if not out.ended:
+                    raise _too_long(file, position, known, limit)
+                position, line, skipped = position + out.size, line + out.newlines, skipped + 1
+                left, room = len(out.rest), max(partition_bytes, 2 * len(out.rest))
+                buffer = np.empty(room + PAD, np.uint8)
+                buffer[:left] = np.frombuffer(out.rest, np.uint8)
                 continue
             # Of a compressed file, the bytes that were used so far: the last extent has the rest.
             packed = file.compression and file.size is not None  # a pipe does not count them
@@ -209,8 +244,12 @@ def cut_stream(file: SourceFile, partition_bytes: int, last_end: LastEnd) -> Ite
             rest = buffer[end:filled].copy()
             if hold:
                 buffer[end : end + PAD] = 0
-            if end or done > start:
-                yield Extent(start, done - start, *((Raw(buffer, end), line) if hold else ()))
+            if end or done > start or skipped:
+                if hold:
+                    yield Extent(start, done - start, Raw(buffer, end), line, 0, skipped)
+                else:
+                    yield Extent(position, end, gap=position - start, skipped=skipped)
+                skipped = 0
             left, room = len(rest), max(partition_bytes, 2 * len(rest))
             if hold:
                 line += int(np.count_nonzero(buffer[:end] == 10))
@@ -242,35 +281,9 @@ def copied(file: SourceFile, copy: Path) -> SourceFile:
     Raises:
         OutputError: The copy can't be written, or the disk is full.
     """
-    partial = copy.with_name(f".{copy.name}.partial")
-    try:
-        if not copy.exists():  # it gets its name last, and is complete then
-            # The bytes as they come: compressed ones stay so.
-            packed = replace(file, compression=None)
-            with open_private(partial) as target:
-                target.writelines(_blocks(packed))
-                target.flush()
-                os.fsync(target.fileno())
-            partial.replace(copy)
-            sync_folder(copy.parent)
-        return replace(file, copy=str(copy), size=copy.stat().st_size)
-    except OSError as error:
-        raise error if isinstance(error, InputError) else unwritable(copy, error) from error
-    finally:
-        with suppress(OSError):  # the first error counts
-            partial.unlink(missing_ok=True)
-
-
-def open_private(path: Path) -> IO[bytes]:
-    """Open a new file for writing that nobody else may read; what was there is lost."""
-    return open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk, where the system can do that."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    if not copy.exists():  # it gets its name last, and is complete then
+        # The bytes as they come: compressed ones stay so.
+        packed = replace(file, compression=None)
+        with replacing(copy) as target:
+            target.writelines(_blocks(packed))
+    return replace(file, copy=str(copy), size=copy.stat().st_size)

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from neardup.errors import OutputError
 from neardup.io.formats.json_text import conform, json_rows
-from neardup.io.source import Layout, Records, TextFiles, unwritable
-from neardup.io.streams import open_private, view_of
+from neardup.io.source import Layout, Records, TextFiles
+from neardup.io.streams import view_of
+from neardup.private_files import open_private, system_error
 
 
 class RecordWriter:
@@ -40,7 +41,7 @@ class RecordWriter:
         except OSError as error:
             if isinstance(error, OutputError) or self._path is None:
                 raise
-            raise unwritable(self._path, error) from error
+            raise system_error(OutputError, self._path, error) from error
 
     def _opened(self) -> Any:
         """What is written to, and closed at the end, which may close the file as well."""

@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from neardup.cluster.edges import Allocate
 from neardup.kernels import grouping as kernels
 from neardup.kernels.resolving import Buckets
 from neardup.threads import Pool
-
-Allocate = Callable[[tuple[int, int], npt.DTypeLike], np.ndarray]
 
 
 class BandBuckets(NamedTuple):

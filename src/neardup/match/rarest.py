@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
+from neardup.cluster.edges import Allocate
 from neardup.kernels import prefixes as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.prefixes import Chains, Prefixes, Search
@@ -16,8 +15,6 @@ from neardup.threads import Local, Pool
 
 #: Counters of shingles: at least, and at most.
 _FEW_COUNTERS, _MANY_COUNTERS = 1 << 16, 1 << 24
-#: Allocates an array by shape and type, as `numpy.empty`.
-Empty: TypeAlias = Callable[..., np.ndarray]
 #: Documents that a thread searches for at a time.
 _STEP = 64
 #: Members of a family that are counted, and searched for on trial.
@@ -77,7 +74,7 @@ class RarestIndex:
         self._inside = _members(self._of, theirs & self._large)
         self._entries, self.active = 0, False
 
-    def add(self, docs: np.ndarray, answers: Answers, empty: Empty) -> None:
+    def add(self, docs: np.ndarray, answers: Answers, empty: Allocate) -> None:
         """Add the kept ones of some documents that are decided, int32[], each once."""
         if not self.active:
             # Only sets of a size near those that are searched for can be similar to them; one more,
@@ -145,7 +142,7 @@ def empty_chains(room: int) -> Chains:
     return Chains(head, none, np.empty(0, dtype=np.uint64), none, none)
 
 
-def with_room(chains: Chains, entries: int, empty: Empty = np.empty) -> Chains:
+def with_room(chains: Chains, entries: int, empty: Allocate = np.empty) -> Chains:
     """Return chains of the same entries that have room for so many."""
     present = len(chains.next)
     if entries <= present:

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.cluster.edges import Allocate
 from neardup.kernels import resolving as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import FOLDED_WORDS, LANES, Answers, BitmapLanes, Buckets, KeptPlaces
-from neardup.match.rarest import Empty, RarestIndex
+from neardup.match.rarest import RarestIndex
 from neardup.threads import Local, Pool
 
 #: Documents that are compared with those before them at the same time.
@@ -45,7 +46,7 @@ class Limits(NamedTuple):
     """What bounds the work and the memory of `resolve`."""
 
     max_bucket: int | None = None  # the first so many kept documents of each bucket are compared
-    empty: Empty = np.empty  # allocates what may be large
+    empty: Allocate = np.empty  # allocates what may be large
 
 
 _NONE = Limits()

@@ -6,16 +6,15 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neardup.errors import NeardupError, OutputError, SpecError
 from neardup.io.remote import is_remote, located
-from neardup.io.source import unwritable
 from neardup.output.storing import delete_remote, remote_names, write_remote
 from neardup.output.writing import CLEAN, OUTPUTS, RECORD, check_folder
-from neardup.state.private_files import make_private
+from neardup.private_files import replacing, system_errors
+from neardup.threads import in_threads
 
 #: Is there from the beginning of a run to its end: that it can be written shows at once.
 _MARK = ".neardup-incomplete"
@@ -35,10 +34,6 @@ def local_output(
     """Give the local folder to write an output to; at the end it is where it belongs.
 
     That is ``out`` itself, unless that is a URL, or another folder to ``work`` in is given.
-
-    Raises:
-        OutputError: The output exists, or can't be written.
-        SpecError: A run is to be resumed, and its folder is not named.
     """
     place = located(out)
     if not is_remote(place) and work is None:
@@ -66,10 +61,8 @@ def local_output(
 def _work_folder(work: Path | None, resume: bool) -> Iterator[Path]:
     """Give a folder for a run whose output goes elsewhere; one that was made here is removed."""
     if work is not None:
-        try:
+        with system_errors(work):
             work.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(work, error) from error
         yield work
         return
     if resume:
@@ -116,15 +109,8 @@ def _publish(folder: Path, out: str) -> None:
 
     if RECORD in old:
         delete(f"{out}/{RECORD}")
-    with ThreadPoolExecutor(_WRITERS) as writers:
-        futures = [writers.submit(write, name) for name in names]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+    for _ in in_threads(write, names, _WRITERS):
+        pass
     for name in old:
         if name.split("/")[0] in OUTPUTS and name not in (*names, RECORD):
             delete(f"{out}/{name}")
@@ -144,18 +130,7 @@ def _delete(path: str) -> None:
 
 
 def _copy(path: Path, target: Path) -> None:
-    partial = target.with_name(f".{target.name}.partial")
-    try:
+    with system_errors(target):
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        partial.unlink(missing_ok=True)
-        make_private(partial)
-        with path.open("rb") as source, partial.open("rb+") as copy:
+        with path.open("rb") as source, replacing(target) as copy:
             shutil.copyfileobj(source, copy, 8 << 20)
-            copy.flush()
-            os.fsync(copy.fileno())
-        partial.replace(target)
-    except OSError as error:
-        raise unwritable(target, error) from error
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)

@@ -28,9 +28,7 @@ _LISTED = 1000
 def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
     """Return what ``run.json`` holds, see ``docs/formats.md``; without times.
 
-    Args:
-        outcome: What a run found.
-        private: Peak of the private memory, in bytes.
+    ``private`` is the peak of the private memory, in bytes.
     """
     import numba
 
@@ -55,7 +53,6 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         },
         "bands": _bands(outcome.recipe, job.spec.threshold),
         "counts": answer.counts,
-        "quality": answer.quality,
         "bucket_sizes": answer.bucket_sizes,
         "candidates_by_band": answer.candidates_by_band,
         "store": outcome.store,

@@ -18,13 +18,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from neardup.engines.local import Outcome
-from neardup.engines.reading import Reader
+from neardup.engines.reading import Reader, Wanted
 from neardup.errors import InputError, InputNotFoundError
 from neardup.io.opening import open_source
 from neardup.io.paths import find_files
 from neardup.io.remote import Url, is_remote, located, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
-from neardup.io.source import Columns, Partition, Source
+from neardup.io.source import MAX_DOCUMENT, Columns, Partition, Source
 from neardup.output import tables
 from neardup.output.record import FORMAT, inputs_digest
 from neardup.recipe import Recipe
@@ -35,15 +35,10 @@ A = TypeVar("A")
 
 
 class Results(ABC):
-    """What a run found.
+    """What a run found."""
 
-    Attributes:
-        record: What ``run.json`` holds, see ``docs/formats.md``.
-        folder: The output folder; None for a run that is in memory only.
-    """
-
-    record: dict[str, Any]
-    folder: Path | None = None
+    record: dict[str, Any]  # what ``run.json`` holds, see ``docs/formats.md``
+    folder: Path | None = None  # of the output; None for a run in memory, or at a URL
 
     @property
     def name(self) -> str:
@@ -84,11 +79,10 @@ class Results(ABC):
     def array(self, column: str) -> np.ndarray:
         """Return a column of the clusters as an array; null is -1, or NaN for similarities."""
         values: Any = self.clusters([column]).column(0)
-        if not values.null_count:
-            return np.asarray(values.to_numpy())
-        if pa.types.is_floating(values.type):
-            return np.asarray(pc.fill_null(values, float("nan")).to_numpy())
-        return np.asarray(pc.fill_null(values, -1).to_numpy())
+        if values.null_count:
+            none = float("nan") if pa.types.is_floating(values.type) else -1
+            values = pc.fill_null(values, none)
+        return np.asarray(values.to_numpy())
 
     @functools.cached_property
     def ids(self) -> pa.ChunkedArray[Any]:
@@ -97,23 +91,16 @@ class Results(ABC):
 
     @functools.cached_property
     def duplicate_of(self) -> np.ndarray:
-        """int64[documents]: the kept document that each one is a duplicate of; -1 where kept.
-
-        Raises:
-            InputError: The table names a document that is not there.
-        """
+        """int64[documents]: the kept document that each one is a duplicate of; -1 where kept."""
         found: Any = self.clusters(["duplicate_of"]).column(0)
-        names: Any = found.unique().drop_null()
-        places: Any = pc.index_in(names, value_set=self.ids)
-        if places.null_count:
+        places: Any = pc.index_in(found, value_set=self.ids)
+        if places.null_count > found.null_count:
             raise InputError(
                 f"{self.name}: the table of clusters is damaged: a document is a duplicate of one "
                 "that is not there",
                 "run neardup dedup again",
             )
-        index: Any = pc.fill_null(pc.index_in(found, value_set=names), -1)
-        target = np.append(np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64), -1)
-        return np.asarray(target[np.asarray(index.to_numpy())])
+        return np.asarray(pc.fill_null(places, -1).to_numpy(), dtype=np.int64)
 
     @property
     @abstractmethod
@@ -121,17 +108,7 @@ class Results(ABC):
         """int64[documents]: place in the input of each document; None where that is its number."""
 
     def numbers(self, ids: Sequence[Any]) -> np.ndarray:
-        """Return the numbers of documents by their ids, as the user writes them.
-
-        Args:
-            ids: Values, or texts that spell them; ids of bytes as bytes, or as text.
-
-        Returns:
-            int64[ids].
-
-        Raises:
-            InputError: There is no document with one of the ids.
-        """
+        """Return int64[ids]: the numbers of documents by their ids, or by texts that spell them."""
         kind: Any = self.ids.type
         hint = "the ids are in the column doc_id of the table of clusters"
         try:
@@ -157,12 +134,7 @@ class Results(ABC):
     @property
     @abstractmethod
     def source(self) -> Source:
-        """The input, opened again.
-
-        Raises:
-            InputNotFoundError: A file is gone.
-            InputError: It can't be read again, or has changed since.
-        """
+        """The input, opened again; InputError where it is gone or has changed."""
 
     @property
     @abstractmethod
@@ -174,21 +146,18 @@ class Results(ABC):
     def ends(self) -> np.ndarray:
         """int64[partitions]: documents up to the end of each partition of the input."""
 
+    def changed(self, file: str = "") -> InputError:
+        """Return the error for an input, or a file of it, that is no longer what the run read."""
+        what = file or f"the input of {self.name}"
+        return InputError(f"{what} has changed since the run", "run neardup dedup again")
+
     @functools.cached_property
     def reader(self) -> Reader:
         """Goes through the input."""
         return Reader(self.source)
 
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
-        """Return the texts of some documents, read from the input again.
-
-        Args:
-            docs: int[]: numbers, in any order.
-            threads: Threads.
-
-        Raises:
-            InputError: The input has changed, or can't be read again.
-        """
+        """Return the texts of documents by their numbers, in any order, read again."""
         places = docs if self.positions_of is None else self.positions_of[docs]
         wanted = np.unique(places).astype(np.int64)
         found: list[str | None] = []
@@ -199,7 +168,7 @@ class Results(ABC):
         for texts in self.visit(wanted, read, threads):
             found += texts
         if len(found) != len(wanted):
-            raise InputError(f"the input of {self.name} has changed", "run neardup dedup again")
+            raise self.changed()
         return [found[place] or "" for place in np.searchsorted(wanted, places)]
 
     def visit(
@@ -210,41 +179,21 @@ class Results(ABC):
     ) -> Iterator[A]:
         """Go through some documents of the input, partition by partition, in order.
 
-        Args:
-            positions: int64[], ascending: places in the input.
-            work: Called in several threads with a partition, the rows wanted of it, and the number
-                of its documents.
-            threads: Threads.
-
-        Yields:
-            What ``work`` returned, for each partition of which something is wanted.
-
-        Raises:
-            InputError: The input has changed, or can't be read again.
+        ``positions``, int64[], ascending, are their places. ``work`` is called in several threads
+        with a partition, the rows wanted of it, and the number of its documents; what it returns is
+        yielded.
         """
-        starts = np.concatenate([[0], self.ends])
-        bounds = np.searchsorted(positions, starts)
 
-        def wanted() -> Iterator[tuple[Partition, np.ndarray, int]]:
-            for number, partition in self.reader.partitions():
-                low, high = bounds[number], bounds[number + 1]
-                if high > low:
-                    rows = positions[low:high] - starts[number]
-                    yield partition, rows, int(starts[number + 1] - starts[number])
-                if high == len(positions):
-                    return
+        def done(some: Wanted) -> A:
+            assert some.rows is not None
+            return work(some.partition, some.rows, some.documents)
 
         with Pool(threads) as pool:
-            yield from pool.ordered(lambda item: work(*item), wanted())
+            yield from pool.ordered(done, self.reader.again(self.ends, positions))
 
 
 class MemoryResults(Results):
-    """Of a run in this process.
-
-    Args:
-        outcome: What it found.
-        record: What ``run.json`` would hold.
-    """
+    """Of a run in this process."""
 
     def __init__(self, outcome: Outcome, record: dict[str, Any]) -> None:
         self.outcome = outcome
@@ -294,15 +243,7 @@ class MemoryResults(Results):
 
 
 class FolderResults(Results):
-    """Of a run that wrote to a folder, or to a URL.
-
-    Args:
-        folder: Its output folder; of a URL, `folder` is None.
-
-    Raises:
-        InputNotFoundError: There is no such folder, or no run in it.
-        InputError: It was made by another version, or is damaged.
-    """
+    """Of a run that wrote to a folder, or to a URL; InputError where there is none."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.place = located(folder).rstrip("/") if is_remote(located(folder)) else located(folder)
@@ -405,7 +346,13 @@ class FolderResults(Results):
         try:
             source = open_source(
                 self.given,
-                Columns(tuple(about["text"]), about["id"], about["encoding_errors"]),
+                Columns(
+                    tuple(about["text"]),
+                    about["id"],
+                    about["encoding_errors"],
+                    max_document=about.get("max_document", MAX_DOCUMENT),
+                    skip_large=about.get("skip_large", False),
+                ),
                 input_format=about["input_format"],
                 delimiter=about.get("delimiter"),
                 partition_bytes=about["partition_bytes"],
@@ -418,11 +365,8 @@ class FolderResults(Results):
             if gone is not None:
                 raise gone
             pairs = zip(about["inputs"], inputs, strict=False)
-            changed = next((str(now[0]) for old, now in pairs if old[1:] != now[1:]), None)
-            raise InputError(
-                f"{changed or f'the input of {self.name}'} has changed since the run",
-                "run neardup dedup again",
-            )
+            changed = (str(now[0]) for old, now in pairs if old[1:] != now[1:])
+            raise self.changed(next(changed, ""))
         return source
 
     def _gone(self) -> InputNotFoundError | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from neardup.io.columns import strings_of
 _ROWS = 1 << 18
 #: Edges that are written at most.
 _MOST_EDGES = 100_000_000
+#: What an annotated corpus has besides its own columns.
+ADDED = ("cluster", "kept", "duplicate_of", "similarity", "cluster_size")
 
 
 def id_type(outcome: Outcome) -> pa.DataType:
@@ -28,30 +30,24 @@ def id_type(outcome: Outcome) -> pa.DataType:
 
 def column_types(ids: pa.DataType) -> dict[str, pa.DataType]:
     """Return the types of all columns of all tables, for readers of CSV."""
-    numbers = ("doc", "cluster", "row", "position", "doc_a", "doc_b")
+    numbers = ("doc", "cluster", "row", "position", "doc_a", "doc_b", "cluster_size")
     named = ("doc_id", "duplicate_of", "id_a", "id_b")
     types: dict[str, pa.DataType] = {"kept": pa.bool_(), "similarity": pa.float64()}
     types["file"] = pa.large_string()
     return types | dict.fromkeys(numbers, pa.int64()) | dict.fromkeys(named, ids)
 
 
+def _schema(outcome: Outcome, names: Sequence[str], null: Sequence[str] = ()) -> pa.Schema:
+    types = column_types(id_type(outcome))
+    return pa.schema([pa.field(name, types[name], nullable=name in null) for name in names])
+
+
 def clusters_schema(outcome: Outcome) -> pa.Schema:
     """Return the schema of `cluster_tables`."""
-    ids = id_type(outcome)
-    fields: list[pa.Field[Any]] = [
-        pa.field("doc", pa.int64(), nullable=False),
-        pa.field("doc_id", ids, nullable=False),
-        pa.field("cluster", pa.int64(), nullable=False),
-        pa.field("kept", pa.bool_(), nullable=False),
-        pa.field("duplicate_of", ids),
-        pa.field("similarity", pa.float64()),
-    ]
-    if _has_places(outcome) or outcome.places is not None:
-        fields += [
-            pa.field("file", pa.large_string(), nullable=False),
-            pa.field("row", pa.int64(), nullable=False),
-        ]
-    return pa.schema(fields)
+    has_places = _has_places(outcome) or outcome.places is not None
+    places = ("file", "row") if has_places else ()
+    null = ("duplicate_of", "similarity")
+    return _schema(outcome, ("doc", "doc_id", "cluster", "kept", *null, *places), null)
 
 
 def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
@@ -62,55 +58,47 @@ def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
     ``similarity`` that of the two; both are null for a kept document. Of files, ``file`` is the
     name of its file, as in the clean corpus, and ``row`` its place among the records, from 0.
     """
-    answer, ids = outcome.answer, outcome.ids
-    place = _Places(outcome) if _has_places(outcome) else None
+    files = outcome.job.source.files if _has_places(outcome) else []
+    names = strings_of([file.name.encode(errors="replace") for file in files])
     numbers = outcome.numbers()
     schema = clusters_schema(outcome)
     for first in range(0, outcome.corpus.documents, _ROWS):
         last = min(first + _ROWS, outcome.corpus.documents)
         positions = np.arange(first, last) if outcome.order is None else outcome.order[first:last]
-        duplicate_of = answer.duplicate_of[positions]
-        kept = duplicate_of < 0
         columns: list[Any] = [
             array_of(np.arange(first, last)),
-            take_ids(ids, positions),
-            array_of(numbers[answer.cluster[positions]]),
-            array_of(kept),
-            take_ids(ids, duplicate_of),
-            array_of(answer.similarity[positions], null=kept),
+            take_ids(outcome.ids, positions),
+            *_answers(outcome, numbers, positions),
+            *(_places(outcome, names, positions) if files else []),
         ]
-        if place is not None:
-            columns += place.of(positions)
-        elif outcome.places is not None:
+        if outcome.places is not None and not files:
             columns += outcome.places.slice(first, last - first).columns
         yield pa.Table.from_arrays(columns, schema=schema)
+
+
+def _answers(outcome: Outcome, numbers: np.ndarray, positions: np.ndarray) -> list[Any]:
+    """Return ``cluster``, ``kept``, ``duplicate_of`` and ``similarity`` of some documents."""
+    answer = outcome.answer
+    duplicate_of = answer.duplicate_of[positions]
+    kept = duplicate_of < 0
+    return [
+        array_of(numbers[answer.cluster[positions]]),
+        array_of(kept),
+        take_ids(outcome.ids, duplicate_of),
+        array_of(answer.similarity[positions], null=kept),
+    ]
 
 
 def _has_places(outcome: Outcome) -> bool:
     return bool(outcome.job.source.files and outcome.corpus.places)
 
 
-class _Places:
-    """Where documents are in the files of the input."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        corpus, source = outcome.corpus, outcome.job.source
-        self._ends = corpus.ends
-        self._starts = np.concatenate([[0], corpus.ends[:-1]]).astype(np.int64)
-        self._files = np.array([file for file, _, _ in corpus.places], dtype=np.int32)
-        self._one_each = source.format == "text"
-        if not self._one_each:  # the start of the first partition of the same file
-            first = np.searchsorted(self._files, self._files)
-            self._starts = self._starts[first]
-        self._names = strings_of([file.name.encode(errors="replace") for file in source.files])
-
-    def of(self, positions: np.ndarray) -> list[Any]:
-        """Return the file and the row of each document."""
-        partitions = np.searchsorted(self._ends, positions, side="right")
-        files, rows = self._files[partitions], positions - self._starts[partitions]
-        if self._one_each:
-            files, rows = (files + rows).astype(np.int32), np.zeros_like(rows)
-        return [self._names.take(array_of(files)), array_of(rows)]
+def _places(outcome: Outcome, names: Any, positions: np.ndarray) -> list[Any]:
+    """Return ``file`` and ``row`` of some documents."""
+    files, rows = outcome.corpus.places_of(positions)
+    if outcome.job.source.format == "text":  # a file is a document, and a partition has several
+        files, rows = (files + rows).astype(np.int32), np.zeros_like(rows)
+    return [names.take(array_of(files)), array_of(rows)]
 
 
 #: Where each document is in the input: of documents that have another order.
@@ -120,11 +108,7 @@ ORDER_SCHEMA = pa.schema(
 
 
 def order_tables(order: np.ndarray) -> Iterator[pa.Table]:
-    """Yield a row for each document: its number, and its place in the input.
-
-    Args:
-        order: int64[documents], see `Outcome`.
-    """
+    """Yield a row for each document: its number, and its place in the input, see `Outcome`."""
     for first in range(0, len(order), _ROWS):
         positions = order[first : first + _ROWS]
         columns = [array_of(np.arange(first, first + len(positions))), array_of(positions)]
@@ -133,25 +117,14 @@ def order_tables(order: np.ndarray) -> Iterator[pa.Table]:
 
 def edges_schema(outcome: Outcome) -> pa.Schema:
     """Return the schema of `edge_tables`."""
-    ids = id_type(outcome)
-    fields: list[pa.Field[Any]] = [
-        pa.field("doc_a", pa.int64(), nullable=False),
-        pa.field("doc_b", pa.int64(), nullable=False),
-        pa.field("id_a", ids, nullable=False),
-        pa.field("id_b", ids, nullable=False),
-        pa.field("similarity", pa.float64(), nullable=False),
-    ]
-    return pa.schema(fields)
+    return _schema(outcome, ("doc_a", "doc_b", "id_a", "id_b", "similarity"))
 
 
 def edge_tables(outcome: Outcome) -> Iterator[pa.Table]:
     """Yield a row for each pair that reaches the threshold, ``doc_a < doc_b``, sorted.
 
-    With ``pairs="all"`` these are all pairs. Else one document stands for a group of exact
-    duplicates, and each of the others has one edge, to that one.
-
-    Raises:
-        OutputError: There are more than 100 million.
+    With ``pairs="all"`` these are all pairs, of which there may be 100 million. Else one document
+    stands for a group of exact duplicates, and each of the others has one edge, to that one.
     """
     numbers = outcome.numbers()
     edges = _all_edges(outcome, numbers)
@@ -241,39 +214,17 @@ def _expanded(
 
 def added_schema(outcome: Outcome) -> pa.Schema:
     """Return the schema of `added_fields`."""
-    ids = id_type(outcome)
-    fields: list[pa.Field[Any]] = [
-        pa.field("cluster", pa.int64()),
-        pa.field("kept", pa.bool_()),
-        pa.field("duplicate_of", ids),
-        pa.field("similarity", pa.float64()),
-        pa.field("cluster_size", pa.int64()),
-    ]
-    return pa.schema(fields)
+    return _schema(outcome, ADDED, ADDED)
 
 
 def added_fields(
     outcome: Outcome, numbers: np.ndarray, sizes: np.ndarray, positions: np.ndarray
 ) -> pa.Table:
-    """Return what an annotated corpus has besides its own columns.
+    """Return what an annotated corpus has besides its own columns, of documents by position.
 
-    Args:
-        outcome: What a run found.
-        numbers: See `Outcome.numbers`.
-        sizes: int64[documents]: documents in the cluster of each first document.
-        positions: int[]: documents.
+    ``numbers`` are `Outcome.numbers`; ``sizes``, int64[documents], are those of the clusters, by
+    their first document.
     """
-    answer = outcome.answer
-    duplicate_of = answer.duplicate_of[positions]
-    kept = duplicate_of < 0
-    cluster = answer.cluster[positions]
-    return pa.Table.from_arrays(
-        [
-            array_of(numbers[cluster]),
-            array_of(kept),
-            take_ids(outcome.ids, duplicate_of),
-            array_of(answer.similarity[positions], null=kept),
-            array_of(sizes[cluster]),
-        ],
-        schema=added_schema(outcome),
-    )
+    size = array_of(sizes[outcome.answer.cluster[positions]])
+    columns = [*_answers(outcome, numbers, positions), size]
+    return pa.Table.from_arrays(columns, schema=added_schema(outcome))

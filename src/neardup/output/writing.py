@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -22,14 +21,13 @@ from neardup.io.formats.csv_tables import csv_header
 from neardup.io.formats.json_text import common_schema
 from neardup.io.outputs import OutputFile, check_output, plan_outputs
 from neardup.io.remote import is_remote, located
-from neardup.io.source import Layout, Partition, Source, unwritable
-from neardup.io.streams import open_private
+from neardup.io.source import Layout, Partition, Source
 from neardup.io.writers import open_writer
 from neardup.output import tables
 from neardup.output.record import record
-from neardup.state.private_files import sync_folder
+from neardup.private_files import sync_folder, system_errors, write_private
 from neardup.state.run_state import RUN_FOLDER, RunState
-from neardup.threads import Pool
+from neardup.threads import Pool, in_threads
 
 #: What a run writes; what an audit left there goes when another run takes the place of its own.
 CLEAN, RECORD = "clean", "run.json"
@@ -44,34 +42,20 @@ _WRITTEN, _PLACE = "written", "outputs"
 
 @dataclass(frozen=True)
 class Writing:
-    """How the clean corpus is written.
+    """How the clean corpus is written."""
 
-    Attributes:
-        clean: Whether there is one.
-        format: One of `neardup.io.writers.OUTPUT_FORMATS`; None for the format of the input.
-        annotate: Write all documents, with what was found added to each.
-        compression: Of the clean corpus; None for that of the input.
-        tables: Format of the tables, one of `TABLES`.
-    """
-
-    clean: bool = True
-    format: str | None = None
-    annotate: bool = False
-    compression: str | None = None
-    tables: str = "parquet"
+    clean: bool = True  # whether there is one
+    format: str | None = None  # of `neardup.io.writers.OUTPUT_FORMATS`; None for that of the input
+    annotate: bool = False  # write all documents, with what was found added to each
+    compression: str | None = None  # None for that of the input
+    tables: str = "parquet"  # format of the tables, one of `TABLES`
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for the manifest."""
         return asdict(self)
 
     def check(self, source: Source) -> None:
-        """Refuse what can't be written, before any work is done.
-
-        Raises:
-            SpecError: A format or compression is not known, or does not apply.
-            ColumnError: The input has a column of the name of one that is added.
-            FormatError: A column has a type that the format does not have.
-        """
+        """Refuse what can't be written, before any work is done."""
         if self.annotate and not self.clean:
             raise SpecError(
                 "`annotate` is for the clean corpus, and none is wanted",
@@ -83,8 +67,7 @@ class Writing:
         if self.compression is not None and not self.clean:
             raise SpecError("`compression` is for the clean corpus, and none is wanted")
         if self.clean:
-            names = ("cluster", "kept", "duplicate_of", "similarity", "cluster_size")
-            fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in names]
+            fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in tables.ADDED]
             added = pa.schema(fields) if self.annotate else None
             check_output(source, self.format, added, self.compression)
 
@@ -92,16 +75,9 @@ class Writing:
 def check_folder(out: Path, overwrite: bool, resume: bool = False) -> None:
     """Refuse an output folder that can't or must not be written, before any work is done.
 
-    Args:
-        out: Folder to make.
-        overwrite: What an earlier run left in ``out`` is to be replaced.
-        resume: An interrupted run may be there.
-
-    Raises:
-        OutputError: ``out`` exists and ``overwrite`` is not set, or it is no folder, or the folder
-            that it is to be made in is not there or not writable.
+    With ``resume`` an interrupted run may be there.
     """
-    try:
+    with system_errors(out):
         if out.exists() or out.is_symlink():
             if not out.is_dir():
                 raise OutputError(f"{out} exists and is not a folder", "name another output")
@@ -119,20 +95,12 @@ def check_folder(out: Path, overwrite: bool, resume: bool = False) -> None:
                     f"{out} exists", "use overwrite=True, or name another output folder"
                 )
         existing = next(path for path in [out, *out.absolute().parents] if path.exists())
-    except OSError as error:
-        if isinstance(error, OutputError):
-            raise
-        raise unwritable(out, error) from error
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         raise OutputError(f"{existing} is not a folder that can be written", "name another output")
 
 
 def check_inputs(out: str | os.PathLike[str], inputs: Iterable[str]) -> None:
-    """Refuse an output, a folder or a URL, in which inputs are that it would replace.
-
-    Raises:
-        OutputError: There is one.
-    """
+    """Refuse an output, a folder or a URL, in which inputs are that it would replace."""
     place, separator = located(out), "/" if is_remote(located(out)) else os.sep
     real = str if is_remote(place) else os.path.realpath
     replaced = [real(f"{place.rstrip(separator)}{separator}{name}") for name in OUTPUTS]
@@ -152,27 +120,14 @@ def write_outputs(
 ) -> dict[str, Any]:
     """Write all files where nobody looks for them, then rename them all.
 
-    Files that were finished before an interruption are not written again.
-
-    Args:
-        outcome: What a run found; its job has the run's state.
-        out: Folder to make.
-        writing: How the clean corpus is written.
-        pool: Threads.
-        finish: Called with the record just before it is written, to add times to it.
-
-    Returns:
-        What ``run.json`` holds.
-
-    Raises:
-        InputError: The source is no longer what it was.
-        OutputError: The disk is full, or a file can't be written.
+    Files that were finished before an interruption are not written again. ``finish`` is called with
+    the record just before it is written, to add times to it. Returns the record.
     """
     state = outcome.job.state
     assert state is not None
     place = state.scratch_folder(_PLACE)
     clock = outcome.job.clock
-    try:
+    with system_errors(place):
         if writing.clean:
             with clock.stage("write clean corpus", outcome.corpus.documents) as advance:
                 _write_clean(outcome, place, writing, pool, advance)
@@ -186,25 +141,17 @@ def write_outputs(
                 outcome.answer.counts["edges"] = write("edges", tables.edges_schema(outcome), edges)
         found = record(outcome)
         finish(found)
-        _write_record(place / RECORD, found)
+        write_private(place / RECORD, (json.dumps(found, indent=1) + "\n").encode())
         sync_folder(place)
-    except OSError as error:
-        if isinstance(error, OutputError):
-            raise
-        raise unwritable(place, error) from error
     state.put(_WRITTEN, 0, about={path.name: _stamp(path) for path in place.iterdir()})
     finish_outputs(out, state)
     return found
 
 
 def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
-    """Move the files of a run to where they belong, once all are written.
+    """Move the files of a run to where they belong, once all are written; return the record.
 
-    Returns:
-        What ``run.json`` holds; None where something is still to be written.
-
-    Raises:
-        OutputError: A file can't be moved.
+    None is returned where something is still to be written.
     """
     if not state.done(_WRITTEN):
         return None
@@ -212,7 +159,7 @@ def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
     written = cast("dict[str, Stamp]", state.about(_WRITTEN, 0))
     if not _intact(state, written, place, out):
         return None
-    try:
+    with system_errors(out):
         if (place / RECORD).exists():  # else all were moved, and there may be an audit of them
             (out / RECORD).unlink(missing_ok=True)  # of an earlier run; the new one comes last
             for name in OUTPUTS:
@@ -222,8 +169,6 @@ def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
                     _move(place / name, out / name, replaced / name)
         sync_folder(out)
         found: dict[str, Any] = json.loads((out / RECORD).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise unwritable(out, error) from error
     return found
 
 
@@ -281,13 +226,6 @@ def _write_table(
     return rows
 
 
-def _write_record(path: Path, found: dict[str, Any]) -> None:
-    with open_private(path) as file:
-        file.write((json.dumps(found, indent=1) + "\n").encode())
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _write_clean(
     outcome: Outcome,
     place: Path,
@@ -322,15 +260,8 @@ def _write_clean(
         return work.documents(output)
 
     # Compression takes most of the time, and a file is compressed by one thread: some at once.
-    with ThreadPoolExecutor(min(pool.threads, max(1, len(outputs)))) as writers:
-        futures = [writers.submit(write, number) for number in range(len(outputs))]
-        try:
-            for future in futures:
-                advance(future.result())
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+    for written in in_threads(write, range(len(outputs)), min(pool.threads, max(1, len(outputs)))):
+        advance(written)
     for path in sorted({folder, *(p for p in folder.rglob("*") if p.is_dir())}):
         sync_folder(path)
 
@@ -392,11 +323,10 @@ class _Clean:
             rows = None if self._writing.annotate else np.flatnonzero(self._kept[first:last])
             if rows is None or len(rows):
                 every = rows is not None and len(rows) == last - first
-                yield Wanted(number, partition, None if every else rows, last - first)
+                yield Wanted(number, partition, first, None if every else rows, last - first)
 
     def _added(self, wanted: Wanted) -> pa.Table | None:
         if not self._writing.annotate:
             return None
-        first, last = self._outcome.corpus.limits(wanted.number)
-        positions = np.arange(first, last)
+        positions = np.arange(wanted.first, wanted.first + wanted.documents)
         return tables.added_fields(self._outcome, self._numbers, self._sizes, positions)

@@ -1,1 +1,1 @@
-"""What a person reads of a run: texts for a terminal, charts, and one page for a browser."""
+"""What a person reads of a run: texts for a terminal, and one page for a browser."""

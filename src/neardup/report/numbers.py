@@ -57,14 +57,6 @@ def short(value: float) -> str:
     return f"{value:.2g}" if abs(value) < 10 else f"{value:.1f}"
 
 
-def size(value: float) -> str:
-    """Return bytes in three digits, such as ``1.5 MB``."""
-    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if value >= scale:
-            return f"{value / scale:.3g} {unit}"
-    return f"{value:.0f} B"
-
-
 def with_interval(values: Mapping[str, Any], name: str, of: str = "") -> str:
     """Return the share ``values[name]`` with its 95 % interval, where that is one.
 

@@ -1,17 +1,14 @@
-"""Files that are written on request, besides those of a run: charts and pages."""
+"""Files that are written on request, besides those of a run: pages."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from zlib import crc32
 
 from neardup.errors import OutputError
-from neardup.io.source import unwritable
 from neardup.output.writing import CLEAN, OUTPUTS
-from neardup.state.private_files import make_private
+from neardup.private_files import replacing
 from neardup.state.run_state import RUN_FOLDER
 
 
@@ -56,16 +53,6 @@ def _is_of_run(place: Path) -> bool:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file under another name, then rename it; only its owner can read it."""
-    target = Path(os.path.realpath(path))  # a link stays one
-    # A name that is no longer than others, however long that of the target is.
-    partial = target.with_name(f".{os.getpid()}-{crc32(target.name.encode()):08x}.partial")
-    try:
-        make_private(partial)
-        partial.write_bytes(data)
-        partial.replace(target)
-    except OSError as error:
-        raise unwritable(path, error) from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
+    """Write a file that appears as a whole; only its owner can read it, and a link stays one."""
+    with replacing(Path(os.path.realpath(path))) as file:
+        file.write(data)

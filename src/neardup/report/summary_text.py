@@ -44,6 +44,8 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
     if counts["encoding_replaced"]:
         what = "texts that were not UTF-8, and were repaired"
         yield "replaced", f"{counts['encoding_replaced']:,}", what
+    if counts.get("skipped"):
+        yield "left out", f"{counts['skipped']:,}", "documents above --max-document"
 
 
 def _done(record: dict[str, Any]) -> Iterator[Row]:

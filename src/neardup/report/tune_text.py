@@ -6,14 +6,7 @@ from collections.abc import Iterator
 
 from neardup.forecast.tune import REPORTED, Choice, Tuning
 from neardup.report.numbers import aligned, percent
-
-
-def by_rows(tuning: Tuning) -> list[list[Choice]]:
-    """Return the choices by their number of rows, fewest bands first, in the order of the first."""
-    groups: dict[int, list[Choice]] = {}
-    for choice in tuning.choices:
-        groups.setdefault(choice.rows, []).append(choice)
-    return [sorted(group, key=lambda c: c.num_bands) for group in groups.values()]
+from neardup.sketch.bands import steepest
 
 
 def render(tuning: Tuning, chosen: bool = False, limit: int | None = 10) -> str:
@@ -21,7 +14,11 @@ def render(tuning: Tuning, chosen: bool = False, limit: int | None = 10) -> str:
 
     Choices that were given, rather than found, have a line each. ``limit`` is a number of lines.
     """
-    groups = [[c] for c in tuning.choices] if chosen else by_rows(tuning)
+    by_rows: dict[int, list[Choice]] = {}
+    for choice in sorted(tuning.choices, key=lambda c: c.num_bands):
+        by_rows.setdefault(choice.rows, []).append(choice)
+    in_order = dict.fromkeys(choice.rows for choice in tuning.choices)
+    groups = [[c] for c in tuning.choices] if chosen else [by_rows[rows] for rows in in_order]
     asked = (
         f"{p.similarity:g} {'>=' if p.at_least else '<='} {percent(p.probability)}"
         for p in tuning.points
@@ -46,7 +43,7 @@ def _row(first: Choice, last: Choice) -> list[str]:
         f"{first.num_hashes}-{last.num_hashes}" if several else str(first.num_hashes),
         *(("! " if point in first.missed else "") + percent(p) for point, p in probabilities),
         *(f"{first.similarity_at(p):.3f}" for p in REPORTED),
-        f"{first.steepest:.3f}",
+        f"{steepest(first.num_bands, first.rows):.3f}",
     ]
 
 

@@ -16,8 +16,9 @@ from importlib import resources
 from typing import Any
 
 from neardup.engines.identifiers import plain_id
+from neardup.engines.memory import show_size
 from neardup.errors import DependencyError
-from neardup.report.numbers import percent, share, short, size
+from neardup.report.numbers import percent, share, short
 
 #: Controls but newline and tab; marks of direction; what takes no room, but for the joiners that
 #: some scripts are written with; separators that break lines; halves of surrogate pairs, which
@@ -92,7 +93,7 @@ def html_page(
         loader=jinja2.FunctionLoader(_asset),
     )
     environment.filters |= {"log1p": math.log1p, "number": "{:,}".format, "unbroken": _unbroken}
-    environment.filters |= {"percent": percent, "share": share, "short": short, "size": size}
+    environment.filters |= {"percent": percent, "share": share, "short": short, "size": show_size}
     values |= {"policy": "; ".join(policy), "style": style, "script": script}
     return environment.get_template(template).render(values)
 

@@ -27,9 +27,9 @@ from neardup.errors import (
     ResumeError,
     SpecError,
 )
+from neardup.json_values import differences
 from neardup.spark.tasks import Work, check_versions
 from neardup.spec import Spec
-from neardup.state.json_values import differences
 
 _IDS = ("string", "bigint", "int", "smallint", "tinyint")
 _RESULT = ("cluster", "kept", "duplicate_of", "similarity")

@@ -8,12 +8,16 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.cluster.bounded import Bound
+from neardup.cluster.bounded import Bound, bounded
+from neardup.cluster.components import components
 from neardup.cluster.edges import Edges
-from neardup.cluster.methods import cluster_edges
+from neardup.cluster.kept import kept_set, star
+from neardup.cluster.louvain import louvain
+from neardup.errors import SpecError
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import content_hashes, make_sets
 from neardup.sketch.texts import Ragged, joined
+from neardup.spec import CLUSTERINGS
 from neardup.stages.batches import Batches, columns_of, ragged, schema_of
 from neardup.threads import Pool
 
@@ -24,11 +28,20 @@ CLUSTERS = schema_of(doc=pa.int64(), cluster=pa.int64())
 def clusters_of(
     method: str, edges: Edges, sets: Sets, tree_threshold: float, pool: Pool, seed: int = 0
 ) -> np.ndarray:
-    """Label each document, int32[m], with the first one of its cluster, see `cluster_edges`."""
-    bound = None
-    if method == "bounded":
-        bound = Bound(content_hashes(sets), sets, tree_threshold, pool)
-    return cluster_edges(method, edges, len(sets.size), bound, seed)
+    """Label each document, int32[m], with the first one of its cluster, by one of `CLUSTERINGS`.
+
+    Sets and ``tree_threshold`` are for ``"bounded"``, ``seed`` is for ``"louvain"``.
+    """
+    n = len(sets.size)
+    if method == "star":
+        return star(kept_set(edges, n).duplicate_of)
+    if method == "components":
+        return components(edges, n)
+    if method == "louvain":
+        return louvain(edges, n, seed)
+    if method != "bounded":
+        raise SpecError(f"cluster is {method!r}; expected one of {', '.join(CLUSTERINGS)}")
+    return bounded(edges, n, Bound(content_hashes(sets), sets, tree_threshold, pool)).labels
 
 
 def cluster(
@@ -42,9 +55,8 @@ def cluster(
     """Cluster the documents that have an edge, in one batch of schema `CLUSTERS`.
 
     Takes edges, see `neardup.stages.match_stage.EDGES`, in any order, and the sets of their
-    documents, see `neardup.stages.sketch_stage.SETS`, empty where the method needs none. The method
-    is one of `neardup.cluster.methods`; ``tree_threshold`` is for ``"bounded"``, ``seed`` for
-    ``"louvain"``. Threads don't change the result.
+    documents, see `neardup.stages.sketch_stage.SETS`, empty where the method needs none. The other
+    arguments are those of `clusters_of`. Threads don't change the result.
     """
     a, b, similarity = columns_of(edges, "a", "b", "similarity")
     docs = np.unique(np.concatenate([a, b]))

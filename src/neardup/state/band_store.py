@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple, Self, final
 import numpy as np
 
 from neardup.errors import RecipeError, StoreError
-from neardup.state.json_values import JSON, differences
+from neardup.json_values import JSON, differences
 
 #: Version of what stores hold. Another one is refused.
 STORE_FORMAT = 3

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
+from neardup.json_values import JSON
 from neardup.state.database import Database
-from neardup.state.json_values import JSON
 
 Blob: TypeAlias = "bytes | bytearray | memoryview | np.ndarray"
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from neardup.errors import NeardupError
-from neardup.state.private_files import FileKind, make_private, sqlite_error, system_error
+from neardup.private_files import make_private, system_error
+from neardup.state.locking import FileKind, sqlite_error
 
 _PAGE = 65536
 _CACHE_KIB = 16384  # what is beyond is written out before the commit

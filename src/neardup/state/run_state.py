@@ -12,16 +12,11 @@ from pathlib import Path
 from typing import Self, cast
 
 from neardup.errors import NeardupError, OutputError, ResumeError
+from neardup.json_values import JSON
+from neardup.private_files import sync_folder, system_errors
 from neardup.state.blob_table import Blob, BlobTable
 from neardup.state.database import Database
-from neardup.state.json_values import JSON
-from neardup.state.private_files import (
-    FileKind,
-    lock_file,
-    refuse_links,
-    sync_folder,
-    system_error,
-)
+from neardup.state.locking import FileKind, lock_file, refuse_links
 from neardup.state.sqlite_store import RunStore
 
 #: Name of the run folder in the output folder.
@@ -61,14 +56,12 @@ class RunState:
     def create(cls, folder: Path, *, overwrite: bool = False) -> Self:
         """Begin a run in a folder, which may be missing, or replace the one it holds."""
         refuse_links(folder, folder / _FILE)
-        try:
+        with system_errors(folder):
             missing = [path for path in (folder, *folder.absolute().parents) if not path.exists()]
             for path in reversed(missing):
                 path.mkdir(mode=0o700 if path == folder else 0o777)
                 sync_folder(path.parent)
             names = {path.name for path in folder.iterdir()}
-        except OSError as error:
-            raise system_error(OutputError, folder, error) from error
         if names and not names & {_LOCK, _FILE}:
             raise OutputError(
                 f"{folder} is not a run folder of neardup", "move it away, or name another output"
@@ -119,15 +112,12 @@ class RunState:
         """Remove all that belongs to the run, and the folders that were made for it, if empty."""
         self._database.close()
         try:
-            self._remove_files()
-            with suppress(PermissionError):  # of Windows, while the file is open
+            with system_errors(self.folder):
+                self._remove_files()
+                with suppress(PermissionError):  # of Windows, while the file is open
+                    (self.folder / _LOCK).unlink(missing_ok=True)
+                self._lock.close()
                 (self.folder / _LOCK).unlink(missing_ok=True)
-            self._lock.close()
-            (self.folder / _LOCK).unlink(missing_ok=True)
-        except OutputError:
-            raise
-        except OSError as error:
-            raise system_error(OutputError, self.folder, error) from error
         finally:
             self._lock.close()
         with suppress(OSError):  # it refuses where somebody put something in
@@ -225,10 +215,8 @@ class RunState:
             raise ValueError(f"name is {name!r}; expected small letters, digits, '-' and '_'")
         path = self.folder / (name + _SCRATCH)
         refuse_links(path)
-        try:
+        with system_errors(path):
             path.mkdir(mode=0o700, exist_ok=True)
-        except OSError as error:
-            raise system_error(OutputError, path, error) from error
         return path
 
     def band_store(self) -> RunStore:

@@ -13,7 +13,7 @@ from neardup.errors import SpecError, StoreError
 from neardup.state.band_store import BandStore, Entry
 from neardup.state.blob_table import BlobTable
 from neardup.state.database import Database
-from neardup.state.private_files import FileKind
+from neardup.state.locking import FileKind
 
 _KIND = FileKind(
     application=0x4E444250,  # "NDBP"

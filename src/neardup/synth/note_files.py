@@ -6,7 +6,6 @@ memory does not grow with the number of documents.
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from neardup.errors import NeardupError, OutputError, SpecError
+from neardup.errors import OutputError, SpecError
+from neardup.private_files import system_errors
 from neardup.synth import note_tables
 from neardup.synth.shapes import SynthSpec
 from neardup.threads import Pool, check_threads
@@ -99,13 +99,8 @@ def partial(path: Path) -> Iterator[Path]:
     """Give the name to write to, and remove that file if it was not renamed."""
     unfinished = path.with_name(path.name + ".partial")
     try:
-        yield unfinished
-    except NeardupError:
-        raise
-    except OSError as error:
-        hint = "free some space, or write to another disk" if error.errno == errno.ENOSPC else ""
-        reason = error.strerror or str(error)
-        raise OutputError(f"cannot write {path}: {reason}", hint) from error
+        with system_errors(path):
+            yield unfinished
     finally:
         unfinished.unlink(missing_ok=True)
 

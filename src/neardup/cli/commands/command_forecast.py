@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
 
 from neardup.cli import options as o
 from neardup.cli.main import as_options
-from neardup.cli.showing import check_plot, plot_option
 from neardup.errors import SpecError
 
 
 @o.grouped("neardup plan shards/ --preset clinical --memory 4GB")
 @o.inputs_argument
 @o.input_options
+@o.skip_large_option
 @o.spec_options
 @o.resource_options
 @o.json_option
@@ -64,7 +63,6 @@ def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
 )
 @o.option("--all", "all_", is_flag=True, group=o.OUTPUT, help="Show all lines, not only ten.")
 @o.json_option
-@plot_option("the curves of the first choices")
 def tune(
     points: tuple[str, ...],
     num_hashes: int | None,
@@ -72,7 +70,6 @@ def tune(
     rows: tuple[int, ...],
     all_: bool,
     json_: bool,
-    plot: Path | None,
 ) -> None:
     """Find bands and rows for points of the S-curve.
 
@@ -86,18 +83,11 @@ def tune(
         raise SpecError("bands and rows must be given together", "give both, equally often")
     if bands and num_hashes is not None:
         raise SpecError("`num_hashes` is given with bands and rows", "leave one out")
-    check_plot(plot)
     from neardup.forecast.tune import tune
-    from neardup.report.tune_text import by_rows, render
+    from neardup.report.tune_text import render
 
     hashes = 128 if num_hashes is None else num_hashes
     tuning = tune(points, hashes, tuple(zip(bands, rows, strict=True)))
-    if plot is not None:
-        from neardup.report.charts import s_curves, save
-
-        firsts = tuning.choices if bands else [group[0] for group in by_rows(tuning)]
-        drawn = [(c.num_bands, c.rows) for c in firsts][:4]
-        save(s_curves(drawn, [(p.similarity, p.probability) for p in tuning.points]), plot)
     if json_:
         click.echo(json.dumps(tuning.as_dict(), indent=2))
     else:

@@ -13,15 +13,7 @@ import click
 from neardup.cli import options as o
 from neardup.errors import SpecError
 
-_index = click.argument("folder", metavar="INDEX", type=click.Path(path_type=Path))
-_timeout = o.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=float,
-    default=10.0,
-    group=o.RESOURCES,
-    help="How long to wait for another process that writes.",
-)
+_index = click.argument("folder", metavar="INDEX", type=o.PATH)
 _conflict = o.option(
     "--on-conflict",
     type=click.Choice(["error", "replace", "skip"]),
@@ -48,7 +40,7 @@ def _command(example: str) -> Callable[[Callable[..., Any]], click.Command]:
     "--from-run",
     "run",
     metavar="RUN",
-    type=click.Path(path_type=Path),
+    type=o.PATH,
     group=o.INPUT,
     help="Begin with the kept documents of this output folder of neardup dedup, and its settings.",
 )
@@ -77,7 +69,7 @@ def create(folder: Path, run: Path | None, no_store_text: bool, **options: Any) 
 @o.inputs_argument
 @o.input_options
 @_conflict
-@_timeout
+@o.timeout_option
 @o.debug_option
 def add(
     folder: Path,
@@ -87,6 +79,7 @@ def add(
     input_format: str | None,
     encoding_errors: str,
     delimiter: str | None,
+    max_document: str,
     on_conflict: Any,
     timeout: float,
 ) -> None:
@@ -104,6 +97,7 @@ def add(
             input_format=input_format,
             encoding_errors=encoding_errors,
             delimiter=delimiter,
+            max_document=max_document,
             on_conflict=on_conflict,
         )
     click.echo(f"added {count:,} documents", err=True)
@@ -124,6 +118,7 @@ def query(
     input_format: str | None,
     encoding_errors: str,
     delimiter: str | None,
+    max_document: str,
     threshold: float | None,
     top: int | None,
 ) -> None:
@@ -136,7 +131,8 @@ def query(
     from neardup.index.incoming import Reading, batches_of
 
     paths = [Path(name) for name in inputs]
-    reading = Reading(tuple(text.split(",")), id, input_format, encoding_errors, delimiter)
+    how = (input_format, encoding_errors, delimiter, max_document)
+    reading = Reading(tuple(text.split(",")), id, *how)
     done = 0
     with Index.open(folder, readonly=True) as found:
         for batch in batches_of(paths, None, reading):
@@ -150,7 +146,7 @@ def query(
 @_command("remove notes.index note-17")
 @_index
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
-@_timeout
+@o.timeout_option
 @o.debug_option
 def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
     """Remove documents. Put -- before ids that begin with -."""
@@ -163,9 +159,9 @@ def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
 
 @_command("merge notes.index other.index")
 @_index
-@click.argument("other", metavar="OTHER", type=click.Path(path_type=Path))
+@click.argument("other", metavar="OTHER", type=o.PATH)
 @_conflict
-@_timeout
+@o.timeout_option
 @o.debug_option
 def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
     """Add all documents of the index OTHER, which has the same recipe."""
@@ -179,7 +175,7 @@ def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
 @_command("compact notes.index --purge")
 @_index
 @o.option("--purge", is_flag=True, help="Remove the texts of removed documents from the disk too.")
-@_timeout
+@o.timeout_option
 @o.debug_option
 def compact(folder: Path, purge: bool, timeout: float) -> None:
     """Make one segment of all, without what was removed."""

@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
-from neardup.cli.showing import check_plot, plot_option, show_events
+from neardup.cli.showing import show_events
 from neardup.errors import SpecError
 
 
-@o.grouped("neardup audit out\nneardup audit out --sample 5000 --plot curve.svg")
+@o.grouped("neardup audit out\nneardup audit out --sample 5000 --json")
 @o.run_argument
 @o.option(
     "--sample",
@@ -24,10 +24,9 @@ from neardup.errors import SpecError
 )
 @o.option("--seed", type=int, default=0, help="Another seed, another sample.")
 @o.json_option
-@plot_option("the S-curve, predicted and observed")
 @o.resource_options
 @o.quiet_notes_option
-def audit(run: Path, json_: bool, plot: Path | None, quiet: bool, **options: Any) -> None:
+def audit(run: Path, json_: bool, quiet: bool, **options: Any) -> None:
     """Measure what a run missed, on your own data.
 
     RUN is the output folder of neardup dedup. Documents are drawn at random, and all their
@@ -38,15 +37,10 @@ def audit(run: Path, json_: bool, plot: Path | None, quiet: bool, **options: Any
     """
     from neardup.api.runs import open_run
 
-    check_plot(plot, run)
     with show_events(not quiet) as listener:
         found = open_run(run).audit(progress=listener, **options).as_dict()
     from neardup.report.audit_text import render
 
-    if plot is not None:
-        from neardup.report.charts import observed_curve, save
-
-        save(observed_curve(found), plot)
     click.echo(json.dumps(found, indent=2) if json_ else render(found))
 
 
@@ -55,7 +49,7 @@ def audit(run: Path, json_: bool, plot: Path | None, quiet: bool, **options: Any
 @o.option(
     "--truth",
     required=True,
-    type=click.Path(path_type=Path),
+    type=o.PATH,
     metavar="FILE",
     group=o.INPUT,
     help="Pairs of ids, or an id and its group: CSV, TSV, JSON lines, Parquet or Arrow; or the "
@@ -90,12 +84,13 @@ def audit(run: Path, json_: bool, plot: Path | None, quiet: bool, **options: Any
 def evaluate(run: Path, truth: Path, columns: str | None, json_: bool, **options: Any) -> None:
     """Compare a run with known duplicates: precision, recall, F1.
 
-    RUN is the output folder of neardup dedup or neardup link, or pairs.parquet of neardup blocks.
+    RUN is the output folder of neardup dedup or neardup link, its index of records, or
+    pairs.parquet of neardup blocks.
     Scored are the removed documents; the edges, if pairs were listed; and the clusters, by the
     pairs within them and by B-cubed; the pairs by threshold too. Also reports blocking metrics:
     pairs completeness, pairs quality, reduction ratio.
     """
-    if run.is_file() or (run / "link.json").is_file():
+    if run.is_file() or any((run / name).is_file() for name in ("link.json", "records.sqlite")):
         _evaluate_links(run, truth, columns, json_, options)
         return
     from neardup.api.runs import open_run
@@ -119,6 +114,11 @@ def _evaluate_links(
     named = None if columns is None else columns.split(",")
     if run.is_file():
         result = evaluate_pairs(run, truth, columns=named, **options)
-    else:
+    elif (run / "link.json").is_file():
         result = evaluate_links(read_links(run)[0], truth, columns=named, **options)
+    else:
+        from neardup.records.growing.record_index import RecordIndex
+
+        with RecordIndex.open(run) as index:
+            result = index.evaluate(truth, columns=named, **options)
     click.echo(json.dumps(result, indent=2) if json_ else render_evaluation(result))

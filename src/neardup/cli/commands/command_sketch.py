@@ -13,6 +13,7 @@ from neardup.cli.showing import show_events
 @o.grouped("neardup sketch shards/ --store cassandra://db/neardup --run notes --shard 3/8")
 @o.inputs_argument
 @o.input_options
+@o.skip_large_option
 @o.spec_options
 @o.store_options
 @o.option(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,18 +32,13 @@ class _Line(NamedTuple):
     "folder",
     metavar="INDEX",
     required=True,
-    type=click.Path(path_type=Path),
+    type=o.PATH,
     group=o.INPUT,
     help="Folder that neardup index create has made.",
 )
-@o.option(
-    "--text",
-    metavar="NAME[,NAME...]",
-    default="text",
-    group=o.INPUT,
-    help="Field with the text, or several, joined by a space.",
-)
+@o.text_option
 @o.option("--id", "name", metavar="NAME", default="id", group=o.INPUT, help="Field with the id.")
+@o.max_document_option
 @o.option(
     "--line-buffered",
     is_flag=True,
@@ -56,16 +52,15 @@ class _Line(NamedTuple):
     group=o.RESOURCES,
     help="What was answered survives a power failure, or the end of the process only.",
 )
-@o.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=float,
-    default=10.0,
-    group=o.RESOURCES,
-    help="How long to wait for another process that writes.",
-)
+@o.timeout_option
 def stream(
-    folder: Path, text: str, name: str, line_buffered: bool, durable: Any, timeout: float
+    folder: Path,
+    text: str,
+    name: str,
+    max_document: str,
+    line_buffered: bool,
+    durable: Any,
+    timeout: float,
 ) -> None:
     """Answer JSON lines from standard input, and add those that are new to an index.
 
@@ -75,11 +70,14 @@ def stream(
     same text is answered as before and not added again.
     """
     from neardup.api.indexing import Index
+    from neardup.engines.memory import parse_size
+    from neardup.io.source import Columns
 
-    source = sys.stdin.buffer
     fields = text.split(",")
+    limit = Columns(max_document=parse_size(max_document)).max_document
+    source = iter(partial(sys.stdin.buffer.readline, limit + 1), b"")
     with Index.open(folder, durable=durable, timeout=timeout) as index:
-        lines = _lines(source, name, fields)
+        lines = _lines(source, name, fields, limit)
         wrong: list[NeardupError] = []
         while some := _some(lines, 1 if line_buffered else _LINES, wrong):
             found = index.add_if_new([line.text for line in some], ids=[line.id for line in some])
@@ -102,15 +100,19 @@ def _some(lines: Iterator[_Line], count: int, wrong: list[NeardupError]) -> list
     return some
 
 
-def _lines(source: Any, name: str, fields: Sequence[str]) -> Iterator[_Line]:
-    for number, line in enumerate(iter(source.readline, b""), 1):
+def _lines(
+    source: Iterable[bytes], name: str, fields: Sequence[str], limit: int
+) -> Iterator[_Line]:
+    for number, line in enumerate(source, 1):
+        where = f"standard input: line {number}"
+        if len(line) > limit:
+            raise FormatError(f"{where} has more than {limit:,} bytes", "raise `max_document`")
         line = line.strip()
         if not line:
             continue
-        where = f"standard input: line {number}"
         try:
             row = json.loads(line)
-        except ValueError as error:  # of JSON or UTF-8; its message may quote the line
+        except (ValueError, RecursionError) as error:  # its message may quote the line
             raise FormatError(f"{where} is not valid JSON") from error
         if not isinstance(row, dict):
             raise FormatError(f"{where} is not an object")

@@ -10,33 +10,26 @@ from typing import Any
 
 import click
 
-from neardup.cli.options import grouped, quiet_option
+from neardup.cli import options as o
 
 
-@grouped("neardup synth -n 20000 --shape astride -o notes.jsonl", show_default=True)
-@click.option("-n", "--documents", type=int, required=True, metavar="N", help="Number of notes.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Notes: .jsonl or .parquet, by ending.",
-)
-@click.option(
+@o.grouped("neardup synth -n 20000 --shape astride -o notes.jsonl")
+@o.option("-n", "--documents", type=int, required=True, metavar="N", help="Number of notes.")
+@o.file_option("-o", "--output", what="Notes: .jsonl or .parquet, by ending.", required=True)
+@o.file_option(
     "--truth",
-    type=click.Path(path_type=Path),
-    show_default="OUTPUT's stem + .truth.parquet",
-    help="What each note was derived from, and how, as Parquet.",
+    what="What each note was derived from, and how, as Parquet. "
+    "[default: OUTPUT's stem + .truth.parquet]",
 )
-@click.option(
+@o.option(
     "--kind",
     type=click.Choice(["notes", "persons"]),
     default="notes",
     help="Notes; or records of persons (.csv or .parquet), some with typing errors, swapped "
     "names and missing fields, for which only --near and --seed count.",
 )
-@click.option("--seed", type=int, default=0, help="Another seed, another corpus.")
-@click.option(
+@o.option("--seed", type=int, default=0, help="Another seed, another corpus.")
+@o.option(
     "--shape",
     type=click.Choice(["few", "mixed", "above", "astride", "below"]),
     default="mixed",
@@ -44,21 +37,11 @@ from neardup.cli.options import grouped, quiet_option
     "above, below: few, and a family at 0.9 or 0.4. astride: 30 % near-duplicates, 2 % exact "
     "copies, a family at 0.65 to 0.75. A family has N / 20 notes.",
 )
-@click.option(
-    "--near", type=float, metavar="SHARE", show_default="by --shape", help="Near-duplicates."
-)
-@click.option(
-    "--exact", type=float, metavar="SHARE", show_default="by --shape", help="Exact copies."
-)
-@click.option(
-    "--threads",
-    type=int,
-    metavar="N",
-    show_default="all available cores",
-    help="Threads; the notes do not depend on it.",
-)
-@click.option("--overwrite", is_flag=True, help="Replace files that exist.")
-@quiet_option
+@o.option("--near", type=float, metavar="SHARE", help="Near-duplicates. [default: by --shape]")
+@o.option("--exact", type=float, metavar="SHARE", help="Exact copies. [default: by --shape]")
+@o.threads_option
+@o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace files that exist.")
+@o.quiet_option
 def command(
     output: Path,
     truth: Path | None,

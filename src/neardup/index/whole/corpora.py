@@ -17,14 +17,14 @@ import pyarrow as pa
 
 from neardup.engines.identifiers import Ids, check_ids, id_array
 from neardup.engines.reading import Reader
-from neardup.errors import NeardupError, OutputError
+from neardup.errors import OutputError
 from neardup.index.incoming import Reading
 from neardup.io.formats.json_text import common_schema
 from neardup.io.opening import open_source
 from neardup.io.outputs import check_output, plan_outputs
-from neardup.io.source import Columns, Documents, Partition, unwritable
-from neardup.io.streams import open_private, sync_folder
+from neardup.io.source import Documents, Partition
 from neardup.io.writers import open_writer
+from neardup.private_files import open_private, sync_folder, system_errors, write_private
 
 
 @dataclass
@@ -36,12 +36,14 @@ class Corpus:
         id_column: Column with the ids; None where positions are the ids.
         places: File and start of each partition that was read.
         counts: Documents of each.
+        skipped: Documents that were left out for their size.
     """
 
     reader: Reader
     id_column: str | None
     places: list[tuple[int, int]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
+    skipped: int = 0
     _ids: list[pa.ChunkedArray[Any]] = field(default_factory=list)
 
     @classmethod
@@ -51,9 +53,8 @@ class Corpus:
         Raises:
             InputError: It can't be used; the subclasses say why.
         """
-        columns = Columns(reading.text, reading.id, reading.encoding_errors)
         opened = open_source(
-            source, columns, input_format=reading.input_format, delimiter=reading.delimiter
+            source, reading.columns, input_format=reading.input_format, delimiter=reading.delimiter
         )
         return cls(Reader(opened), opened.id_column)
 
@@ -70,6 +71,7 @@ class Corpus:
         """Note that a partition was read; in the order of the input."""
         self.places.append((partition.file, partition.start))
         self.counts.append(len(documents.text))
+        self.skipped += documents.skipped
         if self.id_column:
             self._ids.append(id_array(documents.columns.column(self.id_column), self.id_column))
 
@@ -136,7 +138,7 @@ def new_folder(out: Path, overwrite: bool, record: str) -> Iterator[Path]:
         hint = "use overwrite=True, or name another output folder"
         raise OutputError(f"{out} exists", "name another output folder" if overwrite else hint)
     partial = out.with_name(f".{out.name}.{uuid.uuid4().hex[:8]}")
-    try:
+    with system_errors(out):
         partial.mkdir(mode=0o700)
         try:
             yield partial
@@ -150,10 +152,6 @@ def new_folder(out: Path, overwrite: bool, record: str) -> Iterator[Path]:
                 partial.rename(out)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-    except OSError as error:
-        if isinstance(error, NeardupError):  # as where an input is not found
-            raise
-        raise unwritable(out, error) from error
 
 
 def write_table(path: Path, table: pa.Table) -> None:
@@ -168,7 +166,4 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 def write_record(path: Path, values: dict[str, Any]) -> None:
     """Write what was done as JSON."""
-    with open_private(path) as file:
-        file.write((json.dumps(values, indent=1) + "\n").encode())
-        file.flush()
-        os.fsync(file.fileno())
+    write_private(path, (json.dumps(values, indent=1) + "\n").encode())

@@ -5,20 +5,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import array_of
 from neardup.errors import FormatError, InputError, NeardupError
 from neardup.io.columns import (
     Column,
     append_columns,
-    buffer_of,
     check_schema,
+    dense_strings,
     documents_of,
     plain_schema,
     plain_types,
+    string_offsets,
     strings_schema,
 )
 from neardup.io.remote import is_remote
@@ -47,16 +49,42 @@ _BYTES = {"string": pa.binary(), "large_string": pa.large_binary()}
 _MAGIC = b"ARROW1"  # of a file; a stream has none
 
 
+class _Fitting(NamedTuple):
+    """Rows of which no text is too large."""
+
+    table: pa.Table
+    rows: Rows = None  # which these are; None for all
+    skipped: int = 0  # how many were left out
+
+
 class TablePartition(Partition):
     """Rows of a table; ``first`` is the number of the first one, ``name`` is for messages."""
 
     first: int
     name: str
     columns: Columns
+    left_out: int = 0  # documents that were left out when the input was cut
 
     @abstractmethod
-    def load(self, names: Sequence[str] | None) -> pa.Table:
+    def decoded(self, names: Sequence[str] | None) -> pa.Table:
         """Some columns of the rows, all of them for None, with plain strings for views."""
+
+    def load(self, names: Sequence[str] | None) -> pa.Table:
+        """The same without the rows that are left out for their size."""
+        return self._fitting(names).table
+
+    def _fitting(self, names: Sequence[str] | None) -> _Fitting:
+        if not self.columns.skip_large:
+            return _Fitting(self.decoded(names))
+        texts = self.columns.text
+        table = self.decoded(None if names is None else list(dict.fromkeys((*names, *texts))))
+        sizes = np.full(table.num_rows, len(texts) - 1)
+        for name in texts:
+            sizes += np.diff(string_offsets(dense_strings(table.column(name))))
+        rows = np.flatnonzero(sizes <= self.columns.max_document)
+        skipped = table.num_rows - len(rows)
+        table = table if names is None else table.select(list(names))
+        return _Fitting(table if not skipped else table.take(array_of(rows)), rows, skipped)
 
     def record(self, row: int) -> str:
         """The place of a row, for messages."""
@@ -64,8 +92,13 @@ class TablePartition(Partition):
 
     def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
         asked = tuple(self.schema().names) if columns is None else columns
-        table = self.load(list(dict.fromkeys((*self.columns.text, *asked))))
-        return documents_of(table, self.columns, asked, self.record)
+        table, rows, skipped = self._fitting(list(dict.fromkeys((*self.columns.text, *asked))))
+
+        def where(row: int) -> str:
+            return self.record(row if rows is None else int(rows[row]))
+
+        documents = documents_of(table, self.columns, asked, where)
+        return replace(documents, skipped=skipped + self.left_out)
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
         table = self._taken(self.load(self.columns.text), rows, count)
@@ -108,8 +141,7 @@ class TablePartition(Partition):
             raise changed(self.name)
         if rows is None or len(rows) == count:
             return table
-        rows = np.ascontiguousarray(rows, np.int64)
-        return table.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, buffer_of(rows)]))
+        return table.take(array_of(rows))
 
 
 @dataclass
@@ -129,7 +161,7 @@ class HeldPartition(TablePartition):
         found = super().read(columns)
         return replace(found, replaced=found.replaced + self.replaced)
 
-    def load(self, names: Sequence[str] | None) -> pa.Table:
+    def decoded(self, names: Sequence[str] | None) -> pa.Table:
         return self.rows if names is None else self.rows.select(list(names))
 
     def schema(self) -> pa.Schema:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from neardup.io.columns import (
     validity,
 )
 from neardup.io.formats.json_text import Joined
+from neardup.io.formats.large_records import too_large
 from neardup.io.source import (
     Added,
     Columns,
@@ -34,6 +35,8 @@ from neardup.io.streams import Extent, Raw, line_of, read_range, view_of
 from neardup.kernels import records as kernels
 
 _NOTHING = (np.empty(0, np.uint8), np.empty(0, np.int64))  # is put into records
+#: Where records can't become a table.
+KEEP_HINT = "leave the output in the format of the input, which keeps the records as they are"
 _EXACT = 1 << 53  # floats hold all integers up to here
 _STRINGS = frozenset((kernels.PLAIN, kernels.ESCAPED, kernels.DOUBLED))
 _KINDS = {kernels.BOOLEAN: "a boolean", kernels.ARRAY: "an array", kernels.OBJECT: "an object"}
@@ -54,12 +57,29 @@ class BytePartition(Partition):
     def __init__(
         self, index: int, file: SourceFile, columns: Columns, extent: Extent, skip: int = 0
     ) -> None:
-        self.file, self.start, self.size = index, extent.start, extent.size
+        self.file = index
+        self.start, self.size = extent.start - extent.gap, extent.size + extent.gap
         self._file, self._columns, self._extent, self._skip = file, columns, extent, skip
 
     @abstractmethod
+    def found(self, raw: Raw) -> np.ndarray:
+        """int32[n, 3]: start, place for what is put in, and end of each record, large ones too."""
+
     def bounds(self, raw: Raw) -> np.ndarray:
-        """int32[n, 3]: start, place for what is put in, and end of each record."""
+        """The same of the records that are no larger than they may be."""
+        found = self.found(raw)
+        fitting = self.fitting(raw, found)
+        return found if fitting is None else found[fitting]
+
+    def fitting(self, raw: Raw, found: np.ndarray) -> Rows:
+        """Which of the records that were found are not left out for their size."""
+        limit = self._columns.max_document
+        if raw.size <= limit:
+            return None
+        large = found[:, 2] - found[:, 0] > limit
+        if large.any() and not self._columns.skip_large:
+            raise too_large(self.place(int(found[np.argmax(large), 0])), "record", limit)
+        return np.flatnonzero(~large)
 
     @abstractmethod
     def fields(self, raw: Raw, names: Sequence[str], rows: Rows) -> Fields:
@@ -82,7 +102,10 @@ class BytePartition(Partition):
         convert = self._whole_column if columns is None else _Reader.checked
         arrays = [convert(reader, names.index(name), name) for name in asked]
         table = pa.Table.from_arrays(arrays, list(asked))
-        return Documents(text, table, int(reader.replaced.sum()))
+        skipped = self._extent.skipped
+        if raw.size > self._columns.max_document:
+            skipped += len(self.found(raw)) - len(text)
+        return Documents(text, table, int(reader.replaced.sum()), skipped=skipped)
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
         raw = self.raw()
@@ -131,7 +154,7 @@ class BytePartition(Partition):
         return bounds
 
     def _whole_column(self, reader: _Reader, k: int, name: str) -> Column:
-        return reader.column(k, name)
+        return reader.exact_column(k, name)
 
     def _reader(self, raw: Raw, names: Sequence[str], rows: Rows) -> _Reader:
         def where(record: int) -> str:
@@ -185,6 +208,28 @@ class _Reader:
             values = np.frombuffer(found.buffers()[1], np.float64)[:count]
             whole = values[kinds == kernels.INTEGER]
             return found if (np.abs(whole) < _EXACT).all() else strings
+        return found
+
+    def exact_column(self, k: int, name: str) -> Column:
+        """The same, to be written; numbers that became infinite or 0 are refused."""
+        found = self.column(k, name)
+        if found.type != pa.float64():
+            return found
+        values = np.frombuffer(found.buffers()[1], np.float64)[: len(found)]
+        written = self._kinds(k) == kernels.NUMBER
+        last = self._fields.raw.data[self._fields.values[k, : len(found), 1] - 1]
+        wrong = written & np.isinf(values) & (last != ord("y"))  # of Infinity
+        if (zero := written & (values == 0)).any():
+            import pyarrow.compute as pc
+
+            digits: Any = pc.match_substring_regex(self.strings(k, name), "^-?[0.]*[1-9]")
+            wrong |= zero & digits.fill_null(False).to_numpy(zero_copy_only=False)
+        if wrong.any():
+            raise ColumnError(
+                f"{self._where(int(np.argmax(wrong)))}: column {name!r} has a number that a float "
+                "of 64 bits does not hold",
+                KEEP_HINT,
+            )
         return found
 
     def strings(self, k: int, name: str, nulls: bool = True) -> pa.LargeStringArray:

@@ -15,6 +15,7 @@ from neardup.errors import EncodingError, FormatError
 from neardup.io.columns import REPLACE_HINT, Column, check_schema, string_scalar, strings_schema
 from neardup.io.formats.byte_partitions import BytePartition, Fields
 from neardup.io.formats.json_text import Joined, concatenated, joined_rows, json_texts
+from neardup.io.formats.large_records import RecordLimit, too_large
 from neardup.io.source import Columns, Layout, Rows, SourceFile
 from neardup.io.streams import Extent, Raw, bom_size, cut_stream, line_of
 from neardup.kernels.records import AFTER_QUOTE, OPEN_QUOTE, RAGGED, csv_records
@@ -45,13 +46,16 @@ class CsvPartition(BytePartition):
         super().__init__(index, file, columns, extent, 0 if extent.start else len(header.raw))
         self._header = header
 
-    def bounds(self, raw: Raw) -> np.ndarray:
+    def found(self, raw: Raw) -> np.ndarray:
         return _scan(raw, _delimiter(self._file)).bounds
 
     def fields(self, raw: Raw, names: Sequence[str], rows: Rows) -> Fields:
         scan = _scan(raw, _delimiter(self._file), True, self._header.names, names)
         if scan.why:
             raise self._refused(scan)
+        fitting = self.fitting(raw, scan.bounds)
+        if fitting is not None:
+            rows = fitting if rows is None else fitting[rows]
         if rows is None:
             return Fields(raw, scan.values, scan.kinds, len(scan.bounds))
         values, kinds = scan.values[:, rows], scan.kinds[:, rows]
@@ -134,13 +138,16 @@ def cut(
                 _QUOTE_HINT,
             )
         if len(scan.bounds) and not header:
+            if int(scan.bounds[0, 2]) > columns.max_document:
+                raise too_large(f"{file.path}: line 1", "record", columns.max_document)
             head = raw.data[: skip + int(scan.bounds[0, 2])].tobytes()
             header.append(_read_header(file, head, head[skip:]))
             check_schema(file.path, strings_schema(header[0].names), columns)
         end = skip + int(scan.bounds[-1, 2]) if len(scan.bounds) else 0
         return raw.size if final else end
 
-    for extent in cut_stream(file, partition_bytes, last_end):
+    limit = RecordLimit(columns.max_document, columns.skip_large, _delimiter(file))
+    for extent in cut_stream(file, partition_bytes, last_end, limit):
         if header:
             yield CsvPartition(index, file, columns, extent, header[0])
 
@@ -195,8 +202,11 @@ def _csv_texts(column: Column, delimiter: str) -> Column:
 
     pc = cast(Any, _pc)
     try:
-        as_json = pa.types.is_nested(column.type) or pa.types.is_floating(column.type)
-        text = json_texts(column, None) if as_json else column.cast(pa.large_string())
+        text = json_texts(column, None) if pa.types.is_nested(column.type) else None
+        if text is None:
+            text = column.cast(pa.large_string())
+            if pa.types.is_floating(column.type):  # JSON has no form for NaN and the infinite ones
+                text = pc.coalesce(json_texts(column, None), text)
     except pa.ArrowException:
         text = json_texts(column, None)
     odd = pc.match_substring_regex(text, f'["\r\n{re.escape(delimiter)}]|^$')

@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from neardup.errors import FormatError
 from neardup.io.columns import check_new, required_column
-from neardup.io.formats.byte_partitions import BytePartition, Fields
+from neardup.io.formats.byte_partitions import KEEP_HINT, BytePartition, Fields
 from neardup.io.formats.json_text import Joined, json_rows
+from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Columns, Layout, Rows, SourceFile
 from neardup.io.streams import Raw, bom_size, cut_lines, cut_stream
 from neardup.kernels.records import DEEP, PAD, UNKNOWN, json_fields, json_lines
@@ -41,7 +42,7 @@ _KINDS = {
 class JsonPartition(BytePartition):
     """Some lines of a file of JSON lines."""
 
-    def bounds(self, raw: Raw) -> np.ndarray:
+    def found(self, raw: Raw) -> np.ndarray:
         lines = np.empty((raw.size // 2 + 1, 3), np.int32)
         return lines[: json_lines(raw.data, raw.size, lines)]
 
@@ -77,10 +78,7 @@ class JsonPartition(BytePartition):
             names.append(name)
 
     def _no_table(self, line: np.ndarray, what: str) -> FormatError:
-        return FormatError(
-            f"{self.place(int(line[0]))} has {what}",
-            "leave the output in the format of the input, which keeps the records as they are",
-        )
+        return FormatError(f"{self.place(int(line[0]))} has {what}", KEEP_HINT)
 
     def _refused(self, raw: Raw, line: np.ndarray, why: int, names: Sequence[str]) -> FormatError:
         start, last, _ = line.tolist()
@@ -161,10 +159,11 @@ def cut(
     index: int, file: SourceFile, columns: Columns, partition_bytes: int
 ) -> Iterator[JsonPartition]:
     """Partitions of a file of JSON lines; one of its first objects must have each column."""
+    limit = RecordLimit(columns.max_document, columns.skip_large)
     if file.is_plain:
-        extents = cut_lines(file, partition_bytes)
+        extents = cut_lines(file, partition_bytes, limit)
     else:
-        extents = cut_stream(file, partition_bytes, _last_newline)
+        extents = cut_stream(file, partition_bytes, _last_newline, limit)
     held: list[JsonPartition] = []
     missing, names, looked = set(columns.required), dict[str, None](), 0
 

@@ -145,7 +145,7 @@ class _ParquetPartition(TablePartition):
     step: int = 0
     number: int = 0
 
-    def load(self, names: Sequence[str] | None) -> pa.Table:
+    def decoded(self, names: Sequence[str] | None) -> pa.Table:
         wanted = None if names is None else tuple(names)
         try:
             if self.step:

@@ -13,7 +13,7 @@ from neardup.errors import EncodingError, SpecError
 from neardup.io.columns import REPLACE_HINT, append_columns, check_schema, strings_of
 from neardup.io.formats.arrow_tables import TablePartition
 from neardup.io.source import Added, Columns, Held, Layout, Rows, SourceFile, TextFiles, changed
-from neardup.io.streams import bom_size, read_all
+from neardup.io.streams import bom_size, fits, read_all
 
 PATH_COLUMN = "path"
 
@@ -30,11 +30,12 @@ class TextPartition(TablePartition):
     size: int
     files: Sequence[SourceFile]
     columns: Columns
+    left_out: int = 0
 
-    def load(self, names: Sequence[str] | None) -> pa.Table:
+    def decoded(self, names: Sequence[str] | None) -> pa.Table:
         texts = []
         for file in self.files:
-            raw = read_all(file)
+            raw = read_all(file, self.columns.max_document)
             texts.append(raw[bom_size(file.path, raw) :])
             try:
                 if not self.columns.replaces:
@@ -87,8 +88,11 @@ def cut(
     first = size = start = 0
     for end, file in enumerate(files, 1):
         size += file.size or 0
-        if size >= partition_bytes or end - first == _FILES or end == len(files):
-            yield TextPartition(index + first, start, size, files[first:end], columns)
+        fit = not columns.skip_large or fits(file, columns.max_document)
+        # Those of a partition follow each other in the input.
+        if not fit or size >= partition_bytes or end - first == _FILES or end == len(files):
+            some = files[first : end if fit else end - 1]
+            yield TextPartition(index + first, start, size, some, columns, int(not fit))
             first, start, size = end, start + size, 0
 
 

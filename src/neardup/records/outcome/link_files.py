@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of, numbers
-from neardup.errors import FormatError, InputNotFoundError, OutputError
-from neardup.io.source import Layout, unwritable
+from neardup.errors import FormatError, InputNotFoundError, OutputError, SpecError
+from neardup.io.source import Layout
 from neardup.io.whole import read_whole
 from neardup.io.writers import open_writer
+from neardup.private_files import sync_folder, system_errors, write_private
 from neardup.records.link_steps import Linked
 from neardup.records.outcome import link_tables as tables
-from neardup.state.private_files import sync_folder
 
 #: The record of a linkage, whose presence makes a folder one.
 RECORD = "link.json"
@@ -45,22 +45,18 @@ def write_links(linked: Linked, summary: dict[str, Any], out: Path, overwrite: b
     }
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     try:
-        partial.mkdir(mode=0o700)
-        for name, table in written.items():
-            layout = Layout("parquet", "zstd", b"", table.schema)
-            with open_writer(partial / name, layout) as writer:
-                writer.write(writer.prepare(table))
-        record = json.dumps({"format": _FORMAT, **summary}, indent=2) + "\n"
-        with open_writer(partial / RECORD, Layout("jsonl")) as writer:
-            writer.write(memoryview(record.encode()))
-        if out.exists():
-            shutil.rmtree(out)
-        partial.rename(out)
-        sync_folder(out.absolute().parent)
-    except OSError as error:
-        if isinstance(error, OutputError):
-            raise
-        raise unwritable(out, error) from error
+        with system_errors(out):
+            partial.mkdir(mode=0o700)
+            for name, table in written.items():
+                layout = Layout("parquet", "zstd", b"", table.schema)
+                with open_writer(partial / name, layout) as writer:
+                    writer.write(writer.prepare(table))
+            record = json.dumps({"format": _FORMAT, **summary}, indent=2) + "\n"
+            write_private(partial / RECORD, record.encode())
+            if out.exists():
+                shutil.rmtree(out)
+            partial.rename(out)
+            sync_folder(out.absolute().parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return out
@@ -90,9 +86,16 @@ def read_links(folder: Path) -> tuple[tables.Decided, dict[str, Any]]:
     """
     try:
         record: dict[str, Any] = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        if record["counts"].get("against") is not None:
+            raise SpecError(
+                "a linkage against an index can't be evaluated by itself",
+                "evaluate the index, which has the clusters of all records",
+            )
         candidates = read_whole(folder / "candidates.parquet", "candidates")
         clusters = read_whole(folder / "clusters.parquet", "clusters")
         return _decided(candidates, clusters, record), record
+    except SpecError:
+        raise
     except FileNotFoundError as error:
         raise InputNotFoundError(f"{folder} is no output folder of neardup link") from error
     except (ValueError, KeyError, pa.ArrowException) as error:
@@ -128,10 +131,9 @@ def write_pairs(pairs: pa.Table, path: Path, format: str) -> None:
     header = (",".join(pairs.column_names) + "\n").encode() if format == "csv" else b""
     layout = Layout(format, "zstd" if format == "parquet" else None, header, pairs.schema)
     try:
-        with open_writer(partial, layout) as writer:
-            writer.write(writer.prepare(pairs))
-        partial.replace(path)
-    except OSError as error:
-        raise error if isinstance(error, OutputError) else unwritable(path, error) from error
+        with system_errors(path):
+            with open_writer(partial, layout) as writer:
+                writer.write(writer.prepare(pairs))
+            partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import numpy as np
 
 from neardup.records.explaining import explain_pair
 from neardup.records.link_steps import Linked
+from neardup.records.outcome.link_text import about_threshold
 from neardup.report.outfile import check_file, write_file
 from neardup.report.visible import html_page
 
@@ -25,13 +24,11 @@ def write_link_page(linked: Linked, summary: dict[str, Any], path: Path, overwri
         OutputError: The file exists, or can't be written.
     """
     path = check_file(path, (), overwrite)
-    chart = histogram(summary, linked)
     page = html_page(
         f"{__package__}:link.html.jinja",
         ["plain.css", f"{__package__}:link.css"],
         title=" and ".join(linked.blocked.records.names),
-        image=_image(chart),
-        caption=chart.alternative,
+        about=about_threshold(summary["threshold"]),
         summary=summary,
         counts=summary["counts"],
         threshold=summary["threshold"],
@@ -39,17 +36,6 @@ def write_link_page(linked: Linked, summary: dict[str, Any], path: Path, overwri
     )
     write_file(path, page.encode())
     return path
-
-
-def histogram(summary: dict[str, Any], linked: Linked | None = None) -> Any:
-    """Return the chart of the similarities of the candidates."""
-    from neardup.report.charts import similarity_histogram
-
-    threshold = summary["threshold"]
-    modes = threshold["modes"]
-    return similarity_histogram(
-        threshold["histogram"], threshold["value"], None if modes is None else tuple(modes)
-    )
 
 
 def _around(linked: Linked) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -62,11 +48,3 @@ def _around(linked: Linked) -> list[tuple[str, list[dict[str, Any]]]]:
         (title, [explain_pair(linked, int(found.a[k]), int(found.b[k])) for k in rows])
         for title, rows in (("Just above the threshold", above), ("Just below it", below))
     ]
-
-
-def _image(chart: Any) -> str:
-    from neardup.report.charts import save
-
-    with tempfile.TemporaryDirectory() as folder:
-        data = save(chart, Path(folder) / "histogram.svg").read_bytes()
-    return f"data:image/svg+xml;base64,{base64.b64encode(data).decode()}"

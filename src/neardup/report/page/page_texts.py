@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from neardup.engines.identifiers import plain_id
 from neardup.errors import ColumnError
 from neardup.io.columns import missing_column
-from neardup.io.source import Partition, changed
+from neardup.io.source import Partition
 from neardup.output.results import Results
 from neardup.report.differences import Cut, segments
 from neardup.sketch.tokenising import Tokeniser, batches
@@ -85,7 +85,7 @@ def _gathered(
             return pa.table(work(partition.texts(rows, count)))
         documents = partition.read(tuple(columns))
         if len(documents.text) != count:
-            raise changed(results.name)
+            raise results.changed()
         taken: Any = pa.array(rows)
         values: Any = documents.columns.take(taken)
         strings = {name: _strings(values.column(name)) for name in columns}
@@ -95,7 +95,7 @@ def _gathered(
     order = np.argsort(positions, kind="stable")
     whole = pa.concat_tables(results.visit(positions[order], read, threads))
     if len(whole) != len(docs):
-        raise changed(results.name)
+        raise results.changed()
     places: Any = np.argsort(order)
     return whole.take(places)
 

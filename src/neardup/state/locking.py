@@ -1,4 +1,4 @@
-"""Files and folders of a run: private, durable and locked; and errors of the system about them."""
+"""Files of a run: their lock, their checksums, and the errors of SQLite about them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,12 @@ import errno
 import os
 import sqlite3
 import zlib
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from neardup.errors import NeardupError, OutputError, ResumeError
+from neardup.private_files import CHECK, make_private, system_error, system_errors
 
-_CHECK = "check that the folder exists, and its permissions"
-_HINTS = {
-    errno.ENOSPC: "free some space, then resume",
-    errno.EDQUOT: "free some space, then resume",
-    errno.EFBIG: "free some space, or raise the limit on the size of files, then resume",
-    errno.EROFS: "name a folder on another disk",
-}
 _SAMPLES, _SAMPLE = 64, 4096  # of a file, and bytes of each
 #: What SQLite reports, as errors of the system.
 _UNWRITABLE = {
@@ -44,12 +37,6 @@ class FileKind:
     again: str  # hint for what is damaged
 
 
-def system_error(kind: type[NeardupError], path: Path, error: OSError) -> NeardupError:
-    """Return the error for a file or folder that the system refuses."""
-    reason = os.strerror(error.errno).lower() if error.errno else "the system refused it"
-    return kind(f"can't write to {path}: {reason}", _HINTS.get(error.errno or 0, _CHECK))
-
-
 def sqlite_error(kind: FileKind, path: Path, error: sqlite3.Error) -> NeardupError:
     """Return the error for what SQLite reports; its own text may quote what is damaged."""
     code = getattr(error, "sqlite_errorcode", 0) or 0
@@ -71,34 +58,14 @@ def refuse_links(*paths: Path) -> None:
             raise OutputError(f"{path} is a symbolic link", "remove it, or name another output")
 
 
-def make_private(path: Path) -> None:
-    """Make an empty file, unless it is there, that nobody else can read."""
-    # Never opened if it is there: closing it would drop the locks that this process has on it.
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable; Windows has no need of it, and no way."""
-    if os.name != "nt":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def lock_file(path: Path) -> sqlite3.Connection:
     """Return what holds a lock on a file until it is closed, or the process ends.
 
     SQLite locks files on every system and is loaded anyway; a package for locks takes 40 ms more.
     """
     refuse_links(path)
-    try:
+    with system_errors(path):
         make_private(path)
-    except OSError as error:
-        raise system_error(OutputError, path, error) from error
     lock = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         lock.execute("PRAGMA journal_mode = MEMORY").fetchall()
@@ -110,7 +77,7 @@ def lock_file(path: Path) -> sqlite3.Connection:
                 f"another neardup process uses {path.parent}",
                 "wait for it, or name another output",
             ) from error
-        raise OutputError(f"can't lock {path} ({error.sqlite_errorname})", _CHECK) from error
+        raise OutputError(f"can't lock {path} ({error.sqlite_errorname})", CHECK) from error
     return lock
 
 
