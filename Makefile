@@ -9,7 +9,6 @@ BIN := $(VENV)/bin
 # One stamp for each set of extras, so that an installed one is not installed again.
 EXTRAS_test := [test,hf,cassandra,docs]
 EXTRAS_experiments := [experiments]
-EXTRAS_spark := [spark]
 EXTRAS_stores := [stores]
 EXTRAS_checks := [checks,hf,cassandra,docs]
 $(VENV)/.%: pyproject.toml
@@ -25,9 +24,16 @@ demo: $(VENV)/.base
 	@$(BIN)/neardup dedup demo/notes.jsonl -o demo/out --preset clinical --id id --overwrite
 	@echo "The notes are in demo/notes.jsonl, the clusters and the clean corpus in demo/out."
 
+# PySpark is in an environment of its own: `make test` would take minutes longer with it.
+SPARK := .venv-spark
+$(SPARK)/.done: pyproject.toml
+	@test -x $(SPARK)/bin/python || $(PYTHON) -m venv $(SPARK)
+	@$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[spark]' pytest
+	@touch $@
+
 # The same job on Apache Spark, with two executors in processes of their own, and what differs.
-spark-demo: $(VENV)/.spark demo
-	@$(BIN)/python tools/spark_demo.py demo/notes.jsonl demo/out demo/spark
+spark-demo: $(SPARK)/.done demo
+	@$(SPARK)/bin/python tools/spark_demo.py demo/notes.jsonl demo/out demo/spark
 
 test: $(VENV)/.test lint
 	@test -z "$$CI" || $(BIN)/python tools/browser.py install || true
@@ -37,9 +43,9 @@ test: $(VENV)/.test lint
 test-quick: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
-# On Apache Spark: `make test` leaves these out unless pyspark is there. Needs Java 17; some minutes.
-test-spark: $(VENV)/.test $(VENV)/.spark
-	$(BIN)/python -m pytest tests/spark
+# On Apache Spark: `make test` leaves these out, since pyspark is not there. Needs Java 17.
+test-spark: $(SPARK)/.done
+	$(SPARK)/bin/python -m pytest tests/spark
 
 # The stores of Google and Azure, by servers on this machine; that of Azure needs node and npm.
 test-stores: $(VENV)/.test $(VENV)/.stores
@@ -141,4 +147,4 @@ cassandra-stop:
 	@$(PYTHON) tools/cassandra.py stop
 
 clean: cassandra-stop
-	rm -rf $(VENV) $(LOWEST) $(BARE) demo site build dist bench/.venvs bench/data .cassandra .azurite
+	rm -rf $(VENV) $(SPARK) $(LOWEST) $(BARE) demo site build dist bench/.venvs bench/data .cassandra .azurite

@@ -1,6 +1,6 @@
 """Record linkage next to Splink and recordlinkage: candidates, decision, seconds, memory.
 
-    python bench/records.py [SET ...]
+    python bench/records.py [SET[:TOOL] ...]
 
 Each tool runs in a process of its own, in the environment of tools/link_tools.py. neardup uses its
 default settings, whose threshold needs no labels. Splink and recordlinkage block on the equality of
@@ -140,9 +140,13 @@ def measure(name: str, tool: str) -> dict[str, Any]:
     }
 
 
-def _write(lines: list[dict[str, Any]]) -> None:
-    load = round(os.getloadavg()[0], 1)
-    RESULTS.write_text(json.dumps({"load": load, "lines": lines}, indent=1) + "\n")
+def _write(line: dict[str, Any]) -> None:
+    """Put a line in the place of an earlier one of that set and tool."""
+    line["load"] = round(os.getloadavg()[0], 1)
+    lines = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    kept = {(old["set"], old["tool"]): old for old in lines}
+    kept[line["set"], line["tool"]] = line
+    RESULTS.write_text(json.dumps(list(kept.values()), indent=1) + "\n")
 
 
 def main() -> None:
@@ -153,21 +157,20 @@ def main() -> None:
     sys.path.insert(0, str(ROOT / "tools"))
     from link_tools import interpreter
 
-    python, lines = interpreter(), []
+    python = interpreter()
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    for name, tool in itertools.product(sys.argv[1:] or SETS, TOOLS):
+    asked = [word.partition(":") for word in sys.argv[1:] or SETS]
+    for name, tool in ((n, t) for n, _, only in asked for t in TOOLS if only in ("", t)):
         words = [str(python), __file__, "--one", name, tool]
         done = subprocess.run(words, capture_output=True, text=True, env=environment)
         answers = [x for x in done.stdout.splitlines() if x.startswith("RESULT ")]
         if not answers:
             why = (done.stderr.strip().splitlines() or ["no answer"])[-1]
-            lines.append({"set": name, "tool": tool, "failed": why[:200]})
             print(f"{name:14} {tool:14} failed: {why[:100]}", flush=True)
-            _write(lines)
+            _write({"set": name, "tool": tool, "failed": why[:200]})
             continue
         line = json.loads(answers[0].removeprefix("RESULT "))
-        lines.append(line)
-        _write(lines)
+        _write(line)
         print(
             f"{name:14} {tool:14} {line['candidates']:>9,} candidates, completeness "
             f"{line['completeness']:.4f}, reduction {line['reduction']:.4f}, F1 {line['f1']:.4f}, "

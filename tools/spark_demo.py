@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import neardup
@@ -40,13 +41,14 @@ def demo(notes: str, run: Path, out: Path) -> None:
     bands = record["bands"]
     options = ["--bands", bands["num_bands"], "--rows", bands["rows"], "--preset", "clinical"]
     master = ["--master", "local-cluster[2,1,1024]"]
+    begin = time.monotonic()
     try:
         main([str(a) for a in ["spark", notes, "-o", out, "--id", "id", *options, *master]])
     except SystemExit as stop:
         if stop.code:
             raise
     assert Spec.from_dict(record["spec"]).order_by is None
-    print(compare(run, out))
+    print(compare(run, out), f"Spark took {time.monotonic() - begin:.0f} s.")
 
 
 if __name__ == "__main__":

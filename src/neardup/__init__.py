@@ -14,7 +14,7 @@ __version__ = "0.2.0"
 
 # Names are resolved when they are asked for, so that `neardup --help` imports nothing heavy.
 _HOMES = {
-    "neardup.api.comparing_corpora": "decontaminate dedup_against",
+    "neardup.api.comparing_corpora": "decontaminate",
     "neardup.api.dedup": "dedup plan sketch_corpus",
     "neardup.api.linking": "blocks link",
     "neardup.api.indexing": "Index",
@@ -26,6 +26,7 @@ _HOMES = {
     "neardup.match.bucketing": "candidate_pairs",
     "neardup.recipe": "Recipe",
     "neardup.records.fields": "Field",
+    "neardup.records.growing.record_index": "RecordIndex",
     "neardup.records.outcome.link_runs": "Blocks LinkRun",
     "neardup.sketch.bands": "Bands candidate_probability choose_bands",
     "neardup.sketch.sketcher": "band_keys signatures",
@@ -34,7 +35,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from neardup.api.comparing_corpora import decontaminate, dedup_against
+    from neardup.api.comparing_corpora import decontaminate
     from neardup.api.dedup import dedup, plan, sketch_corpus
     from neardup.api.indexing import Index
     from neardup.api.linking import blocks, link
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from neardup.match.bucketing import candidate_pairs
     from neardup.recipe import Recipe
     from neardup.records.fields import Field
+    from neardup.records.growing.record_index import RecordIndex
     from neardup.records.outcome.link_runs import Blocks, LinkRun
     from neardup.sketch.bands import Bands, candidate_probability, choose_bands
     from neardup.sketch.sketcher import band_keys, signatures
@@ -61,6 +63,7 @@ __all__ = [
     "LinkRun",
     "NeardupError",
     "Recipe",
+    "RecordIndex",
     "Run",
     "Shard",
     "ShingleSpec",
@@ -74,7 +77,6 @@ __all__ = [
     "compare",
     "decontaminate",
     "dedup",
-    "dedup_against",
     "link",
     "open",
     "plan",

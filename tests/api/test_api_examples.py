@@ -51,6 +51,8 @@ def test_errors_are_one_tree_and_picklable() -> None:
     kinds = [kind for kind in kinds if kind.__module__ == errors.__name__]
     assert len(kinds) > 5
     for kind in kinds:
+        if issubclass(kind, Warning):
+            continue
         assert issubclass(kind, NeardupError)
         again = pickle.loads(pickle.dumps(kind("what is wrong", "what helps")))
         assert (type(again), str(again), again.hint) == (kind, "what is wrong", "what helps")

@@ -170,6 +170,29 @@ def test_merging_two(tmp_path: Path) -> None:
         one.merge(one)
 
 
+@pytest.mark.parametrize("method", ["lsh", "allpairs"])
+@pytest.mark.parametrize("bag", [False, True])
+def test_merging_two_without_texts(method: str, bag: bool) -> None:
+    shingle = neardup.ShingleSpec(n=2, bag=bag)
+    spec = neardup.Spec(shingle=shingle, threshold=0.5, method=method)
+    texts = [row["text"] for row in some_rows()] + ["", "one", "a b a b a b", "a b"]
+    one, two, whole = (neardup.Index.create(spec=spec, store_text=False) for _ in range(3))
+    one.add(texts[:10], ids=range(10))
+    two.add(texts[8:], ids=range(8, len(texts)))
+    two.remove(12)
+    assert one.merge(two, on_conflict="skip") == len(texts) - 11
+    whole.add(texts, ids=range(len(texts)))
+    whole.remove(12)
+    assert one.query(texts).equals(whole.query(texts)) and whole.query(texts).num_rows > len(texts)
+    assert one.check() == []
+    with_texts = neardup.Index.create(spec=spec)
+    with_texts.add(["a b", "new words"], ids=[12, 99])
+    assert one.merge(with_texts) == 2
+    assert one.query("new words").column("id").to_pylist() == [99]
+    with pytest.raises(InputError, match="this one stores texts"):
+        with_texts.merge(one)
+
+
 def test_a_run_becomes_an_index(tmp_path: Path) -> None:
     rows = some_rows()
     run = neardup.dedup(write_lines(tmp_path / "in.jsonl", rows), id="id", out=tmp_path / "out")

@@ -127,3 +127,33 @@ def test_a_stream_that_is_killed_continues(made: Path, notes: Path) -> None:
     assert done.stdout.splitlines(keepends=True)[:7] == found
     with neardup.Index.open(made) as index:
         assert len(index) == 20 and index.check() == []
+
+
+def test_the_page_of_an_index(command: Command, tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    with neardup.Index.create(tmp_path / "my.index", threshold=0.8) as index:
+        index.add(["a secret text of some words", "another one"], ids=["<i>", "b"])
+        index.compact()
+        index.remove("b")
+    page = tmp_path / "page.html"
+    assert command("report", tmp_path / "my.index", "-o", page).code == 0
+    text = page.read_text()
+    assert oct(page.stat().st_mode)[-3:] == "600"
+    recall = neardup.candidate_probability(0.8, index.recipe.num_bands, index.recipe.rows)
+    for shown in ("Index my.index", "has 1 document.", f"{100 * recall:.1f}\xa0%", "1 segment;"):
+        assert shown in text
+    assert "1 removed document" in text and "secret" not in text and "<script" not in text
+    assert "exists" in command("report", tmp_path / "my.index", "-o", page).error
+    inside = tmp_path / "my.index" / "index.sqlite"
+    assert (
+        "is an input" in command("report", tmp_path / "my.index", "-o", inside, "--overwrite").error
+    )
+    answer = command("report", tmp_path / "my.index", "-o", page, "--overwrite", "--by", "a")
+    assert answer.code == 2 and "does not apply to an index" in answer.error
+    with neardup.Index.create(
+        tmp_path / "all.index", spec=neardup.Spec(method="allpairs")
+    ) as index:
+        index.add(["a b"])
+    args = ["report", tmp_path / "all.index", "-o", page, "--overwrite", "--title", "A & B"]
+    assert command(*args).code == 0
+    assert "every document is compared" in page.read_text() and "A &amp; B" in page.read_text()

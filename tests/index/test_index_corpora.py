@@ -42,13 +42,25 @@ def test_a_batch_against_an_old_corpus_is_the_end_of_both(kind: str, tmp_path: P
     spec = neardup.Spec(threshold=0.8, num_bands=recipe["num_bands"], rows=recipe["rows"])
     both = neardup.dedup(pa.Table.from_pylist(old + new), id="id", spec=spec)
     expected = both.clusters.select(["doc_id", "kept", "duplicate_of", "similarity"])
-    found = neardup.dedup_against(pa.Table.from_pylist(new), against, id="id")
-    columns = found.table.select(["doc_id", "kept", "duplicate_of", "similarity"])
+    found = neardup.dedup(pa.Table.from_pylist(new), against=against, id="id")
+    columns = found.clusters.select(["doc_id", "kept", "duplicate_of", "similarity"])
     assert columns.to_pylist() == expected.slice(len(old)).to_pylist()
     names = {row["id"] for row in old}
-    for row in found.table.to_pylist():
+    own = [row["id"] for row in new]
+    for row in found.clusters.to_pylist():
         assert row["in_old"] == (row["duplicate_of"] in names)
-    assert found.summary["kept"] == found.keep_mask.sum()
+        first = (
+            row["doc"]
+            if row["kept"]
+            else own.index(row["duplicate_of"] or 0)
+            if not row["in_old"]
+            else None
+        )
+        assert row["cluster"] == first
+    assert found.summary["counts"]["kept"] == found.keep_mask.sum() > 0
+    clean: Any = found.clean()
+    assert clean.column("id").to_pylist() == found.kept.to_pylist()
+    assert found.duplicates.num_rows == found.summary["counts"]["removed"] > 0
 
 
 def test_what_a_batch_against_an_index_writes(command: Command, tmp_path: Path) -> None:
@@ -76,7 +88,38 @@ def test_what_a_batch_against_an_index_writes(command: Command, tmp_path: Path) 
         assert answer.code == 2 and "settings" in answer.error
     assert "neither" in command(*args[:3], tmp_path, *args[4:], "--overwrite").error
     with pytest.raises(InputNotFoundError):
-        neardup.dedup_against(source, tmp_path / "none")
+        neardup.dedup(source, against=tmp_path / "none")
+
+
+def test_what_does_not_apply_to_a_batch_is_refused(tmp_path: Path) -> None:
+    old = neardup.dedup(["one two three four five six"])
+    wrong: dict[str, Any] = {
+        "threshold": 0.7,  # although it is that of the old corpus
+        "preset": "clinical",
+        "spec": neardup.Spec(),
+        "keep": "longest",
+        "order_by": "a",
+        "clean": False,
+        "tables": "csv",
+        "threads": 2,
+        "keep_run": True,
+    }
+    for name, value in wrong.items():
+        with pytest.raises(SpecError, match=f"`{name}` does not apply with `against`"):
+            neardup.dedup(["a"], against=old, **{name: value})
+    assert len(neardup.dedup(["a"], against=old, progress=False)) == 1
+    with pytest.raises(SpecError, match="`against` is of type int"):
+        neardup.dedup(["a"], against=3)  # type: ignore[arg-type]
+    with pytest.raises(OutputError, match="expected a local folder"):
+        neardup.dedup(["a"], against=old, out="s3://bucket/out")
+    found = neardup.dedup(["a", "a", "One two three four five six"], against=old)
+    assert repr(found) == "<Against: 3 documents, 1 kept, 1 similar to the old corpus, 1 within>"
+    assert found.labels.tolist() == [0, 0, -1]
+    nothing = neardup.dedup({"t": ["One two three four five six"]}, text="t", against=old)
+    assert nothing.clean("arrow").schema.names == ["t"] and not nothing.keep_mask.any()
+    for call in (lambda: found.save(tmp_path / "out"), lambda: found.explain(1), found.audit):
+        with pytest.raises(SpecError, match="no bands of its own"):
+            call()
 
 
 def words(seed: int, count: int) -> list[str]:

@@ -6,8 +6,11 @@ import io
 import json
 import os
 import pickle
+import random
+import shutil
 import signal
 import sqlite3
+import struct
 import threading
 from pathlib import Path
 from typing import Any
@@ -26,7 +29,8 @@ from neardup.errors import (
     SpecError,
     StoreError,
 )
-from neardup.index import core, merging, place
+from neardup.index import core, merging, place, verified
+from neardup.index.log_check import require_whole_log
 from neardup.index.whole.corpora import new_folder
 from neardup.index.whole.decontaminating import longest_shared
 
@@ -388,3 +392,93 @@ def test_a_family_is_looked_up_by_a_few_rows(monkeypatch: pytest.MonkeyPatch) ->
     assert index.add_if_new(family, ids=range(300)).column("kept").to_pylist() == (
         [True] * 150 + [False] * 150
     )
+
+
+def test_a_damaged_log_is_found_and_an_unfinished_one_is_none(tmp_path: Path) -> None:
+    index = neardup.Index.create(tmp_path / "a", shingle="word:2")
+    for number in range(9):
+        index.add_if_new(number, f"text {number} has {number**2} words, or {number**3}")
+    good = (tmp_path / "a" / "index.sqlite-wal").read_bytes()
+    index.close()
+    log = tmp_path / "c" / "index.sqlite-wal"
+    log.parent.mkdir()
+    (size,) = struct.unpack(">I", good[8:12])
+    frames = range(32, len(good), 24 + size)
+    commits = [place for place in frames if good[place + 4 : place + 8] != bytes(4)]
+    last = commits[-2] + 24 + size  # where the last transaction begins
+    draw = random.Random(3)
+    for at in [*draw.sample(range(last), 60), *range(32), last - 1]:
+        bad = bytearray(good)
+        bad[at] ^= 1 << draw.randrange(8)
+        log.write_bytes(bad)
+        with pytest.raises(StoreError, match="committed last are lost"):
+            require_whole_log(log.parent / "index.sqlite")
+    for end in [*draw.sample(range(len(good)), 60), 0, 31, 32, len(good)]:
+        log.write_bytes(good[:end])  # a process that was killed
+        require_whole_log(log.parent / "index.sqlite")
+    unfinished = bytearray(good)
+    unfinished[last + 50] ^= 1
+    log.write_bytes(unfinished)
+    require_whole_log(log.parent / "index.sqlite")
+    require_whole_log(tmp_path / "none")
+
+
+def test_an_index_with_a_damaged_log_is_not_written_to(tmp_path: Path) -> None:
+    index = neardup.Index.create(tmp_path / "a", shingle="word:2")
+    for number in range(9):
+        index.add_if_new(number, f"text {number} has {number**2} words, or {number**3}")
+    shutil.copytree(tmp_path / "a", tmp_path / "b", ignore=shutil.ignore_patterns("*-shm"))
+    log = tmp_path / "b" / "index.sqlite-wal"
+    bad = bytearray(log.read_bytes())
+    bad[len(bad) // 2] ^= 4
+    log.write_bytes(bad)
+    with pytest.raises(StoreError, match=r"index\.sqlite-wal is damaged"):
+        neardup.Index.open(tmp_path / "b")
+    with neardup.Index.open(tmp_path / "b", readonly=True) as left:
+        assert 0 < len(left) < 9 and "committed last are lost" in left.check()[0]
+        new = neardup.Index.create(tmp_path / "c", shingle="word:2")
+        assert new.merge(left) == len(left)
+    assert log.read_bytes() == bad  # readers leave what can be looked into
+
+
+def family(count: int) -> list[str]:
+    """Texts with a frame, which are candidates of one another and not similar enough."""
+    draw = random.Random(1)
+    frame = " ".join(f"frame{i}" for i in range(12))
+    return [
+        f"{frame} {' '.join(f'w{draw.randrange(900)}' for _ in range(9))}" for _ in range(count)
+    ]
+
+
+def test_bitmaps_that_are_remembered_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = family(40)
+    texts += [text.replace("frame3", "other") for text in texts[::3]]
+    expected = neardup.Index.create(spec=SPEC)
+    expected.add(texts, ids=range(len(texts)))
+    found = expected.query(texts)
+    assert found.num_rows > len(texts)
+    assert expected.query(texts).equals(found)  # now all of them are known
+    assert expected.query(texts, threshold=0.9).num_rows == len(texts)
+    monkeypatch.setattr(verified, "_KNOWN", 7)
+    small = neardup.Index.create(spec=SPEC)
+    small.add(texts, ids=range(len(texts)))
+    for _ in range(2):
+        assert small.query(texts).equals(found)
+        for number, text in enumerate(texts[:9]):
+            own = found.filter(found.column("query").to_numpy() == number)
+            assert small.query(text).drop_columns("query").equals(own.drop_columns("query"))
+    small.remove([0, 3])
+    gone = ~np.isin(found.column("id").to_numpy(), [0, 3])
+    assert small.query(texts).equals(found.filter(gone))
+
+
+def test_what_was_given_up_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "BATCH", 2)
+    index = neardup.Index.create(spec=SPEC)
+    index.add(["x y z"], ids=[99])
+    one, two, other, last = texts_of(0, 4)
+    with pytest.raises(DuplicateIdError):
+        index.add_if_new([one, two, one, two, last], ids=[1, 2, 3, 4, 99])
+    assert index.add([other, last], ids=[1, 2]) == 2  # their numbers are used again
+    assert index.is_duplicate(other) and index.query(last).column("id").to_pylist() == [2]
+    assert not index.is_duplicate(one)

@@ -138,7 +138,7 @@ def test_no_folder(tmp_path: Path) -> None:
     folder = tmp_path / "none"
     with pytest.raises(OutputError, match="no such file") as caught:
         open_source(tmp_path / "pipe", Columns(), input_format="jsonl", copy_folder=folder)
-    assert "check that the folder exists" in caught.value.hint
+    assert "the folder exists" in caught.value.hint
 
 
 def test_interrupted_while_it_waits(tmp_path: Path) -> None:

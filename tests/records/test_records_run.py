@@ -112,7 +112,7 @@ def test_page(linked: neardup.LinkRun, tmp_path: Path) -> None:
     assert "Just above the threshold" in page
     threshold = linked.summary["threshold"]
     assert page.count("<rect ") == len(threshold["histogram"])
-    assert f"The threshold is {threshold['value']:.3g}" in page
+    assert f"Threshold: {threshold['value']:g}, in the valley" in page
     assert "http" not in page.replace("http-equiv", "")
 
 

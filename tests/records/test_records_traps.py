@@ -47,6 +47,17 @@ def test_two_modes_of_matches_have_no_valley_between_them(others: int) -> None:
     assert found.kind == ("valley" if others else "default")
 
 
+@pytest.mark.parametrize("matches_only", [False, True])
+def test_equal_records_have_no_valley_below_them(matches_only: bool) -> None:
+    """Neither above a long tail, nor above a broad mode of matches."""
+    rng = np.random.default_rng(4)
+    some = rng.normal(0.66, 0.1, 9000) if matches_only else 0.25 + rng.exponential(0.13, 8000)
+    equal = np.ones(1500 if matches_only else 12)
+    found = find_valley(np.append(some[some < 0.93], equal), 0.3)
+    assert found.value == 0.5 if matches_only else found.value < 0.8
+    assert found.kind == ("default" if matches_only else "shoulder")
+
+
 def test_a_dip_by_chance_is_no_valley() -> None:
     for seed in range(16):
         found = find_valley(np.random.default_rng(seed).beta(3, 12, 3000), 0.3)

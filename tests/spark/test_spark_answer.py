@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import made_corpora
@@ -17,6 +18,7 @@ import pytest
 from doc_pages import DOCS, blocks
 from spark_parts import NO_SPARK, expected, found, spark_session
 
+import neardup
 from common import Command, write_lines
 from neardup.errors import (
     ColumnError,
@@ -86,13 +88,20 @@ def test_the_answer_is_that_of_one_machine(
 
 
 def test_64_partitions_of_few_rows(spark: Any, df: Any, table: pa.Table) -> None:
-    from neardup.spark import dedup
+    from neardup.spark import steps
 
+    spec = Spec(num_bands=5, rows=5)
     spark.conf.set("spark.sql.shuffle.partitions", "64")
     try:
-        run = dedup(df.where("id < 'id-0060'"), num_bands=5, rows=5)
-        rows = table.filter(pc.less(table["id"], "id-0060"))
-        assert found(run) == expected(rows, Spec(num_bands=5, rows=5))
+        df = df.where("id < 'id-0060'")
+        sketches = steps.sketch(df, spec).persist()
+        found_same = steps.duplicates(sketches, spec)
+        assert found_same.rdd.getNumPartitions() == 64
+        same = found_same.coalesce(2).persist()  # fewer tasks for the same partitions
+        some = steps.candidates(sketches, same, spec).coalesce(2).persist()
+        compared = steps.compare(some, steps.shingle_sets(df, some, spec), spec).coalesce(2)
+        run = SimpleNamespace(clusters=steps.resolve(sketches, same, compared), edges=None)
+        assert found(run) == expected(table.filter(pc.less(table["id"], "id-0060")), spec)
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "4")
 
@@ -110,9 +119,9 @@ def test_a_family_and_ids_that_are_numbers_as_text(spark: Any) -> None:
     assert {row[3] for row in clusters} == {None, "0"}  # not that of the ids as texts
 
 
-@pytest.mark.parametrize(("keep", "task_bytes"), [("first", 200_000), ("max:quality", 120_000)])
+@pytest.mark.parametrize(("keep", "task_bytes"), [("first", 100_000), ("max:quality", 80_000)])
 def test_a_chain_larger_than_a_task_is_resolved_in_rounds(
-    spark: Any, keep: str, task_bytes: int
+    spark: Any, keep: str, task_bytes: int, tmp_path: Path
 ) -> None:
     """Each document is similar to the one before it, and to no other.
 
@@ -121,20 +130,58 @@ def test_a_chain_larger_than_a_task_is_resolved_in_rounds(
     from neardup.spark import dedup
 
     words = [f"w{n}" for n in range(4_000)]
-    texts = [" ".join(words[5 * n : 5 * n + 40]) for n in range(600)]
+    texts = [" ".join(words[5 * n : 5 * n + 60]) for n in range(300)]
     values = [0.0, 1.5, 2.5, 7.0, float("nan"), None]
-    quality = [values[n] for n in np.random.default_rng(2).integers(0, 6, 600)]
-    table = pa.table({"id": range(600), "text": texts, "quality": quality})
+    quality = [values[n] for n in np.random.default_rng(2).integers(0, 6, 300)]
+    table = pa.table({"id": range(300), "text": texts, "quality": quality})
     df = spark.createDataFrame(
-        list(zip(range(600), texts, quality, strict=True)), "id int, text string, quality double"
+        list(zip(range(300), texts, quality, strict=True)), "id int, text string, quality double"
     )
     spec = Spec(keep=keep)
-    run = dedup(df, spec=spec, task_bytes=task_bytes)  # a third of the chain, or less
+    run = dedup(df, spec=spec, task_bytes=task_bytes, checkpoint=str(tmp_path / "checkpoint"))
+    # The sets of the chain are 134,400 bytes. Each round is stored by itself.
+    ranges = pq.read_table(tmp_path / "checkpoint" / "ranges")["range"].to_pylist()
+    assert len(set(ranges)) == 5 * 134_400 // (2 * task_bytes) + 1
+    assert max(map(ranges.count, set(ranges))) * 448 < task_bytes / 2
+    last = max(ranges)
+    assert (tmp_path / "checkpoint" / f"round-{last - 1}-later" / "_SUCCESS").exists()
     rows, _ = found(run)
     assert rows == expected(table, spec)[0]
-    assert 200 < sum(row[2] for row in rows) < 400
-    with pytest.raises(SpecError, match="one task needs to list their pairs"):
-        dedup(df, spec=spec, task_bytes=50_000, cluster="components")
+    assert 100 < sum(row[2] for row in rows) < 200
+    if keep == "first":
+        with pytest.raises(SpecError, match="one task needs to list their pairs"):
+            dedup(df, spec=spec, task_bytes=task_bytes, cluster="components")
+
+
+def test_documents_of_an_old_corpus_stay(
+    spark: Any, table: pa.Table, tmp_path: Path, command: Command
+) -> None:
+    """The answer is that of an index of them, although many are similar to each other."""
+    from neardup.spark import dedup, steps
+
+    old, new = table.slice(0, 200).sort_by("id"), table.slice(200).sort_by("id")
+    pq.write_table(old, tmp_path / "old.parquet")
+    pq.write_table(new, tmp_path / "new.parquet")
+    index = neardup.Index.create(spec=Spec(), recipe=steps.work_of(Spec()).recipe)
+    index.add(old, id="id")
+    answer = neardup.dedup(new, against=index, id="id")
+    names = ("doc_id", "kept", "duplicate_of", "similarity")
+    wanted = list(zip(*(answer.clusters[name].to_pylist() for name in names), strict=True))
+    args = ["spark", tmp_path / "new.parquet", "--against", tmp_path / "old.parquet", "--id", "id"]
+    found = command(*args, "-o", tmp_path / "out")
+    assert found.code == 0, found.err
+    rows = pq.read_table(tmp_path / "out" / "clusters").sort_by("id")
+    columns = (rows[name].to_pylist() for name in ("id", *names[1:]))
+    assert list(zip(*columns, strict=True)) == wanted
+    counts = json.loads((tmp_path / "out" / "summary.json").read_text())["counts"]
+    assert counts["documents"] == len(new)
+    assert counts["kept"] == answer.summary["counts"]["kept"]
+    assert min(answer.summary["counts"][f"similar_{where}"] for where in ("to_old", "within")) > 10
+    df, before = (spark.read.parquet(str(tmp_path / f"{n}.parquet")) for n in ("new", "old"))
+    with pytest.raises(DuplicateIdError, match="two documents have the id"):
+        dedup(df, against=df)
+    with pytest.raises(ColumnError, match="'id' is of type string, and of type bigint in `against"):
+        dedup(df, against=before.drop("id").withColumnRenamed("rank", "id"))
 
 
 def test_the_command_writes_what_was_found(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,8 @@ import pyarrow as pa
 from neardup.api.arguments import checked
 from neardup.api.indexing import Index
 from neardup.api.runs import Run
-from neardup.errors import InputError, InputNotFoundError, SpecError
+from neardup.engines.reading import Reader
+from neardup.errors import InputError, InputNotFoundError, OutputError, SpecError
 from neardup.index.incoming import Reading
 from neardup.index.whole.against import decide
 from neardup.index.whole.corpora import (
@@ -25,27 +27,80 @@ from neardup.index.whole.corpora import (
     write_table,
 )
 from neardup.index.whole.decontaminating import Asked, matches_of
+from neardup.io.frames import FrameSource
+from neardup.io.remote import is_remote, located
+from neardup.io.source import Source
+from neardup.output.results import Results
 from neardup.spec import ShingleSpec
 from neardup.threads import Pool, check_threads
 
 _BY = ("containment", "similarity")
 
 
-@dataclass(frozen=True)
-class Against:
-    """What `neardup.dedup_against` found.
+class _Found(Results):
+    """Results of a batch against an old corpus."""
 
-    Attributes:
-        table: A row for each document of the batch: ``doc``, its position; ``doc_id``; ``kept``;
-            ``duplicate_of``, id of the document that it is a duplicate of; ``similarity``, exact,
-            of the two; ``in_old``, whether that one is of the old corpus.
-        keep_mask: bool[n]: which documents are kept.
-        summary: Settings and counts.
+    def __init__(self, corpus: Corpus, table: pa.Table, record: dict[str, Any]) -> None:
+        self._corpus, self._table, self.record = corpus, table, record
+
+    def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
+        return self._table if columns is None else self._table.select(list(columns))
+
+    def edges(self, columns: Sequence[str] | None = None) -> None:
+        return None
+
+    @property
+    def positions_of(self) -> None:
+        return None
+
+    @property
+    def source(self) -> Source:
+        self._corpus.reader.source.check_unchanged()
+        return self._corpus.reader.source
+
+    @functools.cached_property
+    def reader(self) -> Reader:
+        return self._corpus.reader
+
+    @property
+    def inputs(self) -> list[Path]:
+        return [Path(file.path) for file in self._corpus.reader.source.files]
+
+    @property
+    def ends(self) -> np.ndarray:
+        return np.cumsum(self._corpus.counts)
+
+
+class Against(Run):
+    """What `neardup.dedup` with ``against`` found: the tables and the kept documents of a run.
+
+    ``clusters`` has a column more, ``in_old``: whether ``duplicate_of`` is the id of a document of
+    the old corpus; then ``cluster`` is null. Methods that look into the bands of a run are refused.
     """
 
-    table: pa.Table
-    keep_mask: np.ndarray
-    summary: dict[str, Any]
+    def __init__(self, results: _Found) -> None:
+        super().__init__(results)
+        source = results.reader.source
+        if isinstance(source, FrameSource):
+            self._given = source.given
+
+    def __repr__(self) -> str:
+        counts = self.summary["counts"]
+        return (
+            f"<Against: {counts['documents']:,} documents, {counts['kept']:,} kept, "
+            f"{counts['similar_to_old']:,} similar to the old corpus, "
+            f"{counts['similar_within']:,} within>"
+        )
+
+    def _refused(self, *args: object, **options: object) -> NoReturn:
+        raise SpecError(
+            "a batch that was compared with an old corpus has no bands of its own",
+            "use its tables, `clean` and `keep_mask`; or run neardup dedup over both corpora",
+        )
+
+    save = explain = audit = evaluate = recluster = report = _refused
+    __reduce__ = _refused
+    _repr_html_ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -67,82 +122,57 @@ class Decontamination:
     summary: dict[str, Any]
 
 
-@checked
-def dedup_against(
-    source: object,
-    against: str | os.PathLike[str] | Index | Run,
-    *,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
-    out: str | os.PathLike[str] | None = None,
-    format: str | None = None,
-    overwrite: bool = False,
-    input_format: str | None = None,
-    encoding_errors: str = "strict",
-    delimiter: str | None = None,
-    max_document: int | str = "256MB",
-    skip_large: bool = False,
-) -> Against:
-    """Find what is new in a batch: similar to nothing in an old corpus, and once in the batch.
+class Old(NamedTuple):
+    """An old corpus, and what is written of a batch that was compared with it."""
 
-    The settings are those of the old corpus. Documents are decided in the order of the input; of
-    those that are similar to nothing old, the first one is kept, as `neardup.dedup` with
-    ``keep="first"`` does. The old corpus is only read.
+    corpus: str | os.PathLike[str] | Index | Run
+    out: str | os.PathLike[str] | None = None
+    format: str | None = None
+    overwrite: bool = False
+
+
+def dedup_against(source: object, old: Old, reading: Reading) -> Against:
+    """Do `neardup.dedup` with ``against``.
+
+    One document is similar to nothing old and to nothing kept before it, or it is removed. The old
+    corpus is only read.
 
     Args:
-        source: The batch, as for `neardup.dedup`.
-        against: An index or its folder; or a run or its output folder, of which the kept documents
-            count and whose input is read again.
-        text: As for `neardup.dedup`, as are ``id``, ``input_format``, ``encoding_errors``,
-            ``delimiter``, ``max_document`` and ``skip_large``.
-        out: Folder to write to: ``clean`` (the kept documents), ``duplicates.parquet`` and
-            ``against.json``. Without it the result is in memory only.
-        format: As for `neardup.dedup`.
-        overwrite: Replace what an earlier call left there.
-
-    Returns:
-        What was found.
+        source: The batch.
+        old: The old corpus, and the output.
+        reading: How the batch is read.
 
     Raises:
         InputError: The batch or the old corpus can't be used.
         OutputError: The output folder exists, or can't be written.
-
-    Examples:
-        >>> old = Index.create()
-        >>> old.add(["one two three four five six"], ids=["a"])
-        1
-        >>> batch = ["one two three four five six", "x y z", "x, y, z"]
-        >>> dedup_against(batch, old).keep_mask.tolist()
-        [False, True, False]
     """
-    limits = (max_document, skip_large)
-    reading = Reading(_names(text), id, input_format, encoding_errors, delimiter, *limits)
     corpus = Corpus.open(source, reading)
-    check_formats(corpus, format)
-    index, mine = _old(against)
+    check_formats(corpus, old.format)
+    index, mine = _old(old.corpus)
     try:
         fresh = Index.create(spec=index.spec, recipe=index.recipe, store_text=False)
         table, kept = decide(corpus, index._core, fresh._core)
     finally:
         if mine:
             index.close()
-    in_old = int(np.count_nonzero(table.column("in_old").to_numpy()))
-    summary = {
+    counts = {
         "documents": len(kept),
         "skipped": corpus.skipped,
         "kept": int(kept.sum()),
-        "similar_to_old": in_old,
-        "similar_within": len(kept) - int(kept.sum()) - in_old,
-        "threshold": index.spec.threshold,
-        "recipe": index.recipe.as_dict(),
+        "removed": len(kept) - int(kept.sum()),
+        "similar_to_old": int(np.count_nonzero(table.column("in_old").to_numpy())),
     }
-    if out is not None:
-        with new_folder(Path(out), overwrite, "against.json") as folder:
+    counts["similar_within"] = counts["removed"] - counts["similar_to_old"]
+    spec, recipe = index.spec.as_dict(), index.recipe.as_dict()
+    results = _Found(corpus, table, {"counts": counts, "spec": spec, "recipe": recipe})
+    if old.out is not None:
+        results.folder = _local(old.out)
+        with new_folder(results.folder, old.overwrite, "against.json") as folder:
             write_table(folder / "duplicates.parquet", table)
             (folder / "clean").mkdir(mode=0o700)
-            corpus.write(kept, folder / "clean", format)
-            write_record(folder / "against.json", summary)
-    return Against(table, kept, summary)
+            corpus.write(kept, folder / "clean", old.format)
+            write_record(folder / "against.json", results.record)
+    return Against(results)
 
 
 @checked
@@ -240,7 +270,7 @@ def decontaminate(
         "shingle": str(asked.shingle),
     }
     if out is not None:
-        with new_folder(Path(out), overwrite, "decontamination.json") as folder:
+        with new_folder(_local(out), overwrite, "decontamination.json") as folder:
             write_table(folder / "matches.parquet", table)
             (folder / "clean").mkdir(mode=0o700)
             corpus.write(kept, folder / "clean", format)
@@ -263,12 +293,30 @@ def _names(text: str | Sequence[str]) -> tuple[str, ...]:
     return (text,) if isinstance(text, str) else tuple(text)
 
 
+def _local(out: str | os.PathLike[str]) -> Path:
+    """Return an output folder.
+
+    Raises:
+        OutputError: It is a URL.
+    """
+    place = located(out)
+    if is_remote(place):
+        raise OutputError(f"{out} is a URL; expected a local folder", "copy the folder afterwards")
+    return Path(place)
+
+
 def _old(against: str | os.PathLike[str] | Index | Run) -> tuple[Index, bool]:
     """Return the index of an old corpus, and whether it is this call's."""
     if isinstance(against, Index):
         return against, False
     if isinstance(against, Run):
         return Index.from_run(against, store_text=False), True
+    if not isinstance(against, str | os.PathLike):
+        raise SpecError(
+            f"`against` is of type {type(against).__name__}; expected an index, a run, or the "
+            "folder of one",
+            "make a run or an index of the old corpus first",
+        )
     folder = Path(against)
     if (folder / "index.sqlite").is_file():
         return Index.open(folder, readonly=True), True

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.progress import Progress, show_progress
@@ -21,10 +22,16 @@ from neardup.spec import ShingleSpec, Spec
 from neardup.spec import preset as settings_of
 
 if TYPE_CHECKING:
+    from neardup.api.indexing import Index
     from neardup.forecast.plan import Plan
 
 #: Settings that are arguments of their own.
 _GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pairs")
+#: Arguments that apply to a batch that is compared with an old corpus.
+_OF_BATCH = (
+    "source against text id out format overwrite input_format delimiter encoding_errors "
+    "max_document skip_large progress"
+)
 
 
 def _make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
@@ -47,6 +54,7 @@ def dedup(
     *,
     text: str | Sequence[str] = "text",
     id: str | None = None,
+    against: str | os.PathLike[str] | Index | Run | None = None,
     preset: str = by_preset("web"),
     threshold: float = by_preset(0.7),
     recall: float = by_preset(0.99),
@@ -89,6 +97,11 @@ def dedup(
             Hugging Face dataset; or a list of texts.
         text: Column with the text, or several, which are joined by a space.
         id: Column with your ids, each once; positions without it.
+        against: An old corpus, which is only read: an index or its folder; or a run or its output
+            folder, of which the kept documents count. Then documents that are similar to one of it
+            are removed too. The settings are those of the old corpus, and of the other arguments
+            only ``text``, ``id``, ``out``, ``format``, ``overwrite``, ``input_format``,
+            ``delimiter`` and ``encoding_errors`` apply.
         preset: ``"web"`` (5 words, threshold 0.7; the default), ``"clinical"`` (8 stemmed words,
             0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).
         threshold: Similarity from which on two documents are near-duplicates, in (0, 1].
@@ -133,7 +146,7 @@ def dedup(
             that gets each `neardup.engines.clock.Event`.
 
     Returns:
-        What was found.
+        What was found; with ``against`` a `neardup.api.comparing_corpora.Against`.
 
     Raises:
         InputError: The input can't be used; its subclasses say why.
@@ -146,7 +159,18 @@ def dedup(
         >>> run = dedup(["one two three four five six", "One, two; three four five six!", "x"])
         >>> run.keep_mask.tolist()
         [True, False, True]
+        >>> dedup(["one two three four five six", "y", "y"], against=run).keep_mask.tolist()
+        [False, True, False]
     """
+    if against is not None:
+        from neardup.api.comparing_corpora import Old, dedup_against
+        from neardup.index.incoming import Reading
+
+        _refuse_settings(locals())
+        names = (text,) if isinstance(text, str) else tuple(text)
+        limits = (max_document, skip_large)
+        how = Reading(names, id, input_format, encoding_errors, delimiter, *limits)
+        return dedup_against(source, Old(against, out, format, overwrite), how)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     size = None if memory is None else parse_size(memory)
     resources = Resources(size, threads, store, run, keep_run)
@@ -175,6 +199,22 @@ def dedup(
             return Run(MemoryResults(*run_in_memory(request)))
         place = None if work is None else Path(work)
         return Run(run_in_folder(request, out, overwrite=overwrite, resume=resume, work=place))
+
+
+def _refuse_settings(given: dict[str, Any]) -> None:
+    """Refuse arguments of `dedup` that don't apply with ``against``."""
+    for name, parameter in inspect.signature(dedup).parameters.items():
+        value, default = given[name], parameter.default
+        if (
+            name in _OF_BATCH.split()
+            or value is default
+            or (is_given(default) and value == default)
+        ):
+            continue
+        raise SpecError(
+            f"`{name}` does not apply with `against`",
+            "leave it out: the settings are those of the old corpus, and the first one is kept",
+        )
 
 
 @checked

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from neardup.api.arguments import checked
 from neardup.errors import SpecError
+from neardup.io.whole import Form
 from neardup.records.fields import Field, LinkSpec, fields_of
 from neardup.records.link_steps import block, decide
 from neardup.records.outcome.link_runs import Blocks, LinkRun
+from neardup.records.record_files import Source
 from neardup.threads import Pool, check_threads
+
+if TYPE_CHECKING:
+    from neardup.records.growing.record_index import RecordIndex
+
+
+#: Stands for the fields of an index.
+_IN_INDEX = (Field("fields of the index"),)
 
 
 @checked
@@ -17,8 +29,9 @@ def link(
     a: object,
     b: object = None,
     *,
-    fields: str | Field | Iterable[str | Field],
+    fields: str | Field | Iterable[str | Field] | None = None,
     id: str | None = None,
+    against: str | os.PathLike[str] | RecordIndex | None = None,
     block_at: float | None = None,
     recall: float = 0.99,
     decide_at: float | str = "valley",
@@ -27,6 +40,8 @@ def link(
     cluster: str = "star",
     tagged: bool = False,
     seed: int = 0,
+    delimiter: str | None = None,
+    encoding_errors: str = "strict",
     threads: int | None = None,
 ) -> LinkRun:
     """Find the records that are one, within a file or across two files.
@@ -41,6 +56,9 @@ def link(
             only, and ids of one may be those of the other.
         fields: Columns that are compared: names, ``"NAME:COMPARE"``, or `neardup.Field` objects.
         id: Column with the ids, each once in a file; positions without it.
+        against: An index of records, or its folder, see `LinkRun.index`. The records of ``a`` are
+            linked with those of the index and among themselves, join their clusters, and are
+            inserted. All other settings are those of the index.
         block_at: Jaccard similarity of two records at which ``recall`` is stated; 0.3 by default,
             and 0.5 for more than 200,000 records: the work grows with their square.
         recall: Probability that a pair at ``block_at`` becomes a candidate, in (0, 1).
@@ -56,6 +74,8 @@ def link(
         tagged: Shingles of one field do not equal those of another, so that swapped fields share
             none.
         seed: Seed of the hash functions.
+        delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
+        encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
         threads: Number of threads; all cores by default. The result does not depend on it.
 
     Returns:
@@ -63,7 +83,8 @@ def link(
 
     Raises:
         InputError: A file can't be used; its subclasses say why.
-        SpecError: A setting is out of range.
+        SpecError: A setting is out of range, or contradicts the index.
+        StoreError: The index can't be read or written.
 
     Examples:
         >>> people = {
@@ -73,12 +94,16 @@ def link(
         >>> run = link(people, fields=["name", "birth:digits"], decide_at=0.5)
         >>> run.pairs.select(["id_a", "id_b"]).to_pylist()
         [{'id_a': 0, 'id_b': 1}]
+        >>> index = run.index()
+        >>> new = {"name": ["Anna Smith", "Anna Schmidt"], "birth": ["", "1980-02-01"]}
+        >>> link(new, against=index).clusters.select(["id", "cluster"]).to_pylist()
+        [{'id': 3, 'cluster': 3}, {'id': 4, 'cluster': 0}]
     """
     at = None if decide_at == "valley" else decide_at
     if one_to_one and b is None:
         raise SpecError("`one_to_one` is for two files, and there is one", "leave it out")
     spec = LinkSpec(
-        fields_of(fields),
+        _IN_INDEX if against is not None and fields is None else fields_of(fields or ()),
         block_at,
         recall,
         similarity,
@@ -89,8 +114,24 @@ def link(
         seed,
     )
     check_threads(threads)
-    with Pool(threads) as pool:
-        return LinkRun(decide(block(a, b, id, spec, pool), pool))
+    given = Source(a, b, id, Form(delimiter, encoding_errors))
+    if against is None:
+        with Pool(threads) as pool:
+            return LinkRun(decide(block(given, spec, pool), pool))
+    if b is not None or spec != LinkSpec(_IN_INDEX):
+        raise SpecError(
+            "with `against`, one file of records is linked with the settings of the index",
+            "leave out all settings but `id`, and how files are read",
+        )
+    from neardup.records.growing.linking_new import link_new
+    from neardup.records.growing.record_index import RecordIndex
+
+    with ExitStack() as stack:
+        pool = stack.enter_context(Pool(threads))
+        index = against if isinstance(against, RecordIndex) else RecordIndex.open(against)
+        if index is not against:
+            stack.enter_context(index)
+        return LinkRun(link_new(index._store, given, pool))
 
 
 @checked
@@ -104,6 +145,8 @@ def blocks(
     recall: float = 0.99,
     tagged: bool = False,
     seed: int = 0,
+    delimiter: str | None = None,
+    encoding_errors: str = "strict",
     threads: int | None = None,
 ) -> Blocks:
     """Find candidates only: pairs of records for a tool that scores them.
@@ -127,4 +170,4 @@ def blocks(
     spec = LinkSpec(fields_of(fields), block_at, recall, tagged=tagged, seed=seed)
     check_threads(threads)
     with Pool(threads) as pool:
-        return Blocks(block(a, b, id, spec, pool))
+        return Blocks(block(Source(a, b, id, Form(delimiter, encoding_errors)), spec, pool))

@@ -161,9 +161,13 @@ class RunTables:
         def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
             return partition.table(None if len(rows) == count else rows, count)
 
-        parts = list(self._results.visit(positions, read))  # the first document is always kept
-        schema = common_schema([part.schema for part in parts])
-        table = pa.concat_tables([conform(part, schema, "the input") for part in parts])
+        parts = list(self._results.visit(positions, read))
+        if parts:
+            schema = common_schema([part.schema for part in parts])
+            table = pa.concat_tables([conform(part, schema, "the input") for part in parts])
+        else:  # a batch that has nothing new
+            partitions = self._results.reader.partitions()
+            table = common_schema(part.schema() for _, part in partitions).empty_table()
         if kind == "pandas":
             return _pandas(table)
         return table if kind != "polars" else _polars(table)

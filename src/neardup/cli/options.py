@@ -152,6 +152,11 @@ encoding_option = _input(
     default="strict",
     help="Refuse text that is not UTF-8, or replace what is wrong and count it.",
 )
+delimiter_option = _input(
+    "--delimiter",
+    metavar="CHARACTER",
+    help="Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]",
+)
 max_document_option = _input(
     "--max-document",
     metavar="SIZE",
@@ -175,11 +180,7 @@ input_options = _all(
             type=click.Choice(["jsonl", "parquet", "csv", "tsv", "arrow", "text"]),
             help="Format of all inputs. [default: by the ending of each file]",
         ),
-        _input(
-            "--delimiter",
-            metavar="CHARACTER",
-            help="Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]",
-        ),
+        delimiter_option,
         encoding_option,
         max_document_option,
     ]

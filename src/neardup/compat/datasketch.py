@@ -161,9 +161,8 @@ class MinHashLSH:
         names = bucket_names(band_keys(rows, self.b, self.r))
         core = self._core
         with core.writing():
-            core.store(
-                keys, [body.astype("<u8").tobytes() for body in bodies], np.arange(len(keys)), names
-            )
+            first = core.store(keys, [body.astype("<u8").tobytes() for body in bodies])
+            core.enter(np.arange(first, first + len(keys)), names)
 
     def _insert(self, items: list[tuple[Any, MinHash]], check: bool) -> None:
         if not items:

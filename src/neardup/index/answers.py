@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,6 +62,8 @@ def matches_table(
         kind: What ids are.
         top: Matches of a row, at most; None for all.
     """
+    if not len(matches.row):  # nearly always
+        return _nothing(pa.int64() if names is None else names.type, kind)
     order = best_first(matches, top)
     similarity, own, other = (
         values[order] for values in (matches.similarity, matches.own, matches.other)
@@ -76,6 +79,13 @@ def matches_table(
         array_of(shared / np.maximum(other, 1)),
     ]
     return pa.Table.from_arrays(columns, names=_COLUMNS)
+
+
+@functools.cache
+def _nothing(names: pa.DataType, kind: str) -> pa.Table:
+    ids = pa.int64() if kind == "int" else pa.large_string()
+    types = [names, ids, pa.float64(), pa.float64(), pa.float64()]
+    return pa.schema(list(zip(_COLUMNS, types, strict=True))).empty_table()
 
 
 def answers_table(ids: Sequence[Id], answers: Answers, kind: str) -> pa.Table:

@@ -76,7 +76,8 @@ def unpack_sets(bodies: Sequence[bytes]) -> Ragged:
     """Return the sets of shingles of some bodies."""
     offsets = np.zeros(len(bodies) + 1, dtype=np.int64)
     np.cumsum([len(body) // 8 for body in bodies], out=offsets[1:])
-    return Ragged(np.frombuffer(b"".join(bodies), dtype="<u8"), offsets)
+    # Kernels are compiled for arrays that can be written to.
+    return Ragged(np.frombuffer(bytearray().join(bodies), dtype="<u8"), offsets)
 
 
 def text_array(texts: Sequence[bytes]) -> pa.LargeStringArray:

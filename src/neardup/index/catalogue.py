@@ -28,6 +28,13 @@ KIND = FileKind(
 )
 #: Values of a statement at once.
 _VALUES = 256
+#: The log is copied into the file seldom, so that documents that come one by one need not wait.
+_SETTINGS = (
+    "page_size = 8192",
+    "cache_size = -8192",
+    "mmap_size = 0",
+    "wal_autocheckpoint = 4096",
+)
 _TABLES = """
 CREATE TABLE about (one INTEGER PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE state (one INTEGER PRIMARY KEY, generation INTEGER NOT NULL, manifest INTEGER NOT NULL,
@@ -212,12 +219,12 @@ class Catalogue:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or self.path is None:
                 raise
-            holder = "another process"
+            last = ""  # who it is now is not certain: a writer signs once it writes
             with suppress(OSError, ValueError):
-                holder = self._signature().read_text(encoding="utf-8")
+                last = f"; the last known writer is {self._signature().read_text(encoding='utf-8')}"
             raise StoreError(
-                f"{self.path.parent}: {holder} is writing to this index, and did not end within "
-                f"{self.options.timeout:g} s",
+                f"{self.path.parent}: another process is writing to this index, and did not end "
+                f"within {self.options.timeout:g} s{last}",
                 "try again later, or with a longer timeout",
             ) from error
 
@@ -354,7 +361,7 @@ class Catalogue:
         )
         try:
             connection.text_factory = lambda data: data.decode(errors="replace")
-            for setting in ("page_size = 8192", "cache_size = -8192", "mmap_size = 0"):
+            for setting in _SETTINGS:
                 connection.execute(f"PRAGMA {setting}").fetchall()
             if not options.readonly and self.path is not None:
                 connection.execute("PRAGMA journal_mode = WAL").fetchall()

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.errors import DuplicateIdError, InputError, NeardupError, StoreError
-from neardup.index.bodies import Id, Row, checksum_of, text_array
+from neardup.index.bodies import Id, Row, checksum_of, text_array, unpack_sets, unpack_text
 from neardup.index.catalogue import Catalogue, State
 from neardup.index.segments import Entries, SegmentWriter, write_file
 from neardup.index.snapshot import (
@@ -29,7 +29,7 @@ from neardup.match.bucketing import bucket_documents, group, one_bucket, plausib
 from neardup.match.resolve import resolve
 from neardup.match.verifying import make_sets, similarities
 from neardup.recipe import Recipe
-from neardup.sketch.sketcher import Sketcher, Sketches
+from neardup.sketch.sketcher import Signer, Sketcher, Sketches, band_keys
 
 #: Documents of the log from which on they become a segment.
 LOGGED = 4096
@@ -48,7 +48,7 @@ class Batch(NamedTuple):
 
     Attributes:
         ids: Theirs.
-        texts: Theirs, without nulls.
+        texts: Theirs, without nulls; or large_binary, what an index without texts stores of them.
     """
 
     ids: list[Id]
@@ -134,6 +134,7 @@ class Core:
                 self.snapshot.advanced(state)
             except BaseException:
                 self.snapshot.forget()
+                self.verifier.forget()
                 raise
 
     def _own_snapshot(self) -> None:
@@ -141,6 +142,7 @@ class Core:
         if self._pid != os.getpid():
             self._pid = os.getpid()
             self.snapshot.forget()
+            self.verifier.forget()
 
     def forget(self, reopen: bool = False) -> None:
         """Have the segments and the log read again; see `Snapshot.forget`."""
@@ -189,50 +191,86 @@ class Core:
         """Insert documents, whatever they are similar to; their ids must be new."""
         if not batch.ids:
             return
-        sketches = self.sketches(batch.texts) if sketches is None else sketches
-        filled = np.flatnonzero(sketches.tokens)
-        names = bucket_names(sketches.keys[filled])
-        self.store(batch.ids, self.verifier.bodies(batch.texts), filled, names)
+        if pa.types.is_large_binary(batch.texts.type):
+            self._insert_stored(batch)
+            return
+        parts = [] if sketches is None else [sketches]
 
-    def store(
-        self, ids: Sequence[Id], bodies: Sequence[bytes], filled: np.ndarray, names: np.ndarray
-    ) -> None:
-        """Store documents.
+        def work(low: int) -> tuple[Sketches | None, list[bytes]]:
+            texts = batch.texts.slice(low, _STEP)
+            made = self.sketcher(texts) if sketches is None else None
+            return made, self.verifier.bodies(texts)
+
+        def bodies() -> Iterator[bytes]:
+            # Threads prepare the documents that follow while some are stored.
+            steps = range(0, len(batch.ids), _STEP)
+            done = self.verifier.pool.ordered(work, steps) if len(steps) > 1 else map(work, steps)
+            for made, packed in done:
+                if made is not None:
+                    parts.append(made)
+                yield from packed
+
+        first = self.store(batch.ids, bodies())
+        keys = parts[0].keys if len(parts) == 1 else np.concatenate([p.keys for p in parts])
+        tokens = parts[0].tokens if len(parts) == 1 else np.concatenate([p.tokens for p in parts])
+        filled = np.flatnonzero(tokens)
+        self.enter(filled + first, bucket_names(keys[filled]))
+
+    def _insert_stored(self, batch: Batch) -> None:
+        """Insert documents whose shingles another index has stored."""
+        stored: Any = batch.texts
+        recipe, bodies = self.recipe, stored.to_pylist()
+        sets = unpack_sets(bodies)
+        keys = np.empty((len(bodies), recipe.num_bands), dtype=np.uint64)
+        if recipe.num_bands:
+            signer = Signer(recipe.num_hashes, recipe.scheme, recipe.seed)
+            keys = band_keys(signer(sets), recipe.num_bands, recipe.rows)
+        filled = np.flatnonzero(np.diff(sets.offsets))
+        self.enter(filled + self.store(batch.ids, bodies), bucket_names(keys[filled]))
+
+    def store(self, ids: Sequence[Id], bodies: Iterable[bytes]) -> int:
+        """Store documents; return the number of the first, which the others follow.
 
         Args:
             ids: Their ids, which must be new.
             bodies: What is stored of each.
-            filled: int64[m]: those that are in buckets, ascending.
-            names: uint64[m, bands]: their buckets.
         """
         catalogue = self.catalogue
         state = catalogue.state()
         first = state.next
-        if first + len(bodies) >= _MOST:
+        if first + len(ids) >= _MOST:
             raise StoreError(
                 f"the index has given away {first:,} numbers of documents, which is the limit",
                 "make a new index, and merge this one into it",
             )
-        numbers = range(first, first + len(bodies))
         catalogue.insert(
             "INSERT INTO documents VALUES (?, ?, ?, ?)",
             (
-                Row(doc, id_, body, checksum_of(doc, id_, body))
-                for doc, id_, body in zip(numbers, ids, bodies, strict=True)
+                (doc, id_, body, checksum_of(doc, id_, body))
+                for doc, (id_, body) in enumerate(zip(ids, bodies, strict=True), first)
             ),
         )
-        catalogue.change(next=first + len(bodies), documents=state.documents + len(bodies))
-        if len(filled) >= LOGGED:
-            self.write_segment(iter([Entries.sorted(names, filled + first)]))
+        catalogue.change(next=first + len(ids), documents=state.documents + len(ids))
+        return first
+
+    def enter(self, docs: np.ndarray, names: np.ndarray) -> None:
+        """Put documents that were stored into their buckets.
+
+        Args:
+            docs: int64[m]: their numbers, ascending.
+            names: uint64[m, bands]: their buckets.
+        """
+        if len(docs) >= LOGGED:
+            self.write_segment(iter([Entries.sorted(names, docs)]))
             self.snapshot.load_segments()
-        elif len(filled):
-            docs = (filled + first).tolist()
+        elif len(docs):
+            numbers = docs.tolist()
             rows = [row.tobytes() for row in np.ascontiguousarray(names, dtype="<u8")]
-            catalogue.insert(
+            self.catalogue.insert(
                 "INSERT INTO log VALUES (?, ?, ?)",
-                [(d, k, zlib.crc32(k, d)) for d, k in zip(docs, rows, strict=True)],
+                [(d, k, zlib.crc32(k, d)) for d, k in zip(numbers, rows, strict=True)],
             )
-            self.snapshot.log(docs, names)
+            self.snapshot.log(numbers, names)
 
     def write_segment(self, parts: Iterator[Entries]) -> int:
         """Write a segment and put it into the manifest; return its number."""
@@ -296,9 +334,13 @@ class Core:
         ):
             answers.duplicate_of[base + row] = id_
             answers.similarity[base + row] = similarity
-        left = np.setdiff1d(np.arange(len(rows)), old.row)
+        new = np.ones(len(rows), dtype=np.bool_)
+        new[old.row] = False
+        left = np.flatnonzero(new)
         kept = self._among_themselves(batch, sketches, left, rows + base, answers)
-        self.insert(batch.take(kept), Sketches(*(column[kept] for column in sketches)))
+        if len(kept) < len(rows):
+            batch, sketches = batch.take(kept), Sketches(*(column[kept] for column in sketches))
+        self.insert(batch, sketches)
 
     def _among_themselves(
         self,
@@ -335,7 +377,7 @@ class Core:
         ):
             answers.duplicate_of[places[row]] = batch.ids[of]
             answers.similarity[places[row]] = similarity
-        return np.setdiff1d(left, docs[removed])
+        return np.setdiff1d(left, docs[removed], assume_unique=True)
 
     def insert_all(self, batch: Batch, on_conflict: str) -> int:
         """Insert documents, whatever they are similar to; return how many.
@@ -398,7 +440,7 @@ class Core:
         self.catalogue.change(ids=kinds.pop())
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all documents in their order; for an index that stores texts."""
+        """Yield all documents in their order."""
         last = -1
         while True:
             rows = self.catalogue.rows(
@@ -409,8 +451,14 @@ class Core:
                 return
             found = [Row(*row) for row in rows]
             last = found[-1].doc
-            texts = [(self.verifier.text_of(row) or "").encode() for row in found]
-            yield Batch([row.id for row in found], text_array(texts))
+            for row in found:
+                self.verifier.require_intact(row)
+            ids, bodies = [row.id for row in found], [row.body for row in found]
+            if self.stores_texts:
+                yield Batch(ids, text_array([unpack_text(body) for body in bodies]))
+            else:
+                stored: Any = text_array(bodies).view(pa.large_binary())
+                yield Batch(ids, stored)
 
     def warm(self) -> None:
         """Load the kernels, or compile them, before the first question."""

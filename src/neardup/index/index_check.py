@@ -9,6 +9,7 @@ import numpy as np
 from neardup.errors import NeardupError
 from neardup.index.bodies import Row, is_intact
 from neardup.index.core import Core
+from neardup.index.log_check import require_whole_log
 
 _FETCHED = 4096
 
@@ -21,6 +22,8 @@ def problems_of(core: Core) -> list[str]:
     found: list[str] = []
     core.forget(reopen=True)  # what was read before may be damaged since
     try:
+        if core.catalogue.path is not None:
+            require_whole_log(core.catalogue.path)
         with core.reading() as state:
             check = core.catalogue.rows("PRAGMA integrity_check(1)")
             if check != [("ok",)]:

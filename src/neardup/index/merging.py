@@ -73,10 +73,11 @@ class Merger:
             self._spill_at = LOGGED
         if self._pid != os.getpid():
             self._pid, self._thread, self._stop = os.getpid(), None, threading.Event()
+        if not _due(core.snapshot.segments):
+            return
         if core.folder is None:
-            while self._merge():
-                pass
-        elif (self._thread is None or not self._thread.is_alive()) and _due(core.snapshot.segments):
+            self._run()
+        elif self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="neardup-merge", daemon=True)
             self._thread.start()
 
@@ -143,13 +144,14 @@ def merge(
     dropped: list[np.ndarray] = []
 
     def parts() -> Iterator[Entries]:
-        for part in merged(segments, np.empty(0, np.uint32)):
+        for part in merged(segments):
             if stop is not None and stop.is_set():
                 raise _GivenUpError
-            gone = np.isin(part.docs, removed)
-            if gone.any():
+            if len(removed):
+                gone = np.isin(part.docs, removed)
                 dropped.append(np.unique(part.docs[gone]))
-            yield Entries(part.keys[~gone], part.docs[~gone])
+                part = Entries(part.keys[~gone], part.docs[~gone])
+            yield part
 
     name = f"{_PARTIAL}{os.getpid()}-{threading.get_ident()}"
     partial = None if core.folder is None else core.folder / name

@@ -253,13 +253,14 @@ class Segment:
         return min(int(low[0]), self.entries)
 
     def _range(self, low: int, high: int) -> Entries:
-        for number in range(low // ENTRIES, -(-high // ENTRIES)):
+        first, end = low // ENTRIES, -(-high // ENTRIES)
+        for number in range(first, end):
             if not self._verified[number]:
                 self._verify(number)
-        places = np.arange(low, high)
-        block, within = np.divmod(places, ENTRIES)
-        docs = self._halves[block * (2 * STRIDE) + 2 * ENTRIES + within].astype(np.uint32)
-        return Entries(self._blocks[block * STRIDE + within].astype(np.uint64), docs)
+        some = slice(low - first * ENTRIES, high - first * ENTRIES)
+        keys = self._blocks.reshape(-1, STRIDE)[first:end, :ENTRIES].reshape(-1)[some]
+        docs = self._halves.reshape(-1, 2 * STRIDE)[first:end, 2 * ENTRIES :].reshape(-1)[some]
+        return Entries(keys.astype(np.uint64, copy=False), docs.astype(np.uint32, copy=False))
 
     def check(self) -> np.ndarray:
         """Read all of it; return its documents, uint32[], ascending, each once.
@@ -285,20 +286,12 @@ class Segment:
         return StoreError(f"{self._name}: the segment is damaged", _AGAIN)
 
 
-def merged(segments: list[Segment], removed: np.ndarray) -> Iterator[Entries]:
-    """Yield the entries of some segments in ascending order.
-
-    Args:
-        segments: The segments.
-        removed: uint32[], ascending: documents that are left out.
-    """
+def merged(segments: list[Segment]) -> Iterator[Entries]:
+    """Yield the entries of some segments in ascending order."""
     count = max(1, sum(segment.entries for segment in segments) // _MERGED)
     for parts in zip(*(segment.slices(count) for segment in segments), strict=True):
         keys = np.concatenate([part.keys for part in parts])
         docs = np.concatenate([part.docs for part in parts])
-        if len(removed):
-            stays = ~np.isin(docs, removed)
-            keys, docs = keys[stays], docs[stays]
         order = np.argsort(keys, kind="stable")
         yield Entries(keys[order], docs[order])
 

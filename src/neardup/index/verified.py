@@ -21,13 +21,17 @@ from neardup.index.bodies import (
 )
 from neardup.index.catalogue import Catalogue
 from neardup.index.snapshot import Candidates
-from neardup.match.verifying import make_sets, similarities
+from neardup.kernels.grouping import mark_plausible
+from neardup.kernels.jaccard import Sets
+from neardup.match.verifying import SET_WORDS, make_sets, similarities
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 
 #: Documents that are fetched at a time: few first, as one of them may be enough.
 _FIRST, _MOST = 64, 4096
+#: Documents whose bitmaps are kept in memory, 128 bytes each.
+_KNOWN = 1 << 19
 #: Documents that a thread makes sets of.
 _STEP = 256
 
@@ -52,6 +56,59 @@ class Matches(NamedTuple):
     other: np.ndarray
 
 
+class _Known:
+    """Sizes and bitmaps of documents that were fetched before, as many as there is room for.
+
+    A document of a template is asked for again and again, and its bitmap nearly always says that
+    it is not similar enough. A number never stands for another document, once it is committed.
+    """
+
+    def __init__(self) -> None:
+        self._doc: np.ndarray | None = None
+
+    def add(self, docs: np.ndarray, sets: Sets, first: int) -> None:
+        """Remember documents, whose sets begin at one."""
+        if self._doc is None:  # pages that are not used take no memory
+            self._doc = np.zeros(_KNOWN, dtype=np.int64)
+            self._size = np.zeros(_KNOWN, dtype=np.int32)
+            self._bitmaps = np.zeros((_KNOWN, SET_WORDS), dtype=np.uint64)
+        place = docs % _KNOWN
+        self._doc[place] = docs + 1
+        self._size[place] = sets.size[first:]
+        self._bitmaps[place] = sets.bitmaps[first:]
+
+    def forget(self) -> None:
+        """Forget all, since a transaction was given up whose numbers are used again."""
+        if self._doc is not None:
+            self._doc[:] = 0
+
+    def may_reach(
+        self, own: Sets, numbers: np.ndarray, docs: np.ndarray, threshold: float
+    ) -> np.ndarray:
+        """Return bool[pairs]: which pairs of a set and a document may reach a threshold."""
+        found = np.ones(len(docs), dtype=np.bool_)
+        if self._doc is None:
+            return found
+        place = docs % _KNOWN
+        known = np.flatnonzero(self._doc[place] == docs + 1)
+        if not len(known):
+            return found
+        count, place = len(own.size), place[known]
+        members = np.empty((len(known), 2), dtype=np.int32)
+        members[:, 0], members[:, 1] = numbers[known], np.arange(count, count + len(known))
+        marked = np.zeros(count + len(known), dtype=np.bool_)
+        mark_plausible(
+            members.reshape(-1),
+            np.arange(0, members.size + 1, 2, dtype=np.int32),
+            np.concatenate([own.size, self._size[place]]),
+            np.concatenate([own.bitmaps, self._bitmaps[place]]),
+            (1 - threshold) / (1 + threshold),
+            marked,
+        )
+        found[known] = marked[count:]
+        return found
+
+
 class Verifier:
     """Fetches documents and compares them.
 
@@ -67,24 +124,24 @@ class Verifier:
     ) -> None:
         self._catalogue, self._tokeniser, self._texts = catalogue, tokeniser, texts
         self.pool = Pool(threads)
+        self._known = _Known()
+
+    def forget(self) -> None:
+        """Forget what is known of documents, since a transaction was given up."""
+        self._known.forget()
 
     def bodies(self, texts: pa.LargeStringArray) -> list[bytes]:
         """Return what is stored of some texts."""
-        if not self._texts:
-            return pack_sets(self._tokeniser.sets(texts))
-        parts = self.pool.ranges(
-            lambda low, high: pack_texts(texts.slice(low, high - low)), len(texts), _STEP
-        )
-        return [body for part in parts for body in part]
+        return pack_texts(texts) if self._texts else pack_sets(self._tokeniser.sets(texts))
 
     def text_of(self, row: Row) -> str | None:
         """Return the text of a document; None where only its shingles are stored."""
-        self._require_intact(row)
+        self.require_intact(row)
         return unpack_text(row.body).decode(errors="replace") if self._texts else None
 
     def is_same(self, row: Row, text: pa.LargeStringArray) -> bool:
         """Return whether a document has the text given, or its shingles where these are stored."""
-        self._require_intact(row)
+        self.require_intact(row)
         if self._texts:
             return unpack_text(row.body) == str(text[0].as_py()).encode()
         return row.body == pack_sets(self._tokeniser.sets(text))[0]
@@ -96,7 +153,7 @@ class Verifier:
             StoreError: One is damaged.
         """
         for row in rows:
-            self._require_intact(row)
+            self.require_intact(row)
 
         def some(low: int, high: int) -> Ragged:
             bodies = [row.body for row in rows[low:high]]
@@ -152,7 +209,9 @@ class Verifier:
             threshold: As for `matches`.
             first: As for `matches`.
         """
-        order = np.argsort(found.doc, kind="stable")
+        mine = make_sets(own)
+        order = np.flatnonzero(self._known.may_reach(mine, back, found.doc, threshold))
+        order = order[np.argsort(found.doc[order], kind="stable")]
         numbers, docs = back[order].astype(np.int32), found.doc[order]
         open_ = np.ones(len(asked), dtype=np.bool_)
         parts: list[Matches] = []
@@ -180,6 +239,7 @@ class Verifier:
             numbers, docs = numbers[alive], docs[alive]
         count = len(own.offsets) - 1
         sets = make_sets(joined([own, self.sets(rows)]))
+        self._known.add(there, sets, count)
         place = np.searchsorted(there, docs)
         other = (place + count).astype(np.int32)
         similarity = similarities(sets, numbers, other, threshold, self.pool)
@@ -193,7 +253,8 @@ class Verifier:
             sets.size[other[reached]].astype(np.int64),
         )
 
-    def _require_intact(self, row: Row) -> None:
+    def require_intact(self, row: Row) -> None:
+        """Refuse a damaged document."""
         if not is_intact(row):
             raise self._catalogue.damaged(f"document number {row.doc}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pyarrow as pa
 
 from neardup.io.formats.arrow_tables import TablePartition
@@ -15,21 +17,34 @@ class _NoText(Columns):
     """No text column."""
 
     def __post_init__(self) -> None:
-        pass
+        Columns(encoding_errors=self.encoding_errors)
 
 
-def read_whole(source: object, name: str) -> pa.Table:
+class Form(NamedTuple):
+    """How files are read, see `neardup.io.opening.open_source`."""
+
+    delimiter: str | None = None
+    encoding_errors: str = "strict"
+
+
+_PLAIN = Form()
+
+
+def read_whole(source: object, name: str, form: Form = _PLAIN) -> pa.Table:
     """Read all columns of an input; those of CSV are strings.
 
     Args:
         source: See `neardup.io.opening.open_source`.
         name: Of the source, for messages.
+        form: How it is read.
 
     Raises:
         InputError: It can't be read; its subclasses say why.
+        SpecError: ``form`` is out of range, or for files and this is none.
     """
     tables = []
-    for partition in open_source(source, _NoText(())).partitions():
+    columns = _NoText((), None, form.encoding_errors)
+    for partition in open_source(source, columns, delimiter=form.delimiter).partitions():
         if isinstance(partition, BytePartition):
             rows = len(partition.bounds(partition.raw()))
             tables.append(partition.table(None, rows))

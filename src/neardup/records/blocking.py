@@ -84,7 +84,9 @@ class _Found(NamedTuple):
     not_compared: int
 
 
-def find_candidates(features: Features, spec: LinkSpec, first: int, pool: Pool) -> Candidates:
+def find_candidates(
+    features: Features, spec: LinkSpec, first: int, pool: Pool, bands: Bands | None = None
+) -> Candidates:
     """Find the pairs that share a bucket, and are similar enough or share rare shingles.
 
     Args:
@@ -92,12 +94,12 @@ def find_candidates(features: Features, spec: LinkSpec, first: int, pool: Pool) 
         spec: What is asked for.
         first: Records of the first file; all of them if there is one file.
         pool: Threads.
+        bands: Those of an index; chosen without it.
     """
     documents = len(features.hashes)
-    limit = max(_COMMON, documents // _COMMON_SHARE)
-    common = common_shingles(features, limit)
+    common = common_of(features)
     every = np.arange(documents)
-    hashed = hashed_sets(features.records, every, common) if common.any() else features.records
+    hashed = hashed_sets(features.records, every, common)
     # By what they contain, so that the result does not depend on the order of the records.
     order = content_order(hashed).astype(np.int32)
     sets = Sets(
@@ -106,7 +108,7 @@ def find_candidates(features: Features, spec: LinkSpec, first: int, pool: Pool) 
         hashed.size[order],
         np.ascontiguousarray(hashed.bitmaps[order]),
     )
-    bands = choose_rows(sets, spec, pool)
+    bands = bands or choose_rows(sets, spec, pool)
     ragged = _gathered(sets)
     parts, compared, not_compared = [], 0, 0
     for low in range(0, bands.num_bands, _BANDS):
@@ -116,7 +118,7 @@ def find_candidates(features: Features, spec: LinkSpec, first: int, pool: Pool) 
         a, b = np.minimum(x, y), np.maximum(x, y)
         wanted = np.flatnonzero((a < first) & (b >= first)) if first < documents else slice(None)
         part = (a[wanted], b[wanted], found.similarity[wanted])
-        kept = _worth(features, spec, part, pool)
+        kept = worth(features, spec, part, pool)
         parts.append(tuple(column[kept] for column in part))
         compared, not_compared = compared + found.compared, not_compared + found.not_compared
     edges = Edges.gather(parts)
@@ -129,7 +131,7 @@ def find_candidates(features: Features, spec: LinkSpec, first: int, pool: Pool) 
         compared,
         not_compared,
         common,
-        _only_common(features.records, common) if common.any() else 0,
+        _only_common(features.records, common),
         across if first < documents else documents * (documents - 1) // 2,
     )
 
@@ -183,6 +185,11 @@ def check_hashes(spec: LinkSpec) -> None:
         )
 
 
+def lowest_similarity(spec: LinkSpec) -> float:
+    """Return the similarity below which no pair is a candidate."""
+    return block_at(spec) * _LOWEST
+
+
 def shared_weight(
     features: Features, a: np.ndarray, b: np.ndarray, pool: Pool
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -202,16 +209,16 @@ def rare_enough(documents: int) -> float:
     return float(_RARE * np.log(documents))
 
 
-def _worth(
+def worth(
     features: Features, spec: LinkSpec, pairs: tuple[np.ndarray, ...], pool: Pool
 ) -> np.ndarray:
-    """Return bool[pairs]: which are candidates."""
+    """Return bool[pairs]: which are candidates, of some with their similarities."""
     a, b, similarity = pairs
-    worth = similarity >= block_at(spec)
-    below = np.flatnonzero(~worth)
+    found = similarity >= block_at(spec)
+    below = np.flatnonzero(~found)
     shared, _ = shared_weight(features, a[below], b[below], pool)
-    worth[below] = shared >= rare_enough(len(features.hashes))
-    return np.asarray(worth)
+    found[below] = shared >= rare_enough(features.counted)
+    return np.asarray(found)
 
 
 def _of_bands(
@@ -220,20 +227,13 @@ def _of_bands(
     """Compare the records that share a bucket in one of some bands."""
     documents = len(sets.size)
     spec, low = which
-    signer = Signer(bands.num_bands * bands.rows, seed=spec.seed + low)
-    keys = np.empty((documents, bands.num_bands), np.uint64)
-
-    def sign(first: int, last: int) -> None:
-        some = Ragged(shingles.values, shingles.offsets[first : last + 1])
-        band_keys(signer(some), bands.rows, keys[first:last])
-
-    pool.ranges(sign, documents)
+    keys = _keys(shingles, bands, spec.seed + low, pool)
     # Records without shingles are in no bucket: a key of their own, in each band.
     empty = np.flatnonzero(sets.size == 0)
     keys[empty] = np.arange(len(empty), dtype=np.uint64)[:, None]
     grouped = bucket_bands(lambda band: keys[:, band], bands.num_bands, pool)
     buckets = bucket_documents(grouped, documents, bands.num_bands)
-    found = pairs_of_buckets(sets, buckets, block_at(spec) * _LOWEST, pool)
+    found = pairs_of_buckets(sets, buckets, lowest_similarity(spec), pool)
     columns = zip(*found.parts, strict=True) if found.parts else ((), (), ())
     a, b, similarity = (
         np.concatenate([np.empty(0, dtype), *column])
@@ -242,8 +242,40 @@ def _of_bands(
     return _Found(a, b, similarity, found.compared + found.ruled_out, found.not_compared)
 
 
+def _keys(shingles: Ragged, bands: Bands, seed: int, pool: Pool) -> np.ndarray:
+    documents = len(shingles.offsets) - 1
+    signer = Signer(bands.num_bands * bands.rows, seed=seed)
+    keys = np.empty((documents, bands.num_bands), np.uint64)
+
+    def sign(first: int, last: int) -> None:
+        some = Ragged(shingles.values, shingles.offsets[first : last + 1])
+        band_keys(signer(some), bands.rows, keys[first:last])
+
+    pool.ranges(sign, documents)
+    return keys
+
+
+def record_keys(
+    features: Features, docs: np.ndarray, bands: Bands, seed: int, pool: Pool
+) -> np.ndarray:
+    """Return the band keys by which some records are candidates, uint64[docs, bands]."""
+    shingles = _gathered(hashed_sets(features.records, docs, common_of(features)))
+    some = [
+        _keys(shingles, Bands(min(_BANDS, bands.num_bands - low), bands.rows, 0), seed + low, pool)
+        for low in range(0, bands.num_bands, _BANDS)
+    ]
+    return np.hstack(some)
+
+
+def common_of(features: Features) -> np.ndarray:
+    """Return bool[power of two]: shingles that are not hashed, by their last bits."""
+    return common_shingles(features, max(_COMMON, features.counted // _COMMON_SHARE))
+
+
 def hashed_sets(sets: Sets, docs: np.ndarray, common: np.ndarray) -> Sets:
     """Return the sets of some records without common shingles; all of a set without others."""
+    if not common.any() and np.array_equal(docs, np.arange(len(sets.size))):
+        return sets
     values, offsets = _gathered(Sets(sets.values, sets.begin[docs], sets.size[docs], sets.bitmaps))
     kept = ~common[values & np.uint64(len(common) - 1)]
     before = np.append(0, np.cumsum(kept))
@@ -253,6 +285,8 @@ def hashed_sets(sets: Sets, docs: np.ndarray, common: np.ndarray) -> Sets:
 
 def _only_common(sets: Sets, common: np.ndarray) -> int:
     """Return the number of records with common shingles alone."""
+    if not common.any():
+        return 0
     rare = np.append(0, np.cumsum(~common[sets.values & np.uint64(len(common) - 1)]))
     return int(((rare[sets.begin + sets.size] == rare[sets.begin]) & (sets.size > 0)).sum())
 

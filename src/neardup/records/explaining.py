@@ -45,10 +45,10 @@ def explain_pair(linked: Linked, x: int, y: int) -> dict[str, Any]:
         "similarity": value,
         "threshold": linked.threshold.value,
         "match": bool(len(place)) and bool(np.isin(place, linked.pairs)[0]),
-        "same_cluster": bool(linked.labels[x] == linked.labels[y]),
+        "same_cluster": bool(linked.clusters[x] == linked.clusters[y]),
         "candidate": bool(len(place)),
         "block_similarity": jaccard,
         "probability": candidate_probability(jaccard, found.bands.num_bands, found.bands.rows),
         "shared_weight": rarity,
-        "enough_weight": rare_enough(len(blocked.records)),
+        "enough_weight": rare_enough(features.counted),
     }

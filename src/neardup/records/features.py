@@ -23,7 +23,7 @@ from neardup.threads import Pool
 _STEP = 1024
 #: Characters that are no part of any value: its beginning and its end.
 _BEGIN, _END = "\x02", "\x03"
-_RECORD = ShingleSpec(unit="char", n=3, nfkc=True, strip_accents=True)
+RECORD = ShingleSpec(unit="char", n=3, nfkc=True, strip_accents=True)
 _VALUE = ShingleSpec(unit="char", n=2, nfkc=True, strip_accents=True)
 _EXACT = ShingleSpec(unit="char", n=2, keep_case=True, raw=True)
 _NO_WORD, _NO_DIGIT = r"[^\p{L}\p{M}\p{N}]+", r"[^\p{Nd}]+"
@@ -42,6 +42,7 @@ class Features(NamedTuple):
         weights: float32[power of two]: the weight of a shingle of a record, by its last bits: the
             logarithm of the records over those that have it.
         distinct: int64[k]: distinct values of each field.
+        counted: Records that weights and distinct values are counted in.
     """
 
     records: Sets
@@ -50,6 +51,7 @@ class Features(NamedTuple):
     numbers: np.ndarray
     weights: np.ndarray
     distinct: np.ndarray
+    counted: int
 
     @property
     def present(self) -> np.ndarray:
@@ -75,7 +77,7 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
         pool: Threads.
     """
     documents = len(columns[0])
-    tokenisers = Tokeniser(_RECORD), Tokeniser(_VALUE), Tokeniser(_EXACT)
+    tokenisers = Tokeniser(RECORD), Tokeniser(_VALUE), Tokeniser(_EXACT)
 
     def work(first: int, last: int) -> _Some:
         return _some([column.slice(first, last - first) for column in columns], spec, tokenisers)
@@ -95,13 +97,13 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
     distinct = np.array([len(np.unique(column[column != 0])) for column in hashes.T])
     counts = count_shingles(records, np.arange(documents, dtype=np.int32), pool)
     weights = np.log((documents + 1) / np.maximum(counts, 1)).astype(np.float32)
-    return Features(records, bare, hashes, numbers, np.maximum(weights, 1e-6), distinct)
+    weights = np.maximum(weights, 1e-6)
+    return Features(records, bare, hashes, numbers, weights, distinct, documents)
 
 
 def common_shingles(features: Features, limit: int) -> np.ndarray:
     """Return bool[power of two]: shingles in more than ``limit`` records, by their last bits."""
-    documents = len(features.hashes)
-    return np.asarray(features.weights < np.float32(np.log((documents + 1) / limit)))
+    return np.asarray(features.weights < np.float32(np.log((features.counted + 1) / limit)))
 
 
 def _some(

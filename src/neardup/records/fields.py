@@ -144,6 +144,11 @@ class LinkSpec:
         """Return plain values, which JSON can hold."""
         return asdict(self)
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> LinkSpec:
+        """Make a spec from what `as_dict` returned."""
+        return cls(**{**values, "fields": tuple(Field(**field) for field in values["fields"])})
+
 
 def fields_of(given: str | Field | Iterable[str | Field]) -> tuple[Field, ...]:
     """Return fields that were given as objects, as names, or as ``NAME:COMPARE``.

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from neardup.cluster.edges import Edges
-from neardup.errors import InputError
+from neardup.errors import InputError, SpecError
 from neardup.records.blocking import Candidates, check_hashes, find_candidates
 from neardup.records.deciding import cluster_records, matches
 from neardup.records.features import Features, make_features
 from neardup.records.field_notes import field_notes
 from neardup.records.field_similarity import Compared, compare
 from neardup.records.fields import LinkSpec
-from neardup.records.record_files import Records, read_records
-from neardup.records.valley import Threshold, find_valley, given
+from neardup.records.record_files import Records, Source, read_records
+from neardup.records.valley import Threshold, find_valley, given_threshold
 from neardup.threads import Pool
 
 #: No valley is looked for below, where candidates are incomplete.
 _LOWEST = 0.3
+
+
+class Against(NamedTuple):
+    """The index that new records were linked against.
+
+    Attributes:
+        records: Records that it had.
+        fetched: Those of them that come first, as they may be candidates.
+    """
+
+    records: int
+    fetched: int
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,7 @@ class Blocked:
         features: What is compared.
         candidates: Pairs that are worth a comparison.
         notes: What a person should know, a sentence each.
+        against: The index that the last records are new to, if any.
     """
 
     records: Records
@@ -40,6 +53,12 @@ class Blocked:
     features: Features
     candidates: Candidates
     notes: tuple[str, ...]
+    against: Against | None = None
+
+    @property
+    def new(self) -> int:
+        """Number of the first record that was given."""
+        return self.against.fetched if self.against else 0
 
 
 @dataclass(frozen=True)
@@ -51,7 +70,8 @@ class Linked:
         compared: Similarities of the candidates.
         threshold: From which similarity on two records are one.
         pairs: int64[]: the candidates that are one record, ascending.
-        labels: int32[records]: the lowest record of each one's cluster.
+        clusters: int64[records]: the number of each one's cluster: that of its lowest record.
+        sizes: int64[records]: records of that cluster.
         notes: What a person should know, a sentence each.
     """
 
@@ -59,22 +79,31 @@ class Linked:
     compared: Compared
     threshold: Threshold
     pairs: np.ndarray
-    labels: np.ndarray
+    clusters: np.ndarray
+    sizes: np.ndarray
     notes: tuple[str, ...]
 
 
-def block(a: Any, b: Any | None, id: str | None, spec: LinkSpec, pool: Pool) -> Blocked:
+def block(given: Source, spec: LinkSpec, pool: Pool) -> Blocked:
     """Read records and find the candidates.
 
     Raises:
         InputError: The records can't be used; its subclasses say why.
     """
-    records = read_records(a, b, id, spec)
+    records = read_records(given, spec)
     spec = spec.for_records(len(records))
     check_hashes(spec)
     features = make_features(records.columns, spec, pool)
     _check(records, features)
     candidates = find_candidates(features, spec, records.first, pool)
+    notes = block_notes(records, features, candidates, spec)
+    return Blocked(records, spec, features, candidates, notes)
+
+
+def block_notes(
+    records: Records, features: Features, candidates: Candidates, spec: LinkSpec
+) -> tuple[str, ...]:
+    """Return what a person should know of records and their candidates."""
     notes = list(field_notes(records, features, spec))
     without = int((features.records.size == 0).sum())
     if without:
@@ -89,7 +118,7 @@ def block(a: Any, b: Any | None, id: str | None, spec: LinkSpec, pool: Pool) -> 
             f"{candidates.not_compared:,} pairs in oversized buckets were not compared; a higher "
             "`block_at` or one more field makes buckets smaller"
         )
-    return Blocked(records, spec, features, candidates, tuple(notes))
+    return tuple(notes)
 
 
 def decide(blocked: Blocked, pool: Pool) -> Linked:
@@ -97,33 +126,41 @@ def decide(blocked: Blocked, pool: Pool) -> Linked:
     spec, candidates = blocked.spec, blocked.candidates
     compared = compare(blocked.features, spec, candidates.a, candidates.b, pool)
     if spec.decide_at is not None:
-        threshold = given(spec.decide_at, compared.similarity)
+        threshold = given_threshold(spec.decide_at, compared.similarity)
     else:
         threshold = find_valley(compared.similarity, min(_LOWEST, spec.block_at or _LOWEST))
-    return _grouped(Linked(blocked, compared, threshold, *_nothing(), blocked.notes))
+    return _grouped(blocked, compared, threshold)
 
 
 def decide_again(linked: Linked, decide_at: float) -> Linked:
-    """Return the same with another threshold."""
+    """Return the same with another threshold.
+
+    Raises:
+        SpecError: Records are in clusters of an index, which has one threshold.
+    """
     blocked = linked.blocked
+    if blocked.against is not None:
+        raise SpecError(
+            "clusters of an index have one threshold", "make an index with another `decide_at`"
+        )
     spec = replace(blocked.spec, decide_at=decide_at)
-    threshold = given(decide_at, linked.compared.similarity)
-    return _grouped(replace(linked, blocked=replace(blocked, spec=spec), threshold=threshold))
+    threshold = given_threshold(decide_at, linked.compared.similarity)
+    return _grouped(replace(blocked, spec=spec), linked.compared, threshold)
 
 
-def _grouped(linked: Linked) -> Linked:
-    blocked, threshold = linked.blocked, linked.threshold
-    spec, candidates = blocked.spec, blocked.candidates
-    similarity = linked.compared.similarity
+def _grouped(blocked: Blocked, compared: Compared, threshold: Threshold) -> Linked:
+    spec, candidates, similarity = blocked.spec, blocked.candidates, compared.similarity
     pairs = matches(candidates.a, candidates.b, similarity, threshold.value, spec.one_to_one)
-    edges = Edges(candidates.a[pairs], candidates.b[pairs], similarity[pairs])
+    edges = matched(candidates, compared, pairs)
     labels = cluster_records(edges, len(blocked.records), spec.cluster)
     notes = blocked.notes + _about(threshold)
-    return replace(linked, pairs=pairs, labels=labels, notes=notes)
+    sizes = np.bincount(labels)[labels]
+    return Linked(blocked, compared, threshold, pairs, labels.astype(np.int64), sizes, notes)
 
 
-def _nothing() -> tuple[np.ndarray, np.ndarray]:
-    return np.empty(0, np.int64), np.empty(0, np.int32)
+def matched(found: Candidates, compared: Compared, pairs: np.ndarray) -> Edges:
+    """Return candidates that are one record as edges."""
+    return Edges(found.a[pairs], found.b[pairs], compared.similarity[pairs])
 
 
 def _about(threshold: Threshold) -> tuple[str, ...]:

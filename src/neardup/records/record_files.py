@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of, numbers
 from neardup.errors import ColumnError, DuplicateIdError, InputError
 from neardup.io.columns import missing_column, string_scalar
-from neardup.io.whole import read_whole
+from neardup.io.whole import Form, read_whole
 from neardup.records.fields import LinkSpec
 
 #: A column of a table whose types are not known before it is read.
@@ -29,31 +29,49 @@ class Records:
         ids: Ids of the records of each source.
         columns: large_string[records] for each field, in the order of the fields.
         first: Records of the first source.
+        id: Column of the ids; None for positions.
     """
 
     names: tuple[str, ...]
     ids: tuple[Column, ...]
     columns: tuple[pa.LargeStringArray, ...]
     first: int
+    id: str | None = None
 
     def __len__(self) -> int:
         return sum(len(ids) for ids in self.ids)
 
 
-def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec) -> Records:
+class Source(NamedTuple):
+    """One or two files, or frames.
+
+    Attributes:
+        a: See `neardup.io.opening.open_source`.
+        b: The second one; None for duplicates within the first.
+        id: Column with the ids; None for positions.
+        form: How files are read.
+    """
+
+    a: Any
+    b: Any = None
+    id: str | None = None
+    form: Form = Form()
+
+
+def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
     """Read one or two files, or frames.
 
     Args:
-        a: See `neardup.io.opening.open_source`.
-        b: The second source; None for duplicates within the first.
-        id: Column with the ids; None for positions.
+        given: What is read.
         spec: Whose fields are read.
+        alone: Records that one file must have at least.
 
     Raises:
         ColumnError: A column is missing, or holds lists or objects.
         DuplicateIdError: Two records of a file have the same id.
         InputError: A file can't be read, or has no two records to compare.
     """
+    a, b, id, form = given
     names, tables = [], []
     for which, source in (("first", a), ("second", b)):
         if source is None:
@@ -61,11 +79,11 @@ def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec) -> Recor
         is_file = isinstance(source, str | os.PathLike)
         name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
         names.append(name)
-        tables.append(_checked(read_whole(source, name), name, id, spec))
+        tables.append(_checked(read_whole(source, name, form), name, id, spec))
     sizes = [table.num_rows for table in tables]
     for name, size in zip(names, sizes, strict=True):
-        if size < (2 if b is None else 1):
-            raise InputError(f"{name} has {size} records; expected {2 if b is None else 1} or more")
+        if b is None and size < alone:
+            raise InputError(f"{name} has {size} records; expected {alone} or more")
     if sum(sizes) > 2**31 - 2:
         raise InputError(f"{sum(sizes):,} records; expected at most {2**31 - 2:,}")
     ids = tuple(_ids(table, name, id) for table, name in zip(tables, names, strict=True))
@@ -73,7 +91,7 @@ def read_records(a: Any, b: Any | None, id: str | None, spec: LinkSpec) -> Recor
         pa.concat_arrays([_strings(table.column(field)) for table in tables])
         for field in spec.names
     )
-    return Records(tuple(names), ids, columns, sizes[0])
+    return Records(tuple(names), ids, columns, sizes[0], id)
 
 
 def _checked(table: pa.Table, name: str, id: str | None, spec: LinkSpec) -> pa.Table:
@@ -82,6 +100,8 @@ def _checked(table: pa.Table, name: str, id: str | None, spec: LinkSpec) -> pa.T
     for column in [*spec.names, *([] if id is None else [id])]:
         if table.column_names.count(column) != 1:
             hint = "name the columns that are compared with `fields`, that of the ids with `id`"
+            if table.num_columns == 1:
+                hint += "; if a character other than a comma separates them, give `delimiter`"
             raise missing_column(name, column, table.column_names, hint=hint)
         kind = table.schema.field(column).type
         if pa.types.is_nested(kind):
@@ -107,8 +127,8 @@ def _ids(table: pa.Table, name: str, id: str | None) -> Column:
     doubled = np.flatnonzero(earlier != np.arange(len(ids)))
     if len(doubled):
         raise DuplicateIdError(
-            f"{name}: records {earlier[doubled[0]] + 1} and {doubled[0] + 1} have the same {id!r}; "
-            f"{len(doubled):,} ids are doubled",
+            f"{name}: records {earlier[doubled[0]] + 1} and {doubled[0] + 1} have the same {id!r}, "
+            f"as {len(doubled):,} of {len(ids):,} records have that of an earlier one",
             "name a column whose values are unique with `id`, or leave it out for positions",
         )
     return ids

@@ -19,8 +19,9 @@ _FOOT = 1.5
 #: Depth of a valley, as the logarithm of the lower of its two modes over the bottom.
 _DEPTH = 0.25
 #: The lower mode is so many standard deviations higher than the bottom, by the square roots of the
-#: numbers of pairs under the filter; that of different records is at most so similar.
-_SURE, _DIFFERENT = 2.5, 0.7
+#: numbers of pairs under the filter; that of different records is at most so similar, and the
+#: bottom, as what is only below a mode of equal records is no valley.
+_SURE, _DIFFERENT, _HIGHEST = 2.5, 0.6, 0.8
 #: Pairs that a histogram needs, and the threshold without one.
 _PAIRS, _DEFAULT = 30, 0.5
 
@@ -31,9 +32,10 @@ class Threshold:
 
     Attributes:
         value: The threshold.
-        kind: ``"given"``; ``"valley"``; ``"shoulder"`` where the histogram has one mode and a bend
-            above it; ``"default"`` where there are too few pairs for a histogram, or its one mode
-            is above the default, as if all candidates were matches.
+        kind: ``"given"``; ``"index"``, that of an index; ``"valley"``; ``"shoulder"`` where the
+            histogram has one mode and a bend above it; ``"default"`` where there are too few pairs
+            for a histogram, or its one mode is above the default, as if all candidates were
+            matches.
         bottom: Similarity at the bottom of the valley; None without one.
         modes: Similarities of the modes below and above it; None without a valley.
         counts: int64[40]: candidates by similarity, in classes of 0.025.
@@ -46,7 +48,7 @@ class Threshold:
     counts: np.ndarray
 
 
-def given(value: float, similarity: np.ndarray) -> Threshold:
+def given_threshold(value: float, similarity: np.ndarray) -> Threshold:
     """Return a threshold that was asked for."""
     return Threshold(value, "given", None, None, _histogram(similarity, DRAWN))
 
@@ -76,7 +78,7 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
         below = np.maximum.accumulate(density)
         lower = np.minimum(below, np.maximum.accumulate(density[::-1])[::-1])
         depth = np.log1p(lower) - height
-        depth[:begin] = 0
+        depth[:begin] = depth[int(_HIGHEST * _CLASSES) :] = 0
         # The variance of the square root of a count is 1/4.
         depth[np.sqrt(2 * _FILTER) * (np.sqrt(lower) - np.sqrt(density)) < _SURE] = 0
         depth[below > density[: int(_DIFFERENT * _CLASSES)].max()] = 0

@@ -21,6 +21,8 @@ _NO_HASHES = np.empty((0, 2), dtype=np.uint64)
 
 def batches(offsets: np.ndarray) -> list[tuple[int, int]]:
     """Cut documents into ranges of about 256 kB of text; a longer document is one by itself."""
+    if offsets[-1] <= offsets[0] + _BATCH_BYTES:
+        return [(0, len(offsets) - 1)][: len(offsets) - 1]
     ends = np.arange(offsets[0] + _BATCH_BYTES, offsets[-1], _BATCH_BYTES)
     cuts = np.searchsorted(offsets, ends, side="right") - 1
     cuts = np.concatenate([[0], cuts, np.searchsorted(offsets, ends), [len(offsets) - 1]])

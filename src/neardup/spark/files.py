@@ -146,6 +146,7 @@ def check_new(spark: SparkSession, folder: str) -> None:
 
 
 def _write_one(table: DataFrame, folder: Path, name: str, format: str) -> None:
+    import pyarrow as pa
     import pyarrow.dataset as ds
 
     parts = folder / f".{name}"
@@ -157,12 +158,6 @@ def _write_one(table: DataFrame, folder: Path, name: str, format: str) -> None:
     layout = Layout(format, None, header if format in ("csv", "tsv") else b"", found.schema)
     with open_writer(path.with_name(f".{path.name}"), layout) as writer:
         for batch in found.to_batches():
-            writer.write(writer.prepare(_as_table(batch)))
+            writer.write(writer.prepare(pa.Table.from_batches([batch])))
     path.with_name(f".{path.name}").rename(path)
     shutil.rmtree(parts)
-
-
-def _as_table(batch: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.Table.from_batches([batch])

@@ -64,7 +64,7 @@ def compare_large(
             f"{ranges:,} ranges of two fifths of `task_bytes`; expected {_MOST_RANGES:,} or fewer",
             "raise `task_bytes` and the memory of executors, or `documents`, for more rows",
         )
-    order = []
+    order = [f.desc("old")] if "old" in candidates.columns else []
     for name, way in steps.work_of(spec).order:
         if dict(candidates.dtypes)[name] in ("float", "double"):
             # NaN is between numbers and null, as for Arrow; for Spark it is the largest number.
@@ -93,6 +93,7 @@ def compare_large(
         others = f.sequence(f.lit(turn + 1).cast("long"), f.lit(last).cast("long"))
         kept = some.where(f.col("range") == turn).withColumn("root", f.explode(others))
         rest = some.where(f.col("range") > turn).withColumn("root", f.col("range").cast("long"))
+        rest = rest.where("not old") if "old" in rest.columns else rest
         both = kept.withColumn("earlier", f.lit(True)).unionByName(
             rest.withColumn("earlier", f.lit(False))
         )

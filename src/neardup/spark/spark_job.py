@@ -93,6 +93,7 @@ def dedup(
     *,
     text: str = "text",
     id: str = "id",
+    against: DataFrame | None = None,
     preset: str | None = None,
     spec: Spec | None = None,
     checkpoint: str | None = None,
@@ -105,6 +106,8 @@ def dedup(
         df: Documents, from any source.
         text: Column with the text.
         id: Column with ids, strings or whole numbers, each once.
+        against: Documents of an old corpus, with ids of their own: all of them stay, and count as
+            the first ones. The result has rows for ``df`` alone.
         preset: ``"web"`` (the default), ``"clinical"`` or ``"records"``.
         spec: All settings in one object, instead of a preset.
         checkpoint: Folder that all machines reach: finished stages are stored there, and a job that
@@ -127,12 +130,16 @@ def dedup(
         raise SpecError("`spec` and `preset` are both given", "leave one out")
     spec = (spec or settings_of(preset or "web")).replace(**settings)
     check_columns(df, text, id, spec)
+    given, kind = df, dict(df.dtypes)[id]
+    name = spec.keep.partition(":")[2]
+    df = df.select(*map(column, dict.fromkeys([id, text, name or text])))
+    if against is not None:
+        check_columns(against, text, id, spec.replace(keep="first"))
+        df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
     work = steps.work_of(spec)
     check_executors(df, work)
-    best = [name] if (name := spec.keep.partition(":")[2]) else []
-    ids = check_ids(df, id, [text, *best] if checkpoint else [])
+    ids = check_ids(df, id, df.columns[1:] if checkpoint else [])
     steps.warn_of_bands(spec, ids.documents)
-    given, kind = df, dict(df.dtypes)[id]
     df = df.withColumn(id, column(id).cast("bigint")) if ids.numeric else df
     df = as_numbers(df, name)
     store = Checkpoint(given, checkpoint)
@@ -160,8 +167,10 @@ def dedup(
         far = rounds.compare_large(some, sets(some), spec, task_bytes, store.stage)
         compared = compared.unionByName(far)
 
+    new = sketches if against is None else sketches.where("not old")
+
     def clusters() -> DataFrame:
-        rows = steps.resolve(sketches, same, compared)
+        rows = steps.resolve(new, same, compared)
         names = ("id", "cluster", "duplicate_of")
         return rows.withColumns({name: f.col(name).cast(kind) for name in names})
 
@@ -170,4 +179,4 @@ def dedup(
         return rows.withColumns({name: f.col(name).cast(kind) for name in ("id_a", "id_b")})
 
     listed = store.stage("edges", edges) if spec.enumerates else None
-    return SparkRun(given, id, store.stage("clusters", clusters), listed, about, sketches)
+    return SparkRun(given, id, store.stage("clusters", clusters), listed, about, new)

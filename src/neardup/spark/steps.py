@@ -11,13 +11,15 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from neardup.errors import SpecError
+from neardup.errors import ColumnError, SpecError
 from neardup.recipe import Recipe
 from neardup.sketch.bands import choose_bands, rounded_documents
 from neardup.spark import tasks
 from neardup.spark.checks import column
 from neardup.spec import Spec
 
+#: A column that marks documents of an old corpus, which are kept.
+OLD = "neardup: old"
 #: Bytes of shingle sets that a task holds.
 TASK_BYTES = 1 << 28
 #: Bytes of a document in a bucket, for each band.
@@ -66,19 +68,30 @@ def warn_of_bands(spec: Spec, documents: int) -> None:
         warnings.warn(message, stacklevel=3)
 
 
+def with_old(df: DataFrame, old: DataFrame) -> DataFrame:
+    """Add the documents of an old corpus, which has columns of ``df``, and mark them.
+
+    Raises:
+        ColumnError: Columns are of different types.
+    """
+    for name, kind in old.dtypes:
+        if kind != (mine := dict(df.dtypes)[name]):
+            message = f"column {name!r} is of type {mine}, and of type {kind} in `against`"
+            raise ColumnError(message, "give both the same type")
+    marked = old.withColumn(OLD, f.lit(True))
+    return df.withColumn(OLD, f.lit(False)).unionByName(marked, allowMissingColumns=True)
+
+
 def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> DataFrame:
     """Turn texts into sketches, a row for each document: its hashes, counts and band keys."""
     columns = [f.xxhash64(column(id)).alias("doc"), column(id).alias("id")]
-    name = spec.keep.partition(":")[2]
-    columns += [column(text).alias("text"), *([column(name).alias("best")] if name else [])]
-    given = df.select(*columns)
-    types = dict(given.dtypes)
-    best = "best long, " if spec.keep == "longest" else f"best {types['best']}, " if name else ""
-    schema = (
-        f"doc long, id {types['id']}, {best}tokens int, shingles int, "
-        "hash binary, bitmap binary, keys binary"
-    )
-    return _mapped(given, tasks.sketch, schema, work=work_of(spec))
+    columns += [f.col(OLD).alias("old")] if OLD in df.columns else []
+    columns += [column(name).alias("best")] if (name := spec.keep.partition(":")[2]) else []
+    given = df.select(*columns, column(text).alias("text"))
+    kinds = [f"{name} {kind}" for name, kind in given.dtypes[:-1]]
+    kinds += ["best long"] if spec.keep == "longest" else []
+    made = "tokens int, shingles int, hash binary, bitmap binary, keys binary"
+    return _mapped(given, tasks.sketch, ", ".join([*kinds, made]), work=work_of(spec))
 
 
 def _mapped(df: DataFrame, task: Callable[..., Any], schema: str, **given: Any) -> DataFrame:
@@ -91,10 +104,9 @@ def _mapped(df: DataFrame, task: Callable[..., Any], schema: str, **given: Any) 
 
 def duplicates(sketches: DataFrame, spec: Spec) -> DataFrame:
     """Find exact duplicates: the ``id`` of each, and of the ``first`` of its group."""
-    types = dict(sketches.dtypes)
-    best = ["best"] if "best" in types else []
-    filled = sketches.where("tokens > 0").select("hash", "id", *best)
-    schema = f"id {types['id']}, first {types['id']}"
+    kind = dict(sketches.dtypes)["id"]
+    filled = sketches.where("tokens > 0").drop("doc", "tokens", "shingles", "bitmap", "keys")
+    schema = f"id {kind}, first {kind}"
     groups = filled.repartition(_partitions(sketches), "hash")
     return _mapped(groups, tasks.exact, schema, work=work_of(spec))
 

@@ -32,6 +32,8 @@ Rows = Iterator[pa.RecordBatch]
 #: A document in a bucket, while it is shuffled. Of the key 6 bytes do: keys that are equal by
 #: chance only cause more documents to be looked at together.
 _ENTRY = np.dtype([("high", "<u4"), ("low", "<u2"), ("doc", "<i8")])
+#: Columns that mark documents which come first in keep order.
+_MARKS = ("earlier", "old")
 #: Makes keys of different bands differ.
 _BAND = np.uint64(0x9E3779B97F4A7C15)
 
@@ -80,7 +82,7 @@ def check_versions(task: int, work: Work) -> None:
 
 
 def sketch(batches: Batches, work: Work) -> Rows:
-    """Turn ``doc``, ``id``, ``text`` and, if documents are ordered by it, ``best`` to sketches."""
+    """Turn ``text`` to sketches. Other columns stay: ``doc``, ``id``, and what orders documents."""
     check_versions(0, work)
     for batch in batches:
         text: Any = batch.column("text")
@@ -213,8 +215,9 @@ def solve(given: pa.Table, work: Work) -> Rows:
 
     Args:
         given: ``id``, ``keys``, ``set``, and ``best`` where documents are ordered by it; keys and
-            set of a document may be in two rows. With ``earlier``, each ``root`` is compared by
-            itself, and only what is a duplicate of a document that is marked by it is reported.
+            set of a document may be in two rows. Documents that are marked ``old`` are kept. With
+            ``earlier``, each ``root`` is compared by itself, and only what is a duplicate of a
+            document that is marked by it is reported.
         work: What all tasks know.
 
     Yields:
@@ -231,11 +234,12 @@ def solve(given: pa.Table, work: Work) -> Rows:
 
 def _solve(given: pa.Table, work: Work) -> Rows:
     spec = work.spec
-    table = given.filter(pc.is_valid(given["keys"])).drop_columns("set")
-    earlier_first = [("earlier", "descending")] if "earlier" in table.column_names else []
-    table = _in_order(table, [*earlier_first, *work.order])
+    table = _in_order(given.filter(pc.is_valid(given["keys"])).drop_columns("set"), work.order)
     if not len(table):
         return
+    earlier = "earlier" in table.column_names
+    marks = [name for name in _MARKS if name in table.column_names]
+    first = int(numbers(_column(table, marks[0])).sum()) if marks else 0
     ids: Any = _column(table, "id")
     with_set = given.filter(pc.is_valid(given["set"])).select(["id", "set"])
     place: Any = pc.index_in(ids, value_set=_column(with_set, "id"))
@@ -247,21 +251,23 @@ def _solve(given: pa.Table, work: Work) -> Rows:
     named = pa.RecordBatch.from_arrays([docs, keys], names=["doc", "keys"])
     buckets = list(bucket_stage.bucket(bucket_stage.band_rows([named])))
     lists = _lists_of(_column(with_set, "set").take(place))
-    shingles = [pa.RecordBatch.from_arrays([docs, lists], schema=sketch_stage.SETS)]
-    (answer,) = match_stage.resolve(buckets, shingles, spec.threshold)
-    found: Any = answer.column("duplicate_of")
-    other = numbers(found.fill_null(-1))
+    shingles = pa.RecordBatch.from_arrays([docs, lists], schema=sketch_stage.SETS)
+    other, similarity = _resolved(buckets, shingles, spec.threshold, first, not earlier)
     own = np.arange(len(table))
     cluster = np.where(other < 0, own, other)
-    if earlier_first:
-        earlier = int(numbers(_column(table, "earlier")).sum())
-        cluster = np.where(other < earlier, cluster, own)
-        other = np.where(other < earlier, other, -1)
-    elif spec.enumerates:
-        (edges,) = match_stage.pairs(buckets, shingles, spec.threshold)
-        yield _edge_rows(edges, ids)
+    if spec.enumerates and not earlier:
+        (edges,) = match_stage.pairs(buckets, [shingles], spec.threshold)
+        yield pa.RecordBatch.from_pydict(
+            {
+                "id": ids.take(edges.column("a")),
+                "other": ids.take(edges.column("b")),
+                "similarity": edges.column("similarity"),
+                "cluster": pa.nulls(len(edges), ids.type),
+                "edge": array_of(np.ones(len(edges), np.bool_)),
+            }
+        )
         if spec.cluster != "star":
-            needed = shingles if spec.cluster == "bounded" else []
+            needed = [shingles] if spec.cluster == "bounded" else []
             (found,) = cluster_stage.cluster([edges], needed, spec.cluster, spec.minimum_in_cluster)
             cluster[numbers(found.column("doc"))] = numbers(found.column("cluster"))
     rows = np.flatnonzero((other >= 0) | (cluster != own))
@@ -270,32 +276,45 @@ def _solve(given: pa.Table, work: Work) -> Rows:
         {
             "id": ids.take(array_of(rows)),
             "other": ids.take(array_of(other[rows], null=kept)),
-            "similarity": answer.column("similarity").take(array_of(rows)),
+            "similarity": array_of(similarity[rows], null=kept),
             "cluster": ids.take(array_of(cluster[rows])),
             "edge": array_of(np.zeros(len(rows), np.bool_)),
         }
     )
 
 
-def _edge_rows(edges: pa.RecordBatch, ids: Any) -> pa.RecordBatch:
-    """Return pairs by ids, the lower one first."""
-    rank = np.empty(len(ids), np.int64)
-    rank[numbers(pc.sort_indices(ids))] = np.arange(len(ids))
-    a, b = (numbers(edges.column(name)) for name in "ab")
-    forward = rank[a] < rank[b]
-    return pa.RecordBatch.from_pydict(
-        {
-            "id": ids.take(array_of(np.where(forward, a, b))),
-            "other": ids.take(array_of(np.where(forward, b, a))),
-            "similarity": edges.column("similarity"),
-            "cluster": pa.nulls(len(a), ids.type),
-            "edge": array_of(np.ones(len(a), np.bool_)),
-        }
-    )
+def _resolved(
+    buckets: list[pa.RecordBatch], sets: pa.RecordBatch, threshold: float, first: int, rest: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return of what each document is a duplicate, -1 where it is kept, and their similarity.
+
+    The first documents are kept, even if they are similar to each other; the rest are compared
+    with them, and with each other if that is asked for.
+    """
+    other, similarity = np.full(len(sets), -1), np.full(len(sets), np.nan)
+
+    def compare(docs: np.ndarray, last: int) -> np.ndarray:
+        some = sets if len(docs) == len(sets) else sets.take(array_of(docs))
+        (answer,) = match_stage.resolve(buckets, [some], threshold)
+        found: Any = answer.column("duplicate_of")
+        target = numbers(found.fill_null(-1))
+        rows = (docs >= first) & (target >= 0) & (target < last)
+        rows &= (other[docs] < 0) | (target < other[docs])
+        other[docs[rows]] = target[rows]
+        similarity[docs[rows]] = numbers(answer.column("similarity").fill_null(0.0))[rows]
+        return target
+
+    left, new = np.arange(first), np.arange(first, len(sets))
+    while len(left):  # those of them that are similar to another one take turns
+        left = left[compare(np.append(left, new), first)[: len(left)] >= 0]
+    if rest and (other[new] < 0).any():
+        compare(new[other[new] < 0], len(sets))
+    return other, similarity
 
 
 def _in_order(rows: pa.Table, order: list[tuple[str, Any]]) -> pa.Table:
-    return rows.take(pc.sort_indices(rows, order))
+    marks: Any = [(name, "descending") for name in _MARKS if name in rows.column_names]
+    return rows.take(pc.sort_indices(rows, [*marks, *order]))
 
 
 def _column(table: pa.Table, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""``neardup decontaminate``, and ``neardup dedup`` with ``--against``."""
+"""``neardup decontaminate``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import click
 
 from neardup.cli import options as o
 from neardup.errors import SpecError
-from neardup.spec import preset
 
 
 @o.grouped(
@@ -114,50 +113,5 @@ def decontaminate(
             click.echo(f"{found[name]:>14,}   {what}", err=True)
         if short := found["test_items_shorter_than_a_shingle"]:
             click.echo(f"{short:>14,}   test items are shorter than a shingle", err=True)
-        _say_skipped(found["skipped"])
-
-
-def dedup_against(
-    inputs: tuple[str, ...], out: str, against: Path, options: dict[str, Any]
-) -> None:
-    """Do ``neardup dedup`` with ``--against``.
-
-    Raises:
-        SpecError: A setting is given that comes from the old corpus.
-    """
-    from neardup.api.comparing_corpora import dedup_against
-
-    take = options.pop
-    known = {
-        name: take(name)
-        for name in (
-            *("id", "format", "input_format", "encoding_errors", "delimiter"),
-            *("max_document", "skip_large"),
-        )
-    }
-    text, overwrite, quiet = take("text").split(","), take("overwrite"), take("quiet")
-    other = {name: name in o.given_options(name) for name in ("threads", "memory")}
-    take("threads")
-    take("memory")
-    defaults = {"store": "auto", "layout": "blob", "tables": "parquet"}
-    other |= {
-        name: take(name, None)
-        for name in ("resume", "work", "keep_run", "annotate", "no_clean", "run")
-    }
-    other |= {name: take(name, value) != value for name, value in defaults.items()}
-    if any(other.values()) or o.spec_of(options) != preset("web"):
-        raise SpecError(
-            "with `against` the settings are those of the old corpus, and the first one is kept",
-            "leave out the other options",
-        )
-    paths = [Path(name) for name in inputs]
-    found = dedup_against(paths, against, text=text, out=out, overwrite=overwrite, **known).summary
-    if not quiet:
-        for name in ("documents", "similar_to_old", "similar_within", "kept"):
-            click.echo(f"{found[name]:>14,}   {name.replace('_', ' ')}", err=True)
-        _say_skipped(found["skipped"])
-
-
-def _say_skipped(count: int) -> None:
-    if count:
-        click.echo(f"{count:>14,}   left out, above --max-document", err=True)
+        if found["skipped"]:
+            click.echo(f"{found['skipped']:>14,}   left out, above --max-document", err=True)

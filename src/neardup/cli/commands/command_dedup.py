@@ -9,6 +9,10 @@ import click
 
 from neardup.cli import options as o
 from neardup.cli.showing import show_events
+from neardup.errors import SpecError
+
+#: Options that go with --against, besides those that say how the input is read.
+_OF_ALL = ("inputs", "out", "against", "text", "quiet", "debug")
 
 
 @o.grouped(
@@ -75,10 +79,7 @@ def dedup(
     With --run, the sketches that neardup sketch put into the store are used.
     """
     if against is not None:
-        from neardup.cli.commands.command_decontaminate import dedup_against
-
-        more = {"overwrite": overwrite, "resume": resume, "work": work, "quiet": quiet}
-        dedup_against(inputs, out, against, {**options, **more})
+        _dedup_against(inputs, out, against, {**options, "overwrite": overwrite}, quiet)
         return
     from neardup.api.running import run_in_folder
     from neardup.engines.clock import process_start
@@ -90,3 +91,32 @@ def dedup(
         from neardup.report.summary_text import render
 
         click.echo(render(found.record, out), err=True)
+
+
+def _dedup_against(
+    inputs: tuple[str, ...], out: str, against: Path, options: dict[str, Any], quiet: bool
+) -> None:
+    """Do it with ``--against``.
+
+    Raises:
+        SpecError: A setting is given that comes from the old corpus.
+    """
+    from neardup.api.dedup import dedup as find
+
+    of_batch = (
+        *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
+        *("max_document", "skip_large"),
+    )
+    known = {name: options[name] for name in of_batch}
+    if set(o.given_options()) - {*of_batch, *_OF_ALL}:
+        raise SpecError(
+            "with `against` the settings are those of the old corpus, and the first one is kept",
+            "leave out the other options",
+        )
+    paths, text = [Path(name) for name in inputs], options["text"].split(",")
+    counts = find(paths, text=text, against=against, out=out, **known).summary["counts"]
+    if not quiet:
+        for name in ("documents", "similar_to_old", "similar_within", "kept"):
+            click.echo(f"{counts[name]:>14,}   {name.replace('_', ' ')}", err=True)
+        if counts["skipped"]:
+            click.echo(f"{counts['skipped']:>14,}   left out, above --max-document", err=True)

@@ -9,20 +9,22 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
-from neardup.errors import SpecError
+from neardup.errors import OutputError, SpecError
 
 _EXAMPLE = (
-    "neardup {} people.csv --id rec_id --fields given_name,surname,birth:digits -o out\n"
-    "neardup {} a.csv b.csv --id rec_id --fields name,postcode:exact:0.5 -o out"
+    "neardup {0} people.csv --id rec_id --fields given_name,surname,birth:digits -o out\n"
+    "neardup {0} a.csv b.csv --id rec_id --fields name,postcode:exact:0.5 -o out"
+)
+_AGAINST = (
+    "\nneardup link people.csv --id rec_id --fields given_name,surname -o out --index people.index"
+    "\nneardup link new.csv --against people.index -o out2"
 )
 _files = click.argument("files", metavar="A [B]", nargs=-1, required=True, type=o.PATH)
-_fields = o.option(
-    "--fields",
-    metavar="NAME[:COMPARE[:WEIGHT]],...",
-    required=True,
-    group=o.INPUT,
-    help="Columns that are compared: as text, digits, exact or numeric; text if not given.",
-)
+_FIELDS: dict[str, Any] = {
+    "metavar": "NAME[:COMPARE[:WEIGHT]],...",
+    "group": o.INPUT,
+    "help": "Columns that are compared: as text, digits, exact or numeric; text if not given.",
+}
 _id = o.option(
     "--id", metavar="NAME", group=o.INPUT, help="Column with the ids. [default: position]"
 )
@@ -56,10 +58,18 @@ _overwrite = o.option(
 )
 
 
-@o.grouped(_EXAMPLE.format("link", "link"))
+@o.grouped(_EXAMPLE.format("link") + _AGAINST)
 @_files
 @_id
-@_fields
+@o.option("--fields", **_FIELDS)
+@o.option(
+    "--against",
+    metavar="INDEX",
+    type=o.PATH,
+    group=o.INPUT,
+    help="Link the records of A with those of an index, and insert them; all other settings are "
+    "those of the index.",
+)
 @_block_at
 @_recall
 @o.option(
@@ -87,18 +97,28 @@ _overwrite = o.option(
 )
 @o.out_option
 @_overwrite
+@o.option(
+    "--index",
+    type=o.PATH,
+    metavar="FOLDER",
+    group=o.OUTPUT,
+    help="Make an index of the records too, for --against.",
+)
 @o.file_option(
     "--report", what="Write a page with the histogram and the pairs around the threshold too."
 )
 @o.json_option
 @_tagged
 @_seed
+@o.delimiter_option
+@o.encoding_option
 @o.threads_option
 @o.quiet_option
 def link(
     files: tuple[Path, ...],
     out: str,
     overwrite: bool,
+    index: Path | None,
     report: Path | None,
     json_: bool,
     quiet: bool,
@@ -116,10 +136,16 @@ def link(
     check_links_folder(Path(out), overwrite)
     if report is not None:
         check_file(report, files, overwrite)
+    if index is not None and options["against"] is not None:
+        raise SpecError("`index` makes an index, and `against` uses one", "give one of them")
+    if index is not None and index.exists():
+        raise OutputError(f"{index} exists already", "name another folder")
     from neardup.api.linking import link
 
     run = link(*_two(files), decide_at=_similarity(decide_at), **options)
     run.save(out, overwrite=overwrite)
+    if index is not None:
+        run.index(index).close()
     if report is not None:
         run.report(report, overwrite=overwrite)
     if json_:
@@ -130,10 +156,10 @@ def link(
         click.echo(render(run.summary), err=True)
 
 
-@o.grouped(_EXAMPLE.format("blocks", "blocks").replace("-o out", "-o pairs.parquet"))
+@o.grouped(_EXAMPLE.format("blocks").replace("-o out", "-o pairs.parquet"))
 @_files
 @_id
-@_fields
+@o.option("--fields", required=True, **_FIELDS)
 @_block_at
 @_recall
 @o.file_option(
@@ -153,6 +179,8 @@ def link(
 @o.json_option
 @_tagged
 @_seed
+@o.delimiter_option
+@o.encoding_option
 @o.threads_option
 @o.quiet_option
 def blocks(

@@ -84,12 +84,13 @@ def audit(run: Path, json_: bool, quiet: bool, **options: Any) -> None:
 def evaluate(run: Path, truth: Path, columns: str | None, json_: bool, **options: Any) -> None:
     """Compare a run with known duplicates: precision, recall, F1.
 
-    RUN is the output folder of neardup dedup or neardup link, or pairs.parquet of neardup blocks.
+    RUN is the output folder of neardup dedup or neardup link, its index of records, or
+    pairs.parquet of neardup blocks.
     Scored are the removed documents; the edges, if pairs were listed; and the clusters, by the
     pairs within them and by B-cubed; the pairs by threshold too. Also reports blocking metrics:
     pairs completeness, pairs quality, reduction ratio.
     """
-    if run.is_file() or (run / "link.json").is_file():
+    if run.is_file() or any((run / name).is_file() for name in ("link.json", "records.sqlite")):
         _evaluate_links(run, truth, columns, json_, options)
         return
     from neardup.api.runs import open_run
@@ -113,6 +114,11 @@ def _evaluate_links(
     named = None if columns is None else columns.split(",")
     if run.is_file():
         result = evaluate_pairs(run, truth, columns=named, **options)
-    else:
+    elif (run / "link.json").is_file():
         result = evaluate_links(read_links(run)[0], truth, columns=named, **options)
+    else:
+        from neardup.records.growing.record_index import RecordIndex
+
+        with RecordIndex.open(run) as index:
+            result = index.evaluate(truth, columns=named, **options)
     click.echo(json.dumps(result, indent=2) if json_ else render_evaluation(result))

@@ -9,6 +9,7 @@ import click
 
 from neardup.cli import options as o
 from neardup.cli.showing import context_option, show_events
+from neardup.errors import SpecError
 from neardup.spec import CLUSTERINGS
 
 _AS_BEFORE = "[default: as in RUN]"
@@ -89,15 +90,19 @@ def recluster(
 def report(
     run: Path, out: Path, show: str | None, no_text: bool, quiet: bool, **options: Any
 ) -> None:
-    """Write what a run did and found as one page for any browser.
+    """Write what a run did and found, or what an index holds, as one page for any browser.
 
-    RUN is the output folder of neardup dedup. The page needs no network and no server. It shows the
-    result, the similarities with a slider for the threshold, and the clusters: search them, open
-    them, see what their documents share, compare each with the one that it is a duplicate of, and
-    judge it (the judgements are saved as a file that neardup evaluate reads). Texts are read from
-    the input again, which must not have changed. An audit that was done before (neardup audit RUN)
-    is shown too.
+    RUN is the output folder of neardup dedup, or an index. The page needs no network and no server.
+    Of a run it shows the result, the similarities with a slider for the threshold, and the
+    clusters: search them, open them, see what their documents share, compare each with the one that
+    it is a duplicate of, and judge it (the judgements are saved as a file that neardup evaluate
+    reads). Texts are read from the input again, which must not have changed. An audit that was done
+    before (neardup audit RUN) is shown too. Of an index it shows numbers, and which similarities it
+    finds; then only --title, --overwrite and --quiet apply.
     """
+    if (run / "index.sqlite").is_file():
+        _report_index(run, out, quiet, options["title"], options["overwrite"])
+        return
     from neardup.engines.memory import show_size
     from neardup.output.results import FolderResults
     from neardup.report.page import write_report
@@ -107,5 +112,18 @@ def report(
         path = write_report(
             FolderResults(run), out, show=columns, texts=not no_text, listener=listener, **options
         )
+    if not quiet:
+        click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)
+
+
+def _report_index(folder: Path, out: Path, quiet: bool, title: str | None, overwrite: bool) -> None:
+    from neardup.api.indexing import Index
+    from neardup.engines.memory import show_size
+    from neardup.report.page.index_page import write_index_report
+
+    if given := o.given_options("show", "by", "no_text", "max_clusters", "context", "threads"):
+        raise SpecError(f"`{given[0]}` does not apply to an index", "leave it out")
+    with Index.open(folder, readonly=True) as index:
+        path = write_index_report(folder, index.stats(), index.spec, out, title, overwrite)
     if not quiet:
         click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)

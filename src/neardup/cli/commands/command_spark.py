@@ -19,6 +19,12 @@ from neardup.errors import SpecError
 @o.option("--id", metavar="COLUMN", required=True, group=o.INPUT, help="Column with unique ids.")
 @o.option("--text", metavar="COLUMN", default="text", group=o.INPUT, help="Column with the text.")
 @o.option(
+    "--against",
+    metavar="PATH",
+    group=o.INPUT,
+    help="Old corpus: its documents stay, and what is similar to one of them is removed.",
+)
+@o.option(
     "--input-format",
     type=click.Choice(["parquet", "jsonl", "csv", "tsv", "delta"]),
     group=o.INPUT,
@@ -52,6 +58,7 @@ def spark(
     out: str,
     id: str,
     text: str,
+    against: str | None,
     input_format: str | None,
     format: str | None,
     single_file: bool,
@@ -76,7 +83,8 @@ def spark(
     with files.session(master, quiet) as session:
         files.check_new(session, out)
         df = files.read(session, list(inputs), input_format)
-        run = spark_job.dedup(df, text=text, id=id, spec=asked, checkpoint=checkpoint)
+        old = None if against is None else files.read(session, [against], input_format)
+        run = spark_job.dedup(df, text=text, id=id, against=old, spec=asked, checkpoint=checkpoint)
         known = format or input_format or files.format_of(inputs[0])
         known = "parquet" if known == "delta" else known
         counts = files.write(run, out, known, single_file)["counts"]

@@ -27,9 +27,9 @@ def decide(corpus: Corpus, old: Core, fresh: Core) -> tuple[pa.Table, np.ndarray
         fresh: An empty index in memory, of the same recipe.
 
     Returns:
-        A row for each document: ``doc``, ``doc_id``, ``kept``, ``duplicate_of``, ``similarity``,
-        and ``in_old``, whether ``duplicate_of`` is a document of the old corpus. And bool[n]: which
-        ones are kept.
+        A row for each document: ``doc``, ``doc_id``, ``cluster``, ``kept``, ``duplicate_of``,
+        ``similarity``, and ``in_old``, whether ``duplicate_of`` is a document of the old corpus.
+        And bool[n]: which ones are kept.
     """
     of: list[Id | None] = []
     in_old: list[bool] = []
@@ -76,10 +76,14 @@ def _table(
         target if target is None or old else own_ids[int(target)]
         for target, old in zip(of, in_old.tolist(), strict=True)
     ]
+    cluster = np.arange(len(of))
+    for row in np.flatnonzero(~kept & ~in_old).tolist():
+        cluster[row] = int(of[row] or 0)
     table = pa.table(
         {
             "doc": array_of(np.arange(len(of))),
             "doc_id": own,
+            "cluster": array_of(cluster, null=in_old),
             "kept": array_of(kept),
             "duplicate_of": id_values(names, "int" if whole else "str"),
             "similarity": array_of(similarity, null=kept),

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of, numbers
-from neardup.errors import FormatError, InputNotFoundError, OutputError
+from neardup.errors import FormatError, InputNotFoundError, OutputError, SpecError
 from neardup.io.source import Layout
 from neardup.io.whole import read_whole
 from neardup.io.writers import open_writer
@@ -86,9 +86,16 @@ def read_links(folder: Path) -> tuple[tables.Decided, dict[str, Any]]:
     """
     try:
         record: dict[str, Any] = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        if record["counts"].get("against") is not None:
+            raise SpecError(
+                "a linkage against an index can't be evaluated by itself",
+                "evaluate the index, which has the clusters of all records",
+            )
         candidates = read_whole(folder / "candidates.parquet", "candidates")
         clusters = read_whole(folder / "clusters.parquet", "clusters")
         return _decided(candidates, clusters, record), record
+    except SpecError:
+        raise
     except FileNotFoundError as error:
         raise InputNotFoundError(f"{folder} is no output folder of neardup link") from error
     except (ValueError, KeyError, pa.ArrowException) as error:

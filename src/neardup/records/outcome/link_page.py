@@ -9,6 +9,7 @@ import numpy as np
 
 from neardup.records.explaining import explain_pair
 from neardup.records.link_steps import Linked
+from neardup.records.outcome.link_text import about_threshold
 from neardup.report.outfile import check_file, write_file
 from neardup.report.visible import html_page
 
@@ -27,6 +28,7 @@ def write_link_page(linked: Linked, summary: dict[str, Any], path: Path, overwri
         f"{__package__}:link.html.jinja",
         ["plain.css", f"{__package__}:link.css"],
         title=" and ".join(linked.blocked.records.names),
+        about=about_threshold(summary["threshold"]),
         summary=summary,
         counts=summary["counts"],
         threshold=summary["threshold"],

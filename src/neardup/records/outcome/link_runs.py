@@ -18,6 +18,8 @@ from neardup.records.valley import Threshold
 if TYPE_CHECKING:
     import pandas
 
+    from neardup.records.growing.record_index import RecordIndex
+
 _NAMES = ("a", "b")
 
 
@@ -61,14 +63,15 @@ class Blocks:
     @property
     def summary(self) -> dict[str, Any]:
         """Counts, bands and recall, as plain values."""
-        records, found = self._blocked.records, self._blocked.candidates
-        candidates = len(found.a)
+        blocked, found = self._blocked, self._blocked.candidates
+        candidates, records = len(found.a), len(blocked.records) - blocked.new
         return {
-            "records": len(records),
-            "sources": len(records.ids),
+            "records": records,
+            "sources": len(blocked.records.ids),
+            "against": None if blocked.against is None else blocked.against.records,
             "possible": found.possible,
             "candidates": candidates,
-            "candidates_per_record": candidates / len(records),
+            "candidates_per_record": candidates / records,
             "reduction_ratio": 1 - candidates / found.possible,
             "compared": found.compared,
             "not_compared": found.not_compared,
@@ -155,7 +158,8 @@ class LinkRun:
     def clusters(self) -> pa.Table:
         """A row for each record: ``source`` (a or b), ``id``, ``cluster`` and ``size`` int64.
 
-        A cluster has the number of its first record.
+        A cluster has the number of its first record. Against an index these are the new records,
+        in the clusters of the index.
         """
         return tables.cluster_table(self._linked)
 
@@ -178,14 +182,15 @@ class LinkRun:
     def summary(self) -> dict[str, Any]:
         """Settings, counts and threshold, as plain values."""
         linked, threshold = self._linked, self.threshold
-        spec, sizes = linked.blocked.spec, np.bincount(linked.labels)
-        clusters = int((sizes > 1).sum())
+        spec, new = linked.blocked.spec, linked.blocked.new
+        clusters, rows = np.unique(linked.clusters[new:], return_index=True)
+        sizes = linked.sizes[new:][rows]
         counts = {
             **self.blocks.summary,
             "pairs": len(linked.pairs),
-            "clusters": clusters,
+            "clusters": int((sizes > 1).sum()),
             "largest": int(sizes.max()),
-            "entities": int((sizes > 0).sum()),
+            "entities": len(clusters),
         }
         return {
             "spec": spec.as_dict(),
@@ -293,6 +298,24 @@ class LinkRun:
         from neardup.records.outcome.link_files import write_links
 
         return write_links(self._linked, self.summary, Path(out), overwrite)
+
+    def index(self, path: str | os.PathLike[str] | None = None) -> RecordIndex:
+        """Make an index of the records and their clusters, to link new records against.
+
+        Fields, weights, bands and threshold of the index are those of this linkage, and stay.
+
+        Args:
+            path: Folder to make; None for an index in memory.
+
+        Raises:
+            OutputError: There is something at the path, or it can't be written.
+            SpecError: The linkage is of two files, or against an index.
+            StoreError: The path is on a network file system.
+        """
+        from neardup.records.growing.record_index import RecordIndex
+        from neardup.records.growing.record_store import make_store
+
+        return RecordIndex(make_store(self._linked, None if path is None else Path(path)))
 
     def to_splink(self, names: tuple[str, str] = _NAMES) -> pa.Table:
         """Return the candidates for Splink, see `Blocks.to_splink`."""

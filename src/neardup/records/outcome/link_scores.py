@@ -40,27 +40,51 @@ def evaluate_links(
     missing: str = "error",
 ) -> dict[str, Any]:
     """Compare candidates and decision with the truth, see `LinkRun.evaluate`."""
-    records = sum(len(ids) for ids in found.ids)
-    first, second = found.ids[0], found.ids[-1]
-    of = SimpleNamespace(ids=first, name="the linkage", record={"secret_ids": True})
-    known = read_truth(cast(Results, of), truth, columns, kind, missing, second)
-    if known.kind == "judged" or (known.kind == "groups" and len(found.ids) > 1):
-        raise SpecError(
-            f"the truth holds {known.kind}; expected pairs", "give pairs of ids with `kind`='pairs'"
-        )
-    if len(found.ids) > 1:
-        known = replace(known, others=np.where(known.others < 0, -1, known.others + len(first)))
-    judge = Judge(known, records)
+    judge, about = _judge(found.ids, truth, columns, kind, missing)
     alike = judge.alike(Pairs(found.a.astype(np.int64), found.b.astype(np.int64), np.empty(0)))
-    about = {
-        "records": records,
-        "sources": len(found.ids),
-        "truth": {"kind": known.kind, "pairs": judge.pairs, "skipped": known.skipped},
-        "blocking": _blocking(found, alike, judge.pairs, records),
-    }
+    about["blocking"] = _blocking(found, alike, judge.pairs, about["records"])
     if found.similarity is not None:
         about["decision"] = _decision(found, judge, alike)
     return about
+
+
+def evaluate_clusters(
+    clusters: pa.Table,
+    truth: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    kind: str | None = None,
+    missing: str = "error",
+) -> dict[str, Any]:
+    """Compare clusters alone with the truth, see `RecordIndex.evaluate`."""
+    ids = clusters.column("id").combine_chunks()
+    judge, about = _judge((ids,), truth, columns, kind, missing)
+    labels = numbers(clusters.column("cluster").combine_chunks())
+    return {**about, "clusters": _clusters(labels, judge)}
+
+
+def _judge(
+    ids: tuple[Any, ...], truth: Any, columns: Sequence[str] | None, kind: str | None, missing: str
+) -> tuple[Judge, dict[str, Any]]:
+    records = sum(map(len, ids))
+    of = SimpleNamespace(ids=ids[0], name="the linkage", record={"secret_ids": True})
+    known = read_truth(cast(Results, of), truth, columns, kind, missing, ids[-1])
+    if known.kind == "judged" or (known.kind == "groups" and len(ids) > 1):
+        raise SpecError(
+            f"the truth holds {known.kind}; expected pairs", "give pairs of ids with `kind`='pairs'"
+        )
+    if len(ids) > 1:
+        known = replace(known, others=np.where(known.others < 0, -1, known.others + len(ids[0])))
+    judge = Judge(known, records)
+    about = {"kind": known.kind, "pairs": judge.pairs, "skipped": known.skipped}
+    return judge, {"records": records, "sources": len(ids), "truth": about}
+
+
+def _clusters(labels: np.ndarray, judge: Judge) -> dict[str, Any]:
+    return {
+        "pairwise": pair_counts(labels, judge.labels).scores(),
+        "b_cubed": b_cubed(labels, judge.labels),
+    }
 
 
 def evaluate_pairs(
@@ -138,10 +162,7 @@ def _decision(found: Decided, judge: Judge, alike: np.ndarray) -> dict[str, Any]
     return {
         "threshold": found.threshold,
         "pairs": pairs.scores(),
-        "clusters": {
-            "pairwise": pair_counts(labels, judge.labels).scores(),
-            "b_cubed": b_cubed(labels, judge.labels),
-        },
+        "clusters": _clusters(labels, judge),
         "by_threshold": lines,
         "best": max(scored, key=lambda line: (line["f1"], -line["threshold"]), default=None),
     }

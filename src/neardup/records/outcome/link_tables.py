@@ -50,16 +50,24 @@ class Decided:
 
 
 def decided(found: Blocked | Linked) -> Decided:
-    """Return what a judge has to know of candidates, or of a linkage."""
+    """Return what a judge has to know of candidates, or of a linkage.
+
+    Raises:
+        SpecError: It is against an index, most of whose records it does not have.
+    """
     blocked = found.blocked if isinstance(found, Linked) else found
+    if blocked.against is not None:
+        raise SpecError(
+            "a linkage against an index can't be evaluated by itself",
+            "evaluate the index, which has the clusters of all records",
+        )
     candidates = blocked.candidates
     known = (blocked.records.ids, candidates.a, candidates.b, candidates.possible)
     if isinstance(found, Blocked):
         return Decided(*known)
     match = np.zeros(len(candidates.a), np.bool_)
     match[found.pairs] = True
-    labels = found.labels.astype(np.int64)
-    return Decided(*known, found.compared.similarity, match, labels, found.threshold.value)
+    return Decided(*known, found.compared.similarity, match, found.clusters, found.threshold.value)
 
 
 def ids_of(blocked: Blocked, docs: np.ndarray, second: bool) -> Any:
@@ -73,7 +81,7 @@ def ids_of(blocked: Blocked, docs: np.ndarray, second: bool) -> Any:
 def candidate_table(blocked: Blocked) -> pa.Table:
     """Return ``id_a``, ``id_b`` and ``similarity`` (Jaccard of what was hashed) of candidates."""
     found = blocked.candidates
-    counts = {"records": len(blocked.records), "sources": len(blocked.records.ids)}
+    counts = {"records": len(blocked.records) - blocked.new, "sources": len(blocked.records.ids)}
     table = pa.Table.from_arrays(
         [
             ids_of(blocked, found.a, second=False),
@@ -109,16 +117,15 @@ def scored_table(linked: Linked, rows: np.ndarray) -> pa.Table:
 
 
 def cluster_table(linked: Linked) -> pa.Table:
-    """Return a row for each record: ``source``, ``id``, ``cluster`` and ``size`` of that."""
+    """Return a row for each record given: ``source``, ``id``, ``cluster`` and ``size`` of that."""
     records = linked.blocked.records
-    labels = linked.labels.astype(np.int64)
-    sizes = np.bincount(labels, minlength=len(labels))[labels]
     names = strings_of([b"a", b"b"])
     of = np.repeat(np.arange(len(records.ids), dtype=np.int32), [len(ids) for ids in records.ids])
     ids = [part.cast(_common([part.type for part in records.ids])) for part in records.ids]
     columns = [pa.concat_arrays([names]).take(array_of(of)), pa.concat_arrays(ids)]
-    columns += [array_of(labels), array_of(sizes.astype(np.int64))]
-    return pa.Table.from_arrays(columns, ["source", "id", "cluster", "size"])
+    columns += [array_of(linked.clusters), array_of(linked.sizes)]
+    table = pa.Table.from_arrays(columns, ["source", "id", "cluster", "size"])
+    return table.slice(linked.blocked.new)
 
 
 def splink_table(pairs: pa.Table, sources: int, names: tuple[str, str]) -> pa.Table:

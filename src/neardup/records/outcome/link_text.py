@@ -22,7 +22,7 @@ def render_blocks(counts: dict[str, Any]) -> str:
 def render(summary: dict[str, Any], histogram: bool = True) -> str:
     """Return what a person wants to know of a linkage."""
     counts, threshold = summary["counts"], summary["threshold"]
-    lines = [*_blocks(counts), *_threshold(threshold)]
+    lines = [*_blocks(counts), ("threshold", about_threshold(threshold))]
     lines.append(("pairs", f"{counts['pairs']:,} reach it"))
     clusters = f"{counts['clusters']:,} of two records and more; the largest has"
     lines.append(("clusters", f"{clusters} {counts['largest']:,}"))
@@ -34,7 +34,10 @@ def render(summary: dict[str, Any], histogram: bool = True) -> str:
 
 
 def draw_histogram(counts: Sequence[int], threshold: float) -> str:
-    """Return the histogram of similarities with one line for each class; bars are logarithmic."""
+    """Return the histogram of similarities with one line for each class; bars are logarithmic.
+
+    A line also has the number of pairs from there on, which is what that threshold would give.
+    """
     bits = [math.log1p(count) for count in counts]
     widest = max(1.0, *bits)
     rows = []
@@ -43,13 +46,16 @@ def draw_histogram(counts: Sequence[int], threshold: float) -> str:
         mark = "<- threshold" if low <= threshold < low + 1 / len(counts) else ""
         bar = "#" * round(_BAR * bits[k] / widest)
         if count or mark or (any(counts[:k]) and any(counts[k:])):
-            rows.append(f"{low:5.3f} {count:>10,} {bar:<{_BAR}} {mark}".rstrip())
-    return "\n".join(["candidates by similarity, on a logarithmic scale", *rows])
+            pairs = sum(counts[k:])
+            rows.append(f"{low:5.3f} {count:>11,} {pairs:>11,} {bar:<{_BAR}} {mark}".rstrip())
+    return "\n".join([" from  candidates  pairs from it on, bars on a logarithmic scale", *rows])
 
 
 def _blocks(counts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    files = "two files" if counts["sources"] > 1 else "one file"
-    yield "records", f"{counts['records']:,} of {files}"
+    files = "of two files" if counts["sources"] > 1 else "of one file"
+    if counts["against"] is not None:
+        files = f"against {counts['against']:,} of the index"
+    yield "records", f"{counts['records']:,} {files}"
     each = f"{counts['candidates_per_record']:.1f} per record"
     yield "candidates", f"{counts['candidates']:,}, {each}"
     yield "reduction ratio", percent(counts["reduction_ratio"])
@@ -58,18 +64,20 @@ def _blocks(counts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "recall", f"{at}, predicted for {bands}"
 
 
-def _threshold(threshold: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def about_threshold(threshold: dict[str, Any]) -> str:
+    """Return a threshold and where it comes from."""
     words = {
         "given": "as asked for",
         "valley": "in the valley of the histogram",
         "shoulder": "at the bend of the histogram, which has no valley",
         "default": "a guess",
+        "index": "that of the index",
     }
     shown = f"{threshold['value']:g}, {words[threshold['kind']]}"
     if threshold["modes"] is not None:
         low, high = threshold["modes"]
         shown += f" between its modes at {low:.2f} and {high:.2f}"
-    yield "threshold", shown
+    return shown
 
 
 def render_evaluation(result: dict[str, Any]) -> str:
@@ -77,9 +85,13 @@ def render_evaluation(result: dict[str, Any]) -> str:
     truth = result["truth"]
     pairs = counted(truth["pairs"], "true pair")
     skipped = f"; {counted(truth['skipped'], 'row')} skipped" if truth["skipped"] else ""
-    shown = [f"truth: {pairs}{skipped}", "Blocking\n" + labelled(_blocking(result), _WIDTH)]
+    shown = [f"truth: {pairs}{skipped}"]
+    if "blocking" in result:
+        shown.append("Blocking\n" + labelled(_blocking(result), _WIDTH))
     if "decision" in result:
         shown.append("Decision\n" + _decision(result["decision"]))
+    if "clusters" in result:
+        shown.append("Clusters\n" + _scored(_clusters(result["clusters"])))
     return "\n\n".join(shown)
 
 
@@ -93,18 +105,24 @@ def _blocking(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _decision(decision: dict[str, Any]) -> str:
-    clusters = decision["clusters"]
-    rows = [
-        _row(f"pairs from {decision['threshold']:g}", decision["pairs"]),
-        _row("pairs within clusters", clusters["pairwise"]),
-        ["B-cubed of clusters", "", "", *(_share(clusters["b_cubed"][of]) for of in _SCORES)],
-    ]
+    pairs = _row(f"pairs from {decision['threshold']:g}", decision["pairs"])
+    shown = _scored([pairs, *_clusters(decision["clusters"])])
     best = decision["best"]
-    shown = aligned(["", "found", "of them true", "precision", "recall", "F1"], rows, left=1)
     if best is None:
         return shown
     at = f"{_share(best['f1'])}, is at {best['threshold']:g}"
     return f"{shown}\nThe best F1 of all thresholds, {at}."
+
+
+def _clusters(clusters: dict[str, Any]) -> list[list[str]]:
+    return [
+        _row("pairs within clusters", clusters["pairwise"]),
+        ["B-cubed of clusters", "", "", *(_share(clusters["b_cubed"][of]) for of in _SCORES)],
+    ]
+
+
+def _scored(rows: list[list[str]]) -> str:
+    return aligned(["", "found", "of them true", "precision", "recall", "F1"], rows, left=1)
 
 
 def _row(label: str, scores: dict[str, Any]) -> list[str]:

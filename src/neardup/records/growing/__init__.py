@@ -1,0 +1,1 @@
+"""Records that stay, on the persistent index, and new records that are linked against them."""
