@@ -62,7 +62,7 @@ class Deduplicator(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """Find the near-duplicates of some texts.
 
         Args:
-            X: The texts; a list, an array, or a Series.
+            X: The texts; a list, an array, or a Series. A missing one is empty.
             y: Not used.
 
         Raises:
@@ -71,7 +71,8 @@ class Deduplicator(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         if isinstance(X, str | bytes) or getattr(X, "ndim", 1) != 1:
             raise SpecError("`X` is no sequence of texts", "give a list, an array or a Series")
-        self.run_ = dedup(list(X), progress=False, **self.get_params())
+        texts = X if hasattr(X, "to_frame") else list(X)
+        self.run_ = dedup(texts, progress=False, **self.get_params())
         self.labels_: np.ndarray = self.run_.labels
         self.keep_mask_: np.ndarray = self.run_.keep_mask
         return self

@@ -116,11 +116,11 @@ def test_what_a_run_has(tmp_path: Path) -> None:
         assert len(each) == 30 and "30 documents, 20 kept, 10 removed" in repr(each)
         assert (each.spec.keep, each.spec.threshold, each.spec.recall) == ("longest", 0.8, 0.95)
         assert len(each.kept) == 20 and len(each.removed) == 10
-        assert set(each.kept.to_pylist()).isdisjoint(each.removed.to_pylist())
+        assert set(each.kept.tolist()).isdisjoint(each.removed.tolist())
         pairs = each.duplicates.to_pylist()
-        assert [row["doc_id"] for row in pairs] == each.removed.to_pylist()
+        assert [row["doc_id"] for row in pairs] == each.removed.tolist()
         assert all(row["similarity"] >= 0.8 for row in pairs)
-        assert {row["duplicate_of"] for row in pairs} <= set(each.kept.to_pylist())
+        assert {row["duplicate_of"] for row in pairs} <= set(each.kept.tolist())
         assert each.edges is None
     assert run.path is None and folder.path == tmp_path / "out"
     assert "in " + str(tmp_path / "out") in repr(folder)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import neardup
-from neardup.errors import ColumnError, InputError, SpecError
+from neardup.errors import ColumnError, InputError, OutputError, SpecError
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -124,8 +124,70 @@ def test_a_frame_does_what_files_do(tmp_path: Path) -> None:
         assert each.recluster(tmp_path / "again", overwrite=True).path == tmp_path / "again"
         assert WORDS[0] in each.report(tmp_path / "r.html", overwrite=True).read_text()
     # Another process has the tables, and not the frame.
-    with pytest.raises(InputError, match="was a frame"):
+    with pytest.raises(InputError, match="was a frame") as caught:
         neardup.open(tmp_path / "out").clean()
+    assert "Index.from_run(run, path)" in caught.value.hint
+
+
+@pytest.mark.parametrize("ids", [[*range(50, 62)], [f"r{i}" for i in range(12)]])
+def test_ids_are_found_by_frames(ids: list[Any]) -> None:
+    frame = pd.DataFrame({"text": WORDS, "key": ids})
+    run = neardup.dedup(frame, id="key")
+    assert run.clean().equals(frame[~frame.key.isin(run.removed)])
+    assert run.clean().equals(frame[frame.key.isin(run.kept)])
+    assert frame.set_index("key").drop(run.removed).index.tolist() == ids[::2]
+    assert ids[1] in run.removed and (frame.key == run.removed[0]).sum() == 1
+    assert pl.Series(ids).is_in(run.removed).sum() == 6
+
+
+@pytest.mark.parametrize("name", [None, "odd ix"])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_any_index(name: str | None, mixed: bool) -> None:
+    labels = pd.Index([0, "r", (1, 2)] * 4, dtype=object, name=name)
+    frame = pd.DataFrame({"text": WORDS, "n": [1, "a"] * 6 if mixed else 1}, index=labels)
+    run = neardup.dedup(frame)
+    pd.testing.assert_frame_equal(run.clean(), frame[run.keep_mask])
+    assert run.clean("arrow").column_names == ["text", "n", *filter(None, [name])]
+
+
+@pytest.mark.parametrize("start", [0, 7])
+def test_an_index_with_a_name_is_a_column(start: int) -> None:
+    frame = pd.DataFrame({"text": WORDS}, index=pd.RangeIndex(start, start + 12, name="key"))
+    assert neardup.dedup(frame, id="key").removed.tolist() == [*range(start + 1, start + 12, 2)]
+
+
+def test_names_of_columns_of_a_frame() -> None:
+    frame = pd.DataFrame({"My Note": WORDS, "x" * 41: 1})
+    with pytest.raises(ColumnError, match="there are 'My Note', column 2") as caught:
+        neardup.dedup(frame, text="my note")
+    assert caught.value.hint.startswith("did you mean 'My Note'?")
+    with pytest.raises(ColumnError, match="'a' stands for two columns"):
+        neardup.dedup(pd.DataFrame([["x", "y"]], columns=["a", "a"]), text="a")
+
+
+@pytest.mark.parametrize(
+    ("ids", "hint"),
+    [
+        (pd.date_range("2024", periods=12, tz="UTC"), ".astype(str)"),
+        (pd.to_timedelta(range(12)), ".astype(str)"),
+        ([*map(float, range(11)), None], ".astype('Int64')"),
+    ],
+)
+def test_ids_that_would_come_out_as_something_else(ids: Any, hint: str) -> None:
+    with pytest.raises(ColumnError, match="can't be an id") as caught:
+        neardup.dedup(pd.DataFrame({"text": WORDS, "key": ids}), id="key")
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["res.csv", "report.pdf"])
+def test_arguments_that_mean_something_else(tmp_path: Path, name: str) -> None:
+    run = neardup.dedup(WORDS)
+    with pytest.raises(OutputError, match="a file of another kind; expected") as wrong:
+        (run.save if name == "res.csv" else run.report)(tmp_path / name)
+    assert wrong.value.hint and not any(tmp_path.iterdir())
+    with pytest.raises(TypeError, match=r"`out` is 0\.5; expected a path") as caught:
+        run.recluster(0.5)  # type: ignore[arg-type]
+    assert "threshold=" in caught.value.hint  # type: ignore[attr-defined]
 
 
 def test_sketches_in_memory_are_used_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from html.parser import HTMLParser
@@ -17,7 +18,7 @@ from neardup.api import progress
 from neardup.engines.clock import Event
 
 EVIL = "<script>alert(1)</script> <img src=x onerror=alert(2)> \u202e & \x1b[2J"
-TAGS = {"div", "b", "table", "tr", "td", "svg", "text", "rect", "path", "i", "del", "ins"}
+TAGS = {"div", "span", "b", "table", "tr", "td", "svg", "text", "rect", "path", "i", "del", "ins"}
 WORDS = " ".join(f"w{i}" for i in range(40))
 ROWS = {
     "id": [f"<b>{i}</b>" for i in range(26)],
@@ -81,6 +82,17 @@ def test_what_is_shown(run: neardup.Run, name: str) -> None:
 def test_differences_are_marked(run: neardup.Run) -> None:
     page = run.explain("<b>1</b>")._repr_html_()
     assert f"<del>{SECRET}X &lt;/div&gt;</del>" in page and "equal words" in page
+    names = "&lt;b&gt;{}&lt;/b&gt;"
+    assert f"<del>only in {names.format(1)}</del> <ins>only in {names.format(0)}</ins>" in page
+    assert "run.audit() measures more" in run._repr_html_()
+    assert run.explain("<b>1</b>").why.endswith("to the kept document <b>0</b>")
+
+
+def test_what_is_printed(run: neardup.Run) -> None:
+    """The text of the commands, and no text of a document."""
+    shown = [run.audit(sample=30), neardup.plan(ROWS, id="id"), run.explain("<b>1</b>")]
+    for each, line in zip(shown, ["kept  ", "documents  ", "document  "], strict=True):
+        assert re.search(f"^{line}", str(each), re.MULTILINE) and SECRET not in str(each)
 
 
 def test_exact_copies_are_one_number(run: neardup.Run) -> None:
@@ -91,7 +103,9 @@ def test_exact_copies_are_one_number(run: neardup.Run) -> None:
     assert ("duplicates", "20 exact copies, such as <b>6</b>") in view(found).notes
     assert found.why == "kept: 20 exact copies of it removed"
     copy = run.explain("<b>25</b>")
-    assert copy.why == "removed: an exact copy of a kept document; " + copy.comparison.note
+    assert (
+        copy.why == "removed: an exact copy of the kept document <b>5</b>; " + copy.comparison.note
+    )
 
 
 def test_texts_are_in_no_repr(run: neardup.Run) -> None:

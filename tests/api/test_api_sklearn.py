@@ -66,6 +66,16 @@ def test_fit_predict(kind: Any) -> None:
     assert again.labels_.tolist() == found.labels_.tolist() and len(again.run_) == 5
 
 
+@pytest.mark.parametrize("missing", ["NaN", "None", "NA"])
+def test_missing_texts_are_empty(missing: str) -> None:
+    pd = pytest.importorskip("pandas")
+    texts = [*TEXTS, {"NaN": float("nan"), "None": None, "NA": pd.NA}[missing]]
+    for given in (texts, pd.Series(texts), pd.Series(texts, dtype="string")):
+        found = Deduplicator(threshold=0.8).fit(given)
+        assert found.keep_mask_.tolist() == [True, False, True, True, False, True]
+    assert isinstance(found.run_.clean(), pd.Series)
+
+
 def test_settings_are_those_of_dedup() -> None:
     found = Deduplicator(preset="clinical", shingle="word:3").fit(TEXTS)
     assert (found.run_.spec.cluster, found.run_.spec.shingle.n) == ("bounded", 3)

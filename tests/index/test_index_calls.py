@@ -197,7 +197,7 @@ def test_a_run_becomes_an_index(tmp_path: Path) -> None:
     rows = some_rows()
     run = neardup.dedup(write_lines(tmp_path / "in.jsonl", rows), id="id", out=tmp_path / "out")
     index = neardup.Index.from_run(tmp_path / "out", tmp_path / "i")
-    assert index.ids().to_pylist() == run.kept.to_pylist()
+    assert index.ids().to_pylist() == run.kept.tolist()
     assert index.recipe == neardup.Recipe.from_dict(run.summary["recipe"])
     texts = {row["id"]: row["text"] for row in rows}
     for id_ in index.ids().to_pylist():
@@ -207,7 +207,7 @@ def test_a_run_becomes_an_index(tmp_path: Path) -> None:
         answer = index.add_if_new(row["doc_id"], texts[row["doc_id"]])
         assert (answer.duplicate_of, answer.similarity) == (row["duplicate_of"], row["similarity"])
     ordered = neardup.dedup(pa.Table.from_pylist(rows), id="id", order_by="date")
-    assert set(neardup.Index.from_run(ordered).ids().to_pylist()) == set(ordered.kept.to_pylist())
+    assert set(neardup.Index.from_run(ordered).ids().to_pylist()) == set(ordered.kept.tolist())
 
 
 def test_files_and_tables(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_batch_against_an_old_corpus_is_the_end_of_both(kind: str, tmp_path: P
         assert row["cluster"] == first
     assert found.summary["counts"]["kept"] == found.keep_mask.sum() > 0
     clean: Any = found.clean()
-    assert clean.column("id").to_pylist() == found.kept.to_pylist()
+    assert clean.column("id").to_pylist() == found.kept.tolist()
     assert found.duplicates.num_rows == found.summary["counts"]["removed"] > 0
 
 

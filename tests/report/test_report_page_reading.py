@@ -26,7 +26,7 @@ def test_verdict_first_then_clusters_then_method(
         for fact in page.locator(".fact").all()
     }
     exact = counts["exact_duplicates"]
-    removed = star_run.removed.to_pylist()
+    removed = star_run.removed.tolist()
     gone = sum(len(TEXTS[name].encode()) for name in removed)
     assert facts["Documents"] == str(counts["documents"]) == str(len(TEXTS))
     assert facts["Kept"] == str(counts["kept"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar, cast
@@ -23,10 +24,11 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "int": ("a whole number", (Integral,)),
     "float": ("a number", (Real,)),
 }
+_PATHS = ("str | os.PathLike[str]", "str | os.PathLike[str] | None")
 
 
 class ArgumentError(SpecError, TypeError):
-    """A keyword that a function does not have."""
+    """A keyword that a function does not have, or a value that can't be what it stands for."""
 
 
 class _Text(str):
@@ -79,6 +81,11 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             hint = f"name the others, such as {by_name[0]}=" if len(args) > 1 and by_name else ""
             raise ArgumentError(f"{function.__name__}(): {error}", hint) from None
         for name, value in given.items():
+            if str(parameters[name].annotation) in _PATHS and not isinstance(
+                value, str | os.PathLike | None
+            ):
+                hint = "" if name in kwargs else "name the arguments, such as threshold="
+                raise ArgumentError(f"`{name}` is {value!r}; expected a path", hint)
             kind, _, rest = str(parameters[name].annotation).partition(" | ")
             default = parameters[name].default
             may_lack = value is None and not is_given(default)

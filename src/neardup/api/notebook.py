@@ -6,6 +6,7 @@ escaped.
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import itertools
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from neardup.report import audit_text, plan_text, summary_text
+from neardup.report import audit_text, plan_text, summary_text, views
 from neardup.report.differences import Fold
 from neardup.report.explain_text import view
 from neardup.report.numbers import counted, percent
@@ -44,7 +45,10 @@ def of_run(run: Run) -> str:
     counts, spec = run.summary["counts"], run.spec
     removed = counts["removed"]
     head = f"{removed:,} of {counted(counts['documents'], 'document')} are duplicates."
-    rows = [(label, f"{value} {what}") for label, value, what in summary_text.found(run.summary)]
+    rows = [
+        (label, f"{value} {what}".replace("neardup audit", "run.audit()"))
+        for label, value, what in summary_text.found(run.summary)
+    ]
     rows.append(("threshold", f"{spec.threshold:g} by {spec.shingle}"))
     found = run.duplicates.column("similarity").to_numpy()
     limits = np.linspace(spec.threshold, 1, 6)
@@ -87,6 +91,21 @@ def of_plan(plan: Plan) -> str:
     return _card(head, rows, bars, "Shares of the sample")
 
 
+def text_of_audit(audit: Audit) -> str:
+    """Return what print() shows: the text of the command."""
+    return audit_text.render(audit.as_dict())
+
+
+def text_of_plan(plan: Plan) -> str:
+    """Return what print() shows: the text of the command."""
+    return plan_text.render(plan)
+
+
+def text_of_explanation(found: Explanation) -> str:
+    """Return what print() shows: the text of the command, without those of the documents."""
+    return views.render(dataclasses.replace(view(found), texts=()))
+
+
 def of_explanation(found: Explanation) -> str:
     """Return why a document was removed or kept, with the differences marked."""
     shown, pair = view(found), found.comparison
@@ -106,6 +125,10 @@ def of_explanation(found: Explanation) -> str:
         else _marked("del", part.text_a) + _marked("ins", part.text_b)
         for part in shown.folded(_CONTEXT)
     ]
+    if any(part.op != "equal" for part in shown.parts):
+        only = [f"only in {one}" for one in shown.names]
+        legend = f"{_marked('del', only[0])} {_marked('ins', only[1])}"
+        parts.insert(0, f'<span style="opacity:.7">{legend}</span>\n\n')
     texts = "".join(parts) or "".join(map(_escaped, shown.texts[:1]))
     body = f'<div style="white-space:pre-wrap;margin-top:8px">{texts}</div>' if texts else ""
     return _card(shown.head, shown.notes, bars, "Shares of shingles; mark: the threshold", body)

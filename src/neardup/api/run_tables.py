@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.api.arguments import checked
+from neardup.arrays import array_of
 from neardup.errors import DependencyError, InputError, SpecError
 from neardup.io.formats.json_text import common_schema, conform
 from neardup.io.frames import FrameSource
@@ -92,14 +93,18 @@ class RunTables:
         return table.filter(removed).select(["doc_id", "duplicate_of", "similarity"])
 
     @property
-    def kept(self) -> pa.ChunkedArray[Any]:
-        """Ids of the kept documents."""
-        return self._results.ids.filter(pa.array(self._kept))
+    def kept(self) -> np.ndarray:
+        """Ids of the kept documents: int64[kept], or uint64; object[kept] of strings or bytes."""
+        return self._ids_where(self._kept)
 
     @property
-    def removed(self) -> pa.ChunkedArray[Any]:
-        """Ids of the removed documents."""
-        return self._results.ids.filter(pa.array(~self._kept))
+    def removed(self) -> np.ndarray:
+        """Ids of the removed documents, likewise."""
+        return self._ids_where(~self._kept)
+
+    def _ids_where(self, mask: np.ndarray) -> np.ndarray:
+        # NumPy's, as `isin` of pandas finds nothing among Arrow's scalars.
+        return np.asarray(self._results.ids.filter(array_of(mask)).to_numpy())
 
     @functools.cached_property
     def _kept(self) -> np.ndarray:

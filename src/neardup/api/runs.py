@@ -19,7 +19,7 @@ from neardup.engines.job import Resources
 from neardup.engines.local import Outcome
 from neardup.engines.memory import Scratch, parse_size
 from neardup.engines.reading import Reader
-from neardup.errors import SpecError
+from neardup.errors import OutputError, SpecError
 from neardup.io.source import Source
 from neardup.output.results import FolderResults, MemoryResults
 from neardup.output.writing import Writing
@@ -28,6 +28,9 @@ from neardup.recipe import Recipe
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
+
+#: Endings that neither a folder nor a report has.
+_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png", ".docx")
 
 
 class Run(RunTables):
@@ -95,6 +98,7 @@ class Run(RunTables):
         results = self._results
         if not isinstance(results, MemoryResults):
             raise SpecError(f"the run is stored in {results.name} already", "copy that folder")
+        _refuse_ending(out, "a folder", "for a file write `clean()` or a table, as a frame")
         writing = Writing(clean, format, annotate, compression, tables)
         save(results.outcome, results.record, out, writing, overwrite)
         return _in_folder(out, *self._frame)
@@ -272,6 +276,7 @@ class Run(RunTables):
         """
         from neardup.report.page import write_report
 
+        _refuse_ending(path, "an HTML page", "name it .html; a browser prints it as PDF")
         return write_report(
             self._results,
             Path(path),
@@ -288,6 +293,11 @@ class Run(RunTables):
 
 def _bytes(memory: int | str | None) -> int | None:
     return None if memory is None else parse_size(memory)
+
+
+def _refuse_ending(path: str | os.PathLike[str], expected: str, hint: str) -> None:
+    if Path(path).suffix.lower() in _FILES:
+        raise OutputError(f"{path} is named as a file of another kind; expected {expected}", hint)
 
 
 def _in_memory(outcome: Outcome, record: dict[str, Any]) -> Run:

@@ -35,12 +35,19 @@ def id_array(column: pa.ChunkedArray[Any], name: str) -> pa.ChunkedArray[Any]:
         target: pa.DataType = pa.uint64() if pa.types.is_uint64(kind) else pa.int64()
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or "string_view" in str(kind):
         target = pa.large_string()
-    elif pa.types.is_boolean(kind) or pa.types.is_nested(kind) or pa.types.is_floating(kind):
+    elif pa.types.is_floating(kind):
+        hint = f"make them whole numbers, in pandas with .astype('Int64'), or {_HINT}"
+        raise ColumnError(f"column {name!r} holds {kind}, which can't be an id", hint)
+    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind):
+        # They would come out as strings, which do not equal what went in.
+        hint = f"make them strings, in pandas with .astype(str), or {_HINT}"
+        raise ColumnError(f"column {name!r} holds {kind}, which can't be an id", hint)
+    elif pa.types.is_boolean(kind) or pa.types.is_nested(kind):
         raise ColumnError(f"column {name!r} holds {kind}, which can't be an id", _HINT)
     elif "binary" in str(kind):
         target = pa.large_binary()
     else:
-        target = pa.large_string()  # dates, decimals, UUIDs: as they are written
+        target = pa.large_string()  # dates, decimals: as they are written
     try:
         return column if column.type == target else column.cast(target)
     except pa.ArrowException as error:

@@ -91,6 +91,11 @@ class Plan:
     seconds_high: float
     warnings: tuple[Advice, ...]
 
+    def __str__(self) -> str:
+        from neardup.api.notebook import text_of_plan
+
+        return text_of_plan(self)
+
     def _repr_html_(self) -> str:
         from neardup.api.notebook import of_plan
 

@@ -81,6 +81,11 @@ class Audit:
     seconds: dict[str, float]
     peak_private_memory: int
 
+    def __str__(self) -> str:
+        from neardup.api.notebook import text_of_audit
+
+        return text_of_audit(self)
+
     def _repr_html_(self) -> str:
         from neardup.api.notebook import of_audit
 

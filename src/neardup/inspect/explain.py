@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from neardup.engines.identifiers import plain_id
 from neardup.errors import InputError, SpecError
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
 from neardup.inspect.corpus_search import CorpusSearch
@@ -101,9 +102,10 @@ class Explanation:
         document, many, threshold = self.document, self.duplicates_count, f"{self.threshold:g}"
         if not document.kept:
             pair, other = self.comparison, self.other
+            kept = f"the kept document {plain_id(document.duplicate_of)}"
             if pair and pair.equal and other and other.doc_id == document.duplicate_of:
-                return f"removed: an exact copy of a kept document; {pair.note}"
-            return f"removed: similarity {document.similarity:.4f} to a kept document"
+                return f"removed: an exact copy of {kept}; {pair.note}"
+            return f"removed: similarity {document.similarity:.4f} to {kept}"
         if many and many == self.exact_copies:
             return f"kept: {many:,} exact {'copies' if many > 1 else 'copy'} of it removed"
         if many:
@@ -113,6 +115,11 @@ class Explanation:
         if document.form == "short":
             return "kept: shorter than a shingle, and no kept document has equal tokens"
         return f"kept: no kept document that it was compared with reaches {threshold}"
+
+    def __str__(self) -> str:
+        from neardup.api.notebook import text_of_explanation
+
+        return text_of_explanation(self)
 
     def _repr_html_(self) -> str:
         from neardup.api.notebook import of_explanation

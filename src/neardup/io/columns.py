@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -19,6 +20,7 @@ Column = Any
 REPLACE_HINT = "use `encoding_errors`='replace', or convert the input to UTF-8"
 
 _LISTED = 30  # column names in a message; some inputs have thousands
+_SHORT = 40  # characters of a name that is shown
 _NAME = re.compile(r"[^\W\d][\w.\-]{0,39}")
 _TEXT_HINT = "name the columns that hold the text with `text`, that of the ids with `id`"
 _ID_HINT = "name another column with `id`, or leave it out to use positions as ids"
@@ -30,20 +32,33 @@ def is_text(type: pa.DataType) -> bool:
     return str(value) in ("string", "large_string", "string_view")
 
 
-def shown(name: str, index: int) -> str:
+def shown(name: str, index: int, code: bool = False) -> str:
     """A column for messages: its name, or its number where that may be text of a document.
+
+    With ``code`` names are those of a frame, which code has chosen: short ones are shown as is.
 
     >>> shown("note_id", 0), shown("Patient was seen today", 1)
     ('note_id', 'column 2')
     """
+    if code and len(name) <= _SHORT and name.isprintable():
+        return repr(name)
     return name if _NAME.fullmatch(name) else f"column {index + 1}"
 
 
 def missing_column(
-    name: str, column: str, there: Sequence[str], where: str = "", hint: str = _TEXT_HINT
+    name: str,
+    column: str,
+    there: Sequence[str],
+    where: str = "",
+    hint: str = _TEXT_HINT,
+    code: bool = False,
 ) -> ColumnError:
-    """The error for a column that an input lacks, with those that it has."""
-    listed = [shown(n, i) for i, n in enumerate(there[:_LISTED])] or ["none"]
+    """The error for a column that an input lacks, with those that it has; ``code``: see `shown`."""
+    listed = [shown(n, i, code) for i, n in enumerate(there[:_LISTED])]
+    visible = [n for i, n in enumerate(there) if not shown(n, i, code).startswith("column ")]
+    near = difflib.get_close_matches(column, visible, n=1)
+    hint = f"did you mean {near[0]!r}? Else {hint}" if near else hint
+    listed = listed or ["none"]
     listed += ["..."] if len(there) > _LISTED else []
     verb = "is" if len(there) == 1 else "are"
     what = f"no column {column!r}{where}; there {verb} {', '.join(listed)}"
@@ -51,20 +66,25 @@ def missing_column(
 
 
 def required_column(
-    name: str, column: str, there: Sequence[str], columns: Columns, where: str = ""
+    name: str,
+    column: str,
+    there: Sequence[str],
+    columns: Columns,
+    where: str = "",
+    code: bool = False,
 ) -> ColumnError:
     """The same for a column that a run needs."""
     is_named = column in columns.text or column == columns.id
     hint = _TEXT_HINT if is_named else "name a column that every file has"
-    return missing_column(name, column, there, where, hint)
+    return missing_column(name, column, there, where, hint, code)
 
 
-def check_schema(name: str, schema: pa.Schema, columns: Columns) -> None:
+def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = False) -> None:
     """Refuse a table that lacks a column, has a name twice, or holds something else than text."""
     names = list(schema.names)
     for column in columns.required:
         if column not in names:
-            raise required_column(name, column, names, columns)
+            raise required_column(name, column, names, columns, code=code)
     if len(set(names)) < len(names):
         index = next(i for i, column in enumerate(names) if column in names[:i])
         what = shown(names[index], index)

@@ -19,6 +19,7 @@ from neardup.io.columns import (
     Column,
     check_schema,
     plain_schema,
+    shown,
     strings_of,
     strings_schema,
 )
@@ -63,7 +64,7 @@ class FrameSource(Source):
         elif not _is_hugging_face(self._object):
             self._schema = _STRINGS
         if self._schema is not None:
-            check_schema(self._name, self._schema, columns)
+            check_schema(self._name, self._schema, columns, self._name == "the frame")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self.given is None:
@@ -145,18 +146,24 @@ class FrameSource(Source):
         raise InputError(f"can't read documents from {type(source).__name__}", _ACCEPTED)
 
     def _from_pandas(self, frame: Any) -> pa.Table:
+        """Return the columns, then what the index has a name for; the rest is no column."""
+        names, levels = list(frame.columns), frame.index.names
+        if not frame.columns.is_unique:
+            name = shown(str(frame.columns[frame.columns.duplicated()][0]), 0, True)
+            raise ColumnError(f"the frame: {name} stands for two columns", "rename one of them")
         try:
-            return pa.Table.from_pandas(frame)
+            table = pa.Table.from_pandas(frame, preserve_index=False)
         except pa.ArrowException:
-            columns = self._columns({name: frame[name] for name in frame.columns})
-            index = frame.index
-            made = {name: column.to_pandas().set_axis(index) for name, column in columns.items()}
-            return pa.Table.from_pandas(type(frame)(made, index=index))
+            table = self._from_mapping({name: frame[name] for name in names})
+        named = [k for k in levels if isinstance(k, str) and k not in names and levels.count(k) < 2]
+        for name, column in self._columns({k: frame.index.get_level_values(k) for k in named}):
+            table = table.append_column(name, column)
+        return table
 
     def _from_polars(self, frame: Any) -> pa.Table:
         objects = [name for name, kind in frame.schema.items() if str(kind).startswith("Object")]
         table: pa.Table = frame.drop(objects).to_arrow()
-        for name, column in self._columns({n: frame[n].to_list() for n in objects}).items():
+        for name, column in self._columns({n: frame[n].to_list() for n in objects}):
             table = table.append_column(name, column)
         return table.select([name for name in frame.columns if name in table.column_names])
 
@@ -166,23 +173,21 @@ class FrameSource(Source):
             return hasattr(values, "__len__") and not no_column
 
         if columns and all(map(is_column, columns.values())):
-            return pa.table({str(k): column for k, column in self._columns(columns).items()})
+            return pa.table({str(k): column for k, column in self._columns(columns)})
         raise InputError(
             f"a mapping ({type(columns).__name__}) whose values are no columns",
             "take one of its values, such as the split 'train' of a DatasetDict",
         )
 
-    def _columns(self, columns: Mapping[Any, Any]) -> dict[Any, Column]:
+    def _columns(self, columns: Mapping[Any, Any]) -> Iterator[tuple[Any, Column]]:
         """Convert columns one by one, and leave out what can't be converted and is not needed."""
-        found = {}
         for name, values in columns.items():
             try:
-                found[name] = _column(name, values)
+                yield name, _column(name, values)
             except ColumnError as error:
                 if name in self.columns.required:
                     raise
                 self._left_out = self._left_out or error
-        return found
 
 
 def _is_dataset(source: object) -> bool:
@@ -217,7 +222,9 @@ def _column(name: object, values: Any) -> Column:
     except pa.ArrowException:
         texts: list[str | None] = []
         for value in values:
-            is_missing = value is None or (isinstance(value, float) and value != value)
+            if _is_missing(value):
+                texts.append(None)
+                continue
             try:
                 text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             except (TypeError, ValueError) as error:
@@ -226,8 +233,14 @@ def _column(name: object, values: Any) -> Column:
                     f"{type(value).__name__}",
                     "give the column one type, or leave it out",
                 ) from error
-            texts.append(None if is_missing else text)
+            texts.append(text)
         return pa.array(texts, pa.large_string())
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, or NA of pandas."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ == "NAType"
 
 
 def _of_strings(
@@ -242,12 +255,13 @@ def _of_strings(
         return HeldPartition(-1, start, size, first, name, columns, table, replaced)
 
     for row, value in enumerate(source):
-        if value is not None and not isinstance(value, str):
+        is_missing = _is_missing(value)
+        if not (is_missing or isinstance(value, str)):
             raise InputError(
                 f"{name}: record {row + 1} is {type(value).__name__}, not a string", _ACCEPTED
             )
         try:
-            text = None if value is None else value.encode()
+            text = None if is_missing else value.encode()
         except UnicodeEncodeError as error:
             if not columns.replaces:
                 raise EncodingError(

@@ -387,7 +387,8 @@ class FolderResults(Results):
         if about is None:
             raise InputError(
                 f"{self.name}: its input was a frame or a pipe and can't be read again",
-                "write it to a file and run neardup dedup on that",
+                "for a later batch call `neardup.Index.from_run(run, path)` while the frame is "
+                "there; for all else write it to a file and run neardup dedup on that",
             )
         return about
 
