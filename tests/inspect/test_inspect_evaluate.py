@@ -400,6 +400,47 @@ def test_a_folder_is_no_truth(listed: Results, tmp_path: Path) -> None:
     assert "all that was found is wrong" in render(evaluate(listed, lists))
 
 
+@pytest.mark.parametrize("kind", ["pairs", "links", "groups"])
+@pytest.mark.parametrize("only_named", [False, True])
+def test_edges_count_for_exact_copies(kind: str, only_named: bool, kernels: None) -> None:
+    """A run lists one edge for each copy, and is scored as one that lists all of them."""
+    texts = [text(k, changed) for k in (0, 1, 2) for changed in (0, 0, 1, 1, 0, 2, 1)]
+    # The same shingles, but not the same words: similarity 1 without being an exact copy.
+    ring = [f"r{k}" for k in range(12)]
+    texts += [" ".join(ring * 3), " ".join(ring * 4), " ".join(ring * 4), text(7), text(7)]
+    ids = np.arange(len(texts))
+    random = np.random.default_rng(3)
+    truth: Any = pa.table({"id": ids[::2], "group": random.integers(0, 5, len(ids[::2]))})
+    if kind != "groups":
+        a, b = random.integers(0, len(texts), (2, 9))
+        truth = pa.table({"a": a, "b": b})
+    options: Any = {"kind": kind, "only_named": only_named}
+    every = neardup.dedup(texts, pairs="all", cluster="components")
+    found = neardup.dedup(texts, cluster="components")
+    assert len(found._results.edges()) < len(every._results.edges())
+    wanted, scores = (evaluate(run._results, truth, **options) for run in (every, found))
+    for field in ("edges", "clusters", "by_threshold", "best"):
+        assert scores[field] == wanted[field], field
+    assert 0 < scores["edges"]["true"] < scores["edges"]["given"]
+    assert scores["blocking"]["found"] == wanted["blocking"]["found"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_truth_without_pairs(name: str, listed: Results, tmp_path: Path) -> None:
+    """Columns, and no rows: what a file of controls has."""
+    none = pairs_table().slice(0, 0)
+    found = evaluate(listed, WRITERS[name](none, tmp_path / name))
+    assert found["truth"]["pairs"] == 0 and found["edges"]["precision"] == 0
+    assert found == evaluate(listed, none)
+
+
+def test_judged_pairs_of_exact_copies(kernels: None) -> None:
+    """Two copies, the second of which has no edge but the one to the first."""
+    results = neardup.dedup([text(0), text(0, 1), text(0, 1)], cluster="components")._results
+    found = evaluate(results, {"a": [0, 1], "b": [2, 2], "duplicate": [True, True]})
+    assert found["judged"]["given"] == 2
+
+
 def test_a_run_in_another_order(kernels: None) -> None:
     """Numbers of documents are not their positions."""
     rows = {"id": IDS, "text": TEXTS, "rank": list(range(10))}

@@ -147,6 +147,24 @@ def test_edges_are_known_where_pairs_were_listed(tmp_path: Path, kernels: None) 
     assert unlisted.comparison == star.comparison and unlisted.buckets == star.buckets
 
 
+def test_the_edge_of_a_copy_is_listed_for_another(kernels: None) -> None:
+    first, second = ROWS["family"], ROWS["near"]
+    texts = [first, second, second, first, ROWS["alone"]]
+    listed = neardup.dedup(texts, cluster="components")
+    for id, other, of, says in (
+        (2, 0, (1,), "listed for 1, which has the same shingles"),
+        (2, 3, (0, 1), "listed for 0 and 1, which have the same shingles"),
+        (1, 0, (), "listed"),
+        (1, 2, (), "listed"),
+        (4, 3, (), "none"),
+    ):
+        found = listed.explain(id, other)
+        assert (found.edge, found.edge_of) == (says != "none", of)
+        assert ("edge", says) in view(found).notes
+    twice = neardup.dedup([second, *[first] * 3], cluster="components").explain(2, 3)
+    assert twice.edge and twice.edge_of == (1,)
+
+
 def test_all_pairs_need_no_buckets(tmp_path: Path, kernels: None) -> None:
     results = run(written(tmp_path), method="allpairs", num_bands=None, rows=None)
     found = explain(results, "near", search=True)

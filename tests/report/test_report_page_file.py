@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from page_corpus import SECRET, TEXTS, rows, spec, write_notes
 
+import neardup
 from common import Command, write_lines
 from neardup.api.dedup import dedup
 from neardup.api.runs import Run
@@ -355,6 +356,21 @@ def test_copies_of_removed_documents_are_explained(tmp_path: Path, kernels: None
         assert data_of(path)["histogram"][-1][2] == at_one
         assert (says in page) is (at_one == 0)
         assert at_one or "0 are at 1, and 1 are exact duplicates" in page
+
+
+def test_exact_duplicates_of_stems_and_the_tree_threshold_used(
+    tmp_path: Path, kernels: None
+) -> None:
+    words = "was seen for the usual indication of the chest"
+    texts = [words, words.replace("indication", "indications")]
+    for settings, exact, says in (
+        (neardup.preset("clinical"), 1, "has the same word stems in the same order"),
+        (spec(), 0, "has the same words in the same order"),
+    ):
+        run = dedup(texts, spec=settings, progress=False)
+        assert run.summary["counts"]["exact_duplicates"] == exact
+        assert says in run.report(tmp_path / f"{exact}.html").read_text(encoding="utf-8")
+        assert run.summary["tree_threshold"] == (0.4 if settings.cluster == "bounded" else None)
 
 
 def test_the_lowest_similarity_is_of_two_documents_of_the_cluster(kernels: None) -> None:

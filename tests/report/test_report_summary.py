@@ -68,6 +68,20 @@ def test_what_is_worth_knowing_only_where_it_is_so(record: dict[str, Any]) -> No
     assert shown["written"] == "out: clusters.parquet, edges.parquet, run.json"
 
 
+def test_a_warning_where_most_texts_are_short(record: dict[str, Any]) -> None:
+    """As where a column of codes was named as the text."""
+    other = copy.deepcopy(record)
+    other["counts"]["short"] = 3
+    assert "warning" not in lines(other)
+    other["counts"]["short"] = 4
+    assert lines(other)["warning"] == (
+        "57.1 % of the texts are shorter than a shingle; of them only equal ones are found"
+    )
+    assert (
+        "57.1 % of the texts are shorter" in dedup(["a", "b", "a", "c"] + [TEXT] * 3)._repr_html_()
+    )
+
+
 def test_speed_of_small_inputs_is_left_out(record: dict[str, Any]) -> None:
     other = copy.deepcopy(record)
     other["bytes"]["text"] = 1_999_999

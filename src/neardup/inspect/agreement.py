@@ -44,6 +44,42 @@ def pair_counts(given: np.ndarray, true: np.ndarray) -> PairCounts:
     return PairCounts(*(int((sizes * (sizes - 1) // 2).sum()) for sizes in (both, a, b)))
 
 
+def pairs_between(
+    a: np.ndarray, b: np.ndarray, groups: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    """Count the pairs with equal labels of a document of one group and one of another.
+
+    Args:
+        a: int64[pairs], groups.
+        b: int64[pairs], the other groups; of a group with itself, its pairs count once each.
+        groups: int64[documents], the group of each document.
+        labels: int64[documents], not negative.
+
+    Examples:
+        >>> groups, labels = np.array([0, 0, 0, 1, 1]), np.array([7, 7, 8, 7, 8])
+        >>> pairs_between(np.array([0, 0]), np.array([0, 1]), groups, labels).tolist()
+        [1, 3]
+    """
+    # A label of one document alone has no pairs: without these a group has few labels.
+    many = np.bincount(labels)[labels] > 1 if len(labels) else np.zeros(0, np.bool_)
+    width = int(labels.max(initial=0)) + 1
+    cells, sizes = np.unique(groups[many] * width + labels[many], return_counts=True)
+    # The labels of the group that has fewer are looked up among those of the other one.
+    most = max(int(of.max(initial=-1)) for of in (a, b, groups))
+    of_group = np.bincount(cells // width, minlength=most + 1)
+    one, other = np.where(of_group[a] <= of_group[b], (a, b), (b, a))
+    begin, length = np.searchsorted(cells, one * width), of_group[one]
+    pair = np.repeat(np.arange(len(a)), length)
+    cell = np.arange(len(pair)) + np.repeat(begin - np.cumsum(length) + length, length)
+    wanted = other[pair] * width + cells[cell] % width
+    place = np.minimum(np.searchsorted(cells, wanted), max(0, len(cells) - 1))
+    size, there = sizes[cell], cells[place] == wanted
+    both = np.where(cell == place, size * (size - 1) // 2, size * sizes[place])
+    found = np.zeros(len(a), np.int64)
+    np.add.at(found, pair[there], both[there])
+    return found
+
+
 def b_cubed(given: np.ndarray, true: np.ndarray) -> dict[str, float | None]:
     """Return the mean, over documents, of the share of each one's cluster that is true.
 

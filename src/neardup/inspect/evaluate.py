@@ -14,7 +14,7 @@ import numpy as np
 
 from neardup.cluster.components import connected
 from neardup.errors import InputError
-from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts
+from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts, pairs_between
 from neardup.inspect.ground_truth import GroundTruth, read_truth
 from neardup.intervals import wilson
 from neardup.output.results import Results
@@ -31,6 +31,17 @@ class Pairs(NamedTuple):
         """Return the pairs whose two documents are in scope, bool[documents]."""
         both = scope[self.a] & scope[self.b]
         return Pairs(*(column[both] for column in self))
+
+
+class Listed(NamedTuple):
+    """The edges that were listed, each for the pairs of all documents like its two.
+
+    Documents are alike if they have equal shingles; each such group goes by its first document.
+    """
+
+    groups: np.ndarray | None  # int64[documents]: the first one of each group; None: all are listed
+    pairs: Pairs  # of groups, or of one with itself
+    given: np.ndarray  # int64[pairs] or bool[pairs]: for how many pairs of documents in scope
 
 
 def evaluate(
@@ -54,7 +65,7 @@ def evaluate(
             "ids are in the column doc_id of the table of clusters; they are positions where the "
             "run had no `id`",
         )
-    labels, edges, removals = _found(results)
+    labels, removals = _found(results)
     judge = Judge(known, results.documents)
     about = {
         "documents": results.documents,
@@ -70,16 +81,18 @@ def evaluate(
         },
     }
     if known.kind == "judged":
-        return {**about, "judged": _judged(known, labels, edges)}
+        return {**about, "judged": _judged(known, labels, _listed(results, labels))}
     scope = judge.named if only_named else np.ones(results.documents, dtype=np.bool_)
-    removals, edges = removals.within(scope), edges and edges.within(scope)
-    pairs = removals if edges is None else edges
-    alike = judge.alike(pairs)
-    given = PairCounts(int(alike.sum()), len(alike), judge.pairs)
+    removals, edges = removals.within(scope), _listed(results, labels, scope)
+    if edges is None:
+        pairs, alike, total = removals, judge.alike(removals), len(removals.a)
+    else:
+        pairs, alike, total = edges.pairs, judge.alike_in(edges, scope), int(edges.given.sum())
+    given = PairCounts(int(alike.sum()), total, judge.pairs)
     removable = int(scope.sum()) - len(np.unique(judge.labels[scope]))
     right = PairCounts(int(judge.alike(removals).sum()), len(removals.a), removable)
     clusters = labels[scope], judge.labels[scope]
-    apart = int((alike & (labels[pairs.a] != labels[pairs.b])).sum())
+    apart = int(alike[labels[pairs.a] != labels[pairs.b]].sum())
     if edges is None:
         lines = _by_stars(results, labels, judge.labels, scope)
     else:
@@ -124,6 +137,21 @@ class Judge:
             return np.asarray(self.labels[pairs.a] == self.labels[pairs.b])
         return np.isin(_codes(pairs.a, pairs.b, self._documents), self._codes)
 
+    def alike_in(self, edges: Listed, scope: np.ndarray) -> np.ndarray:
+        """Return int64[edges]: how many of the pairs in scope that an edge is for are true."""
+        a, b, _ = edges.pairs
+        if edges.groups is None:
+            return np.asarray(self.alike(edges.pairs) & edges.given)
+        if self._closed:
+            return pairs_between(a, b, edges.groups[scope], self.labels[scope])
+        x, y = (edges.groups[doc] for doc in np.divmod(self._codes, max(1, self._documents)))
+        codes, counts = np.unique(_codes(x, y, self._documents), return_counts=True)
+        found = _codes(a, b, self._documents)
+        if not len(codes):
+            return np.zeros(len(a), np.int64)
+        place = np.minimum(np.searchsorted(codes, found), len(codes) - 1)
+        return np.where(codes[place] == found, counts[place], 0)
+
     def within(self, labels: np.ndarray) -> int:
         """Return how many true pairs are within one cluster."""
         if self._closed:
@@ -136,24 +164,40 @@ def _codes(a: np.ndarray, b: np.ndarray, documents: int) -> np.ndarray:
     return np.asarray(np.minimum(a, b) * documents + np.maximum(a, b))
 
 
-def _found(results: Results) -> tuple[np.ndarray, Pairs | None, Pairs]:
-    """Return the labels of clusters, the edges if they were listed, and what was removed."""
-    table = results.edges(["doc_a", "doc_b", "similarity"])
-    edges = None
-    if table is not None:
-        edges = Pairs(*(np.asarray(column.to_numpy()) for column in table.columns))
+def _found(results: Results) -> tuple[np.ndarray, Pairs]:
+    """Return the labels of clusters, and what was removed."""
     removed = np.flatnonzero(results.duplicate_of >= 0)
     similarity = results.array("similarity")[removed]
     removals = Pairs(results.duplicate_of[removed], removed, similarity)
-    return results.array("cluster").astype(np.int64), edges, removals
+    return results.array("cluster").astype(np.int64), removals
 
 
-def _judged(known: GroundTruth, labels: np.ndarray, edges: Pairs | None) -> dict[str, Any]:
+def _listed(results: Results, labels: np.ndarray, scope: np.ndarray | None = None) -> Listed | None:
+    """Return the edges if they were listed; see `neardup.output.tables.edge_tables`."""
+    table = results.edges(["doc_a", "doc_b", "similarity"])
+    if table is None:
+        return None
+    a, b, similarity = (np.asarray(column.to_numpy()) for column in table.columns)
+    documents = results.documents
+    scope = np.ones(documents, dtype=np.bool_) if scope is None else scope
+    if results.spec.pairs == "all" or not results.record["counts"]["exact_duplicates"]:
+        return Listed(None, Pairs(a, b, similarity), scope[a] & scope[b])
+    equal = (similarity == 1) & (labels[a] == labels[b])
+    groups = connected(a[equal], b[equal], documents).astype(np.int64)
+    codes, rows = np.unique(_codes(groups[a], groups[b], documents), return_index=True)
+    (a, b), size = np.divmod(codes, documents), np.bincount(groups[scope], minlength=documents)
+    given = np.where(a == b, size[a] * (size[a] - 1) // 2, size[a] * size[b])
+    return Listed(groups, Pairs(a, b, similarity[rows]), given)
+
+
+def _judged(known: GroundTruth, labels: np.ndarray, edges: Listed | None) -> dict[str, Any]:
     """Score the pairs that were judged: those that the run has in one cluster, or as an edge."""
     a, b, right = known.docs, known.others, known.right
     given = labels[a] == labels[b]
     if edges is not None:
-        given |= np.isin(_codes(a, b, len(labels)), _codes(edges.a, edges.b, len(labels)))
+        listed = _codes(edges.pairs.a, edges.pairs.b, len(labels))
+        x, y = (a, b) if edges.groups is None else (edges.groups[a], edges.groups[b])
+        given |= np.isin(_codes(x, y, len(labels)), listed)
     counts = PairCounts(int((given & right).sum()), int(given.sum()), int(right.sum()))
     low, high = wilson(counts.shared / max(1, counts.given), counts.given)
     return {"pairs": len(a), **counts.scores(), "precision_low": low, "precision_high": high}
@@ -179,14 +223,15 @@ def _thresholds(lowest: float) -> list[float]:
     return [lowest, *(k / 100 for k in range(1, 101) if k / 100 > lowest)]
 
 
-def _by_edges(lowest: float, edges: Pairs, alike: np.ndarray, true: int) -> list[dict[str, Any]]:
+def _by_edges(lowest: float, edges: Listed, alike: np.ndarray, true: int) -> list[dict[str, Any]]:
     """Score the edges that reach each threshold."""
-    order = np.argsort(edges.similarity, kind="stable")
-    ascending, hits = edges.similarity[order], np.append(0, np.cumsum(alike[order]))
+    order = np.argsort(edges.pairs.similarity, kind="stable")
+    ascending = edges.pairs.similarity[order]
+    hits, given = (np.append(0, np.cumsum(of[order])) for of in (alike, edges.given))
     found = []
     for threshold in _thresholds(lowest):
         begin = int(np.searchsorted(ascending, threshold))
-        counts = PairCounts(int(hits[-1] - hits[begin]), len(ascending) - begin, true)
+        counts = PairCounts(int(hits[-1] - hits[begin]), int(given[-1] - given[begin]), true)
         found.append({"threshold": threshold, **counts.scores()})
     return found
 

@@ -84,7 +84,8 @@ class Explanation:
     comparison: Comparison | None
     buckets: CommonBuckets | None
     listed: bool  # whether the run listed pairs; else there are no edges
-    edge: bool
+    edge: bool  # whether it lists them, or documents with the same shingles
+    edge_of: tuple[Any, ...]  # ids of such documents, listed in their place; else empty
     duplicates: tuple[Neighbour, ...]
     duplicates_count: int
     exact_copies: int  # how many of the duplicates have similarity 1; they are named last
@@ -164,7 +165,7 @@ def explain(results: Results, id: object, other: object, asked: Looking) -> Expl
         docs.append(int(duplicates[np.argmax(np.where(near < 1, near, -1))]))
     forms, notes = _read(results, docs, asked)
     first, *rest = (tables.document(doc, forms, row) for row, doc in enumerate(docs))
-    edge = tables.edge(docs[1]) if rest else None
+    edge, listed = tables.edge(docs[1]) if rest else (None, [])
     comparison = buckets = None
     similar, similar_count, missed = None, None, None
     with Pool(asked.threads) as pool:
@@ -186,6 +187,7 @@ def explain(results: Results, id: object, other: object, asked: Looking) -> Expl
         buckets=buckets,
         listed=results.spec.enumerates,
         edge=edge is not None,
+        edge_of=tuple(results.ids[doc].as_py() for doc in listed if doc not in docs),
         duplicates=tables.neighbours(duplicates[: asked.limit], near[: asked.limit]),
         duplicates_count=len(duplicates),
         exact_copies=int((near == 1).sum()),
@@ -242,14 +244,36 @@ class _Tables:
             for doc, value in zip(docs.tolist(), similarity.tolist(), strict=True)
         )
 
-    def edge(self, other: int) -> float | None:
-        """Return the similarity of the edge with another document, if there is one."""
-        low, high = sorted((self.doc, other))
+    def edge(self, other: int) -> tuple[float | None, list[int]]:
+        """Return the similarity of the edge with another document, and which two it lists.
+
+        An exact copy has one edge, to the document that stands for it: the edges of that one are
+        edges of the copy as well.
+        """
+        found = self._edge(np.array([self.doc]), np.array([other]))
+        if found is None and self.results.spec.pairs != "all":
+            some, others = self._equal(self.doc), self._equal(other)
+            if len(shared := np.intersect1d(some, others)):
+                return 1.0, [int(shared[0])]
+            found = self._edge(some, others)
+        return found or (None, [])
+
+    def _edge(self, some: np.ndarray, others: np.ndarray) -> tuple[float, list[int]] | None:
         for batch in self.results.edge_batches(("doc_a", "doc_b", "similarity")):
             a, b, similarity = (np.asarray(column.to_numpy()) for column in batch.columns)
-            if len(found := similarity[(a == low) & (b == high)]):
-                return float(found[0])
+            there = np.isin(a, some) & np.isin(b, others) | np.isin(b, some) & np.isin(a, others)
+            if there.any():
+                row = int(np.argmax(there))
+                return float(similarity[row]), [int(a[row]), int(b[row])]
         return None
+
+    def _equal(self, doc: int) -> np.ndarray:
+        """Return the document and those that edges of similarity 1 join to it."""
+        equal = [np.array([doc])]
+        for batch in self.results.edge_batches(("doc_a", "doc_b", "similarity")):
+            a, b, similarity = (np.asarray(column.to_numpy()) for column in batch.columns)
+            equal += [b[(a == doc) & (similarity == 1)], a[(b == doc) & (similarity == 1)]]
+        return np.concatenate(equal)
 
 
 def _read(

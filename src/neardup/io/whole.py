@@ -44,13 +44,16 @@ def read_whole(source: object, name: str, form: Form = _PLAIN) -> pa.Table:
     """
     tables = []
     columns = _NoText((), None, form.encoding_errors)
-    for partition in open_source(source, columns, delimiter=form.delimiter).partitions():
+    opened = open_source(source, columns, delimiter=form.delimiter)
+    for partition in opened.partitions():
         if isinstance(partition, BytePartition):
             rows = len(partition.bounds(partition.raw()))
             tables.append(partition.table(None, rows))
         elif isinstance(partition, TablePartition):
             tables.append(partition.load(None))
     if not tables:
-        return pa.table({})
+        # Without rows there are no partitions, but most formats have columns.
+        schemas = (opened.layout(file).schema for file in range(len(opened.files)))
+        return common_schema(filter(None, schemas)).empty_table()
     schema = common_schema([table.schema for table in tables])
     return pa.concat_tables([conform(table, schema, name) for table in tables])

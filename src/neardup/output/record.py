@@ -51,6 +51,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
             "numba": numba.__version__,
             "pyarrow": pa.__version__,
         },
+        "tree_threshold": job.spec.minimum_in_cluster if job.spec.cluster == "bounded" else None,
         "bands": _bands(outcome.recipe, job.spec.threshold),
         "counts": answer.counts,
         "bucket_sizes": answer.bucket_sizes,

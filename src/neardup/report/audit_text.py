@@ -119,5 +119,6 @@ def _curve(audit: dict[str, Any]) -> str:
         ]
         for line in audit["curve"]
     ]
-    what = "Pairs that share a bucket, predicted and observed: a mean over the documents."
+    what = "Pairs that share a bucket, predicted and observed: a mean over the documents.\n"
+    what += "A pair of two sampled documents counts once, for one of the two documents."
     return f"{aligned(heads, rows)}\n{what}"

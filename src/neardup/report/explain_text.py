@@ -67,7 +67,7 @@ def _notes(found: Explanation, this: str, that: str = "") -> Iterator[Note]:
         if found.buckets is not None:
             yield "buckets", _shared(found.buckets, found.threshold)
         if found.listed:
-            yield "edge", "listed" if found.edge else "none"
+            yield "edge", _edge(found)
     if document.kept:
         yield "duplicates", _duplicates(found)
     if found.similar is not None and found.similar_count is not None and found.missed is not None:
@@ -82,6 +82,14 @@ def _notes(found: Explanation, this: str, that: str = "") -> Iterator[Note]:
         yield "missed", f"{missed} and share no bucket with it"
     for note in found.notes:
         yield "note", note
+
+
+def _edge(found: Explanation) -> str:
+    """Return whether the two are in the list of edges, or documents with the same shingles."""
+    if not found.edge_of:
+        return "listed" if found.edge else "none"
+    has = "has" if len(found.edge_of) == 1 else "have"
+    return f"listed for {' and '.join(map(name, found.edge_of))}, which {has} the same shingles"
 
 
 def _described(document: Document, this: str) -> str:

@@ -46,6 +46,9 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
         yield "replaced", f"{counts['encoding_replaced']:,}", what
     if counts.get("skipped"):
         yield "left out", f"{counts['skipped']:,}", "documents above --max-document"
+    if counts["short"] > total / 2:
+        what = "of the texts are shorter than a shingle; of them only equal ones are found"
+        yield "warning", share(counts["short"], total), what
 
 
 def _done(record: dict[str, Any]) -> Iterator[Row]:

@@ -276,7 +276,7 @@ def layout(file: SourceFile, columns: Columns) -> Layout:
     if file.size == 0:
         return Layout("parquet", "zstd", b"", strings_schema(columns.required), columns.text)
     opened = _ParquetFile(file)
-    codec, about, name = "", opened.metadata, columns.text[0]
+    codec, about, name = "", opened.metadata, (*columns.text, "")[0]
     if about.num_row_groups and name in (leaves := _leaves(about)):
         try:
             with opened.opened() as reader:
