@@ -148,11 +148,12 @@ def _end(runs: Found) -> str:
 
 {table(["experiment", "seconds", "neardup", "Python", "NumPy", "pyarrow"], rows)}
 
-Seconds are those of the last run, on two cores that did other work too; `time` was not timed, and
-takes some minutes, with Cassandra more. To cite neardup, see
-[README](../../README.md#cite). Synthetic notes and the choice of real ones are drawn with seed 1, near-duplicates with seed 2 (figures 1 to 3) and 3
-(tables 5 to 7, figure 9), the other draws with seeds 2 to 6 and, for their near-duplicates, 4 to 8;
-hashes with seed {Spec().seed}."""
+Seconds are those of the last run, on two cores that did other work too; a dash is what was not
+recorded. `time` takes some minutes, with Cassandra more. To cite neardup, see
+[README](../../README.md#cite).
+Synthetic notes and the choice of real ones are drawn with seed 1, near-duplicates with seed 2
+(figures 1 to 3) and 3 (tables 5 to 7, figure 9), the other draws with seeds 2 to 6 and, for their
+near-duplicates, 4 to 8; hashes with seed {Spec().seed}."""
 
 
 def _claims(found: dict[str, Found | None]) -> str:
