@@ -24,6 +24,8 @@ import psutil
 
 import neardup
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the experiments
+
 SPEC = neardup.Spec(num_bands=17, rows=4)
 ADVERTS = neardup.Spec(shingle=neardup.ShingleSpec(n=3), threshold=0.5, num_bands=42, rows=3)
 WORDS = np.array([f"word{i}" for i in range(20_000)])

@@ -144,8 +144,8 @@ def test_another_recipe_than_that_of_the_sketches_is_refused(few: Work, tmp_path
     store, out = f"sqlite:{tmp_path / 'keys'}", tmp_path / "out"
     sketch(few, store, "1/1").wait().check()
     for more, names in (
-        (["--shingle", "char:3", "--seed", "9"], ["unit", "shingle.n is 5, not 3", "seed"]),
-        (["--bands", "7", "--rows", "2"], ["num_bands", "not 7"]),
+        (["--shingle", "char:3", "--seed", "9"], ["unit", "shingle.n was 5 and is 3", "seed"]),
+        (["--bands", "7", "--rows", "2"], ["num_bands", "is 7"]),
         (["--method", "allpairs"], ["allpairs"]),
     ):
         said = few.forge.run(*dedup(few, store, out, *more)).check(1).error

@@ -43,7 +43,7 @@ def test_a_finding_is_stored_and_the_search_continues(
 ) -> None:
     """In processes of their own: one case ends its process, one raises, one has no end."""
     monkeypatch.setattr(runner, "_CASE", 1.0)
-    monkeypatch.setattr(runner, "_PATIENCE", 1.0)
+    monkeypatch.setattr(runner, "_PATIENCE", 4.0)
     done, found = runner.run("broken_target", 1, runner.Limits(8, 60.0, 2), tmp_path)
     whys = sorted(path.with_name(path.name + ".why").read_text() for path in found)
     assert done == 8

@@ -211,6 +211,7 @@ def test_review_by_keys_is_saved_and_read_by_evaluate(
     assert found["judged"]["pairs"] == 6
     assert round(found["judged"]["precision"], 4) == round(4 / 6, 4)
     # What was judged is there again, and the same key takes it back.
+    one.page.wait_for_timeout(500)  # another process of the browser stores it
     one.page.reload()
     assert "6 pairs judged" in one.page.locator("#review").inner_text()
     one.show(judged[2][0][1])

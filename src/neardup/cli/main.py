@@ -126,8 +126,7 @@ def main(args: list[str] | None = None) -> Any:
         _end(1)
     except Exception as error:  # noqa: BLE001
         _show(error, debug)
-        # Of files that are written, the library makes errors of its own.
-        refused = isinstance(error, OSError) and error.filename is None and error.errno in _REFUSED
+        refused = isinstance(error, OSError) and error.errno in _REFUSED and _was_writing(error)
         if refused:
             reason = os.strerror(cast(OSError, error).errno or 0).lower()
             _say(f"error: can't write to standard output: {reason}")
@@ -209,6 +208,12 @@ def _kind(error: Exception) -> str:
     place = traceback.extract_tb(error.__traceback__)[-1:]
     where = f" ({Path(place[0].filename).name}, line {place[0].lineno})" if place else ""
     return f"{type(error).__name__}{reason}{where}"
+
+
+def _was_writing(error: OSError) -> bool:
+    """Whether it was raised where commands write their answers: by them, or by click."""
+    place = traceback.extract_tb(error.__traceback__)[-1].filename
+    return Path(place).is_relative_to(Path(__file__).parent) or "click" in Path(place).parts
 
 
 def _end(code: int) -> NoReturn:
