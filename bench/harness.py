@@ -20,7 +20,7 @@ from typing import Any
 BENCH = Path(__file__).resolve().parent
 DATA = BENCH / "data"
 RESULTS = BENCH / "results"
-TEXTS = Path(os.environ.get("NEARDUP_DATA", BENCH.parents[1] / "shared/data"))
+TEXTS = Path(os.environ.get("NEARDUP_DATA") or BENCH.parents[1] / "shared/data")
 NEARDUP = str(Path(sys.executable).with_name("neardup"))
 SHAPES = ("few", "mixed", "above", "astride", "below")
 OURS = {"neardup": "parquet", "neardup-jsonl": "jsonl"}

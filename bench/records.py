@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-DATA = Path(os.environ.get("NEARDUP_DATA", ROOT.parent / "shared/data"))
+DATA = Path(os.environ.get("NEARDUP_DATA") or ROOT.parent / "shared/data")
 RESULTS = ROOT / "bench/results/records.json"
 TOOLS = ("neardup", "splink", "recordlinkage")
 _PERSON = "given_name surname street_number address_1 suburb postcode date_of_birth soc_sec_id"

@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from experiments import page, page_records, plots, results, teaching
+import numpy as np
+import pyarrow as pa
+
+import neardup
+from experiments import notes, page, page_records, plots, results, teaching
 from experiments.accuracy import accuracy
 from experiments.clustering import clustering, other_draws
 from experiments.notes import REAL, sources
@@ -18,6 +24,7 @@ from experiments.scale import corpus, limits
 from experiments.sizes import FULL, Sizes
 from experiments.stores import ROOT
 from experiments.timing import timing
+from neardup.errors import NeardupError
 
 OUT = ROOT / "docs/paper"
 EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
@@ -30,7 +37,12 @@ def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     known = ", ".join((*EXPERIMENTS, *OTHERS, "page"))
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {known}; all by default")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder of the page")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=OUT,
+        help="folder of the numbers and the page; docs/paper, whose ones are replaced, by default",
+    )
     given = parser.parse_args(arguments)
     unknown = set(given.names) - {*EXPERIMENTS, *OTHERS, "page"}
     if unknown:
@@ -39,14 +51,38 @@ def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
     for name in (*EXPERIMENTS, *OTHERS):
         if not given.names or name in given.names:
             begin = time.perf_counter()
-            _run(name, given.out, sizes)
-            print(f"{name:12} {time.perf_counter() - begin:6.1f} s", flush=True)
+            try:
+                _run(name, given.out, sizes)
+            except NeardupError as error:
+                sys.exit(f"error: {error.message}\nhint: {error.hint}")
+            seconds = time.perf_counter() - begin
+            _note_run(name, given.out, seconds)
+            print(f"{name:12} {seconds:6.1f} s", flush=True)
     begin = time.perf_counter()
     plots.draw(given.out)
     page.write(given.out)
     page_records.write(given.out)
     teaching.page(given.out)
     print(f"{'page':12} {time.perf_counter() - begin:6.1f} s: {given.out / 'index.md'}", flush=True)
+
+
+def _note_run(name: str, out: Path, seconds: float) -> None:
+    """Keep how long an experiment took, and with which versions."""
+    versions: dict[str, Any] = {
+        "neardup": neardup.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "pyarrow": pa.__version__,
+    }
+    before = results.load(out, "runs") or {}
+    results.store(out, "runs", {**before, name: {"seconds": round(seconds), **versions}})
+
+
+def _say_missing(folders: Sequence[str]) -> None:
+    absent = [name for name in folders if not (notes.DATA / name).is_dir()]
+    if absent:
+        where = f"{', '.join(absent)} not found in {notes.DATA} (NEARDUP_DATA)"
+        print(f"{where}: synthetic data only; earlier counts of these are kept", flush=True)
 
 
 def _run(name: str, out: Path, sizes: Sizes) -> None:
@@ -70,8 +106,10 @@ def _run(name: str, out: Path, sizes: Sizes) -> None:
     elif name == teaching.NAME:
         results.store(out, name, teaching.teaching(sizes.lines, sizes.adverts))
     elif name == "records":
+        _say_missing(("cora", "rldata500"))
         results.store(out, name, records(results.load(out, name)))
     else:
+        _say_missing(tuple(REAL))
         experiment = {"accuracy": accuracy, "clustering": clustering}[name]
         found = {
             source.name: (source, experiment(source, sizes)) for source in sources(sizes.notes)

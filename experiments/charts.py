@@ -36,9 +36,9 @@ _style = partial(matplotlib.style.context, ["default", Path(__file__).with_name(
 
 @_style()
 def save(chart: Figure, path: Path) -> None:
-    """Write a chart as SVG, the same for equal charts."""
-    about = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    chart.savefig(path, format="svg", facecolor="white", metadata=about)
+    """Write a chart as SVG or PNG, the same for equal charts."""
+    about = ("Date", "Creator", "Format", "Type") if path.suffix == ".svg" else ("Software",)
+    chart.savefig(path, facecolor="white", dpi=110, metadata=dict.fromkeys(about))
 
 
 @_style()
@@ -82,24 +82,18 @@ def observed_curve(audit: Mapping[str, Any]) -> Figure:
 
 @_style()
 def similarity_histogram(
-    counts: Sequence[int], threshold: float, candidates: Callable[[np.ndarray], np.ndarray]
+    counts: Sequence[int], candidates: Callable[[np.ndarray], np.ndarray]
 ) -> Figure:
     """Draw how many pairs of records have which similarity, and P(candidate) over it.
 
-    ``counts`` are pairs in classes of equal width from 0 to 1.
+    ``counts`` are pairs in classes of equal width from 0 to 1; their axis is logarithmic from 1 on.
     """
-    chart, axes = _new_axes("Candidates by similarity", "similarity of two records", "candidates")
+    chart, axes = _new_axes("All pairs by similarity", "similarity of two records", "pairs")
     edges = np.linspace(0, 1, len(counts) + 1)
-    high = edges[:-1] >= threshold - 1e-9
-    for colour, hatch, some, label in (
-        (_GREY, "", ~high, "below the threshold"),
-        (_COLOURS[0], "//", high, "from the threshold on"),
-    ):
-        look = {"width": edges[1], "align": "edge", "color": colour, "alpha": 0.6, "hatch": hatch}
-        axes.bar(edges[:-1][some], np.asarray(counts)[some], label=label, **look)
+    look = {"width": edges[1], "align": "edge", "color": _COLOURS[0], "alpha": 0.6}
+    axes.bar(edges[:-1], counts, label="pairs", **look)
     axes.set_yscale("symlog", linthresh=1)
     axes.set_xlim(0, 1)
-    axes.axvline(threshold, color=_INK, linewidth=1.4, label=f"threshold {threshold:g}")
     other = axes.twinx()
     other.plot(_FINE, candidates(_FINE), **_line(1), label=_CANDIDATE)
     other.set(ylabel=_CANDIDATE, ylim=(0, 1.02))

@@ -32,7 +32,7 @@ def wrapped(text: str) -> str:
         if section.startswith("* "):
             items = ("* " + item for item in section.removeprefix("* ").split("\n* "))
             found.append("\n".join(_filled(item, "  ") for item in items))
-        elif section.startswith(("|", "!", "#")):
+        elif section.startswith(("|", "!", "#", "```")):
             found.append(section)
         else:
             found.append(_filled(section, ""))

@@ -7,14 +7,49 @@ from pathlib import Path
 from typing import Any
 
 from experiments import page_counts, page_measures, results
-from experiments.claims import REASONS, Cell, accuracy_claims, clustering_claims, time_claims
+from experiments.claims import REASONS, RULES, Cell, accuracy_claims, clustering_claims, time_claims
 from experiments.clustering import MAIN
 from experiments.markdown import count, per_cent, table, wrapped
 from experiments.notes import FREE
+from neardup import Spec
 
 __all__ = ["write"]
 
 Found = dict[str, Any]
+
+
+#: The public data, and where it comes from.
+DATA_SETS = (
+    (
+        "MTSamples",
+        "transcribed clinical notes; 2,444 of 4,999, whole groups of near-duplicates",
+        "mtsamples.com; `data/mtsamples.rda` of ML4LHS/clinspacy on GitHub, commit 2efc73a",
+        "CC0",
+        "`mtsamples/docs.parquet`",
+    ),
+    (
+        "ACI-BENCH",
+        "414 notes and dialogues of 207 visits that were acted",
+        "`data/challenge_data` of wyim/aci-bench on GitHub, commit b909b2b",
+        "CC BY 4.0",
+        "`aci_bench/docs.parquet`",
+    ),
+    (
+        "Cora",
+        "1,295 citations, 17,184 true pairs",
+        "`data/der/cora` of AI-team-UoA/pyJedAI on GitHub, commit 619b00e",
+        "data for research; its repository is Apache-2.0",
+        "`cora/records.csv`, `cora/truth_pairs.csv`",
+    ),
+    (
+        "RLdata500",
+        "500 made persons, 50 true pairs",
+        "the R package RecordLinkage; `examples/RLdata500.csv` of cleanzr/dblink on GitHub, "
+        "commit dc3dd0d",
+        "GPL-2 or later; that CSV GPL-3",
+        "`rldata500/records.csv`, `rldata500/truth_pairs.csv`",
+    ),
+)
 
 
 def write(folder: Path) -> None:
@@ -34,6 +69,8 @@ def write(folder: Path) -> None:
         before = "python bench/ten_million.py && " if name == "corpus" else ""
         missing = f"Not run yet: `{before}python -m experiments {name}`."
         text.append(f"## {title}\n\n{missing if value is None else make(value)}")
+    if runs := results.load(folder, "runs"):
+        text.append(_end(runs))
     lines = "\n\n".join(wrapped(section) for section in text)
     (folder / "index.md").write_text(lines + "\n", encoding="utf-8")
 
@@ -54,8 +91,22 @@ S. Shenoy, T.-T. Kuo, R. Gabriel, J. McAuley, C.-N. Hsu: *Deduplication in a mas
 dataset*, 2017 (arXiv 1704.05617). The clustering `bounded` and the preset `clinical` come from this
 paper. This page repeats its experiments with neardup and shows all of its numbers next to ours.
 
-`make experiments` runs all experiments and writes this page; `python -m experiments time` runs one
-of them. Counts are the same at each run. {measured}
+`make experiments` runs all experiments and writes this page. One of them, in the folder of the
+source:
+
+```console
+pip install '.[experiments]'
+python -m experiments clustering --out /tmp/paper
+```
+
+Without `--out` it replaces the numbers of this page. The experiments are {
+        ", ".join(
+            f"`{name}`"
+            for name in ("accuracy", "clustering", "time", "limits", "corpus", "records")
+        )
+    } and
+`sources`; [the end of this page](#versions-and-seeds) says how long each takes. Counts are the same
+at each run. {measured}
 
 **Words.** The paper's *edge threshold* is our `threshold`; its *tree threshold* is our minimum
 similarity within a cluster, `tree_threshold`. *High* pairs reach the threshold, *mid* pairs reach
@@ -69,13 +120,40 @@ sources: {sizes}.
 words, forms that differ in many places, and chains of notes, each copied from the one before and
 edited (`experiments/notes.py`). Sizes and looseness of these families are set so that about as many
 pairs become candidates as in section 10 of the paper.
-* *MTSamples*: transcribed notes, drawn at random.
-* *ACI-BENCH*: all notes of a set without near-duplicates. The texts of these two sets are not in
-the repository. Where they are not available, their earlier counts are kept.
+* *MTSamples*: transcribed notes, drawn at random from the 2,444 that we have.
+* *ACI-BENCH*: all notes of a set without near-duplicates.
+
+The texts of these two sets, and the records of [the tutorial](records.md), are not in the
+repository. They are read from the folder that the environment variable `NEARDUP_DATA` names.
+Where they are not there, the command says so, and their earlier counts are kept.
+
+{table(["set", "what", "from", "licence", "file"], DATA_SETS)}
+
+`docs.parquet` has a column `text`; `records.csv` has a column `row`, numbered from 0, and the
+fields; `truth_pairs.csv` has the columns `a` and `b`, rows of the same entity.
 
 Similarity is the Jaccard similarity of sets of 8 consecutive stemmed words, as in the paper. A
 near-duplicate is a note, drawn at random, with a share of its words changed at random places: a
 third of them replaced, a third deleted, a third preceded by a new word."""
+
+
+def _end(runs: Found) -> str:
+    """Return the last section: versions, times and seeds."""
+    columns = ("neardup", "python", "numpy", "pyarrow")
+    rows = [
+        [name, count(run["seconds"]), *(run[column] for column in columns)]
+        for name, run in runs.items()
+    ]
+    return f"""## Versions and seeds
+
+{table(["experiment", "seconds", "neardup", "Python", "NumPy", "pyarrow"], rows)}
+
+Seconds are those of the last run, on two cores that did other work too; a dash is what was not
+recorded. `time` takes some minutes, with Cassandra more. To cite neardup, see
+[README](../../README.md#cite).
+Synthetic notes and the choice of real ones are drawn with seed 1, near-duplicates with seed 2
+(figures 1 to 3) and 3 (tables 5 to 7, figure 9), the other draws with seeds 2 to 6 and, for their
+near-duplicates, 4 to 8; hashes with seed {Spec().seed}."""
 
 
 def _claims(found: dict[str, Found | None]) -> str:
@@ -88,17 +166,22 @@ def _claims(found: dict[str, Found | None]) -> str:
             continue
         titles = [source["title"] for source in sources.values()]
         cells = [claims(source) for source in sources.values()]
-        rows += [[claim, *(_verdict(each[claim]) for each in cells)] for claim in cells[0]]
+        rows += [
+            [claim, RULES[claim], *(_verdict(each[claim]) for each in cells)] for claim in cells[0]
+        ]
         failing += [
             _failing(claim, [(t, c[claim]) for t, c in zip(titles, cells, strict=True)])
             for claim in cells[0]
         ]
     if rows:
-        sections += ["Of sections 9.1, 10 and 6:", table(["claim", *titles], rows)]
+        sections += ["Of sections 9.1, 10 and 6:", table(["claim", "holds if", *titles], rows)]
     if found["time"] is not None:
         timed = time_claims(found["time"])
-        shown = [[claim, _verdict(cell)] for claim, cell in timed.items()]
-        sections += ["Of section 9.2, the shapes of its curves:", table(["claim", "here"], shown)]
+        shown = [[claim, RULES[claim], _verdict(cell)] for claim, cell in timed.items()]
+        sections += [
+            "Of section 9.2, the shapes of its curves:",
+            table(["claim", "holds if", "here"], shown),
+        ]
         failing += [_failing(claim, [("this machine", cell)]) for claim, cell in timed.items()]
     lines = "\n".join(filter(None, failing)) or "Nothing."
     sections += ["What does not hold on our data:", lines]

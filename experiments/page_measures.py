@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from experiments import paper
 from experiments.claims import SPIKE, flushes, growth, points, slope
 from experiments.markdown import chart, count, table
+from neardup.kernels.grouping import PAIRS
 
 __all__ = ["corpus", "limits", "time"]
 
@@ -221,8 +223,9 @@ def corpus(found: Found) -> str:
 
 Ours are {found["bytes"] / 1e9:.1f} GB of synthetic notes, {found["bands"]}, {runs} with two cores
 and 4 GB of memory (`bench/ten_million.py`). Candidate pairs are counted once for each band in which
-they share a bucket; {count(found["not_compared"])} of them, in buckets of more than 257 notes, were
-not compared. Clusters of equal notes are those of the ground truth.
+they share a bucket; {count(found["not_compared"])} of them, in buckets of more than
+{math.isqrt(PAIRS):,} notes, were not compared. Clusters of equal notes are those of the
+ground truth.
 
 Why they differ: compiled code, keys in blobs and a machine of these years take 1 /
 {hours * 3600 / found["seconds"]:,.0f} of the time. The counts are those of the synthetic notes, of

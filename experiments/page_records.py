@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments import results
 from experiments.charts import save, similarity_histogram
-from experiments.markdown import count, table, wrapped
+from experiments.markdown import chart, count, table, wrapped
 from experiments.records import BANDS, HASHES, ROWS
 from neardup.sketch.bands import candidate_probability
 
@@ -54,7 +54,9 @@ def _beginning() -> str:
 
 O. Kaplan, R. Steorts: *An introduction to locality sensitive hashing for record linkage*. This page
 repeats its numbers and goes from its candidates to verified clusters. `make experiments` writes it;
-`python -m experiments records` runs this one. Its signatures have {HASHES} hashes, in {BANDS} bands
+`python -m experiments records --out /tmp/paper` runs this one, and leaves this page as it is; [the
+other page](index.md) says what to install, where the records come from and which versions this was
+run with. Its signatures have {HASHES} hashes, in {BANDS} bands
 of {ROWS} rows.
 
 There are two sets called Cora: the tutorial's has 1,879 records, ours is the one of 1,295 records
@@ -93,9 +95,10 @@ def _cora(folder: Path, found: Found) -> str:
     ]
     lines = [[name, *TUTORIAL[name], own] for name, own in zip(TUTORIAL, ours, strict=True)]
     head = ["", "tutorial, 1,879", "repeated, 1,879", f"neardup, {cora['records']:,}"]
-    chart = similarity_histogram(cora["histogram"], 0.5, _curve)
+    drawn = similarity_histogram(cora["histogram"], _curve)
     (folder / "records").mkdir(exist_ok=True)
-    save(chart, folder / "records/histogram.svg")
+    for kind in ("svg", "png"):
+        save(drawn, folder / f"records/histogram.{kind}")
     verified = [
         [
             line["clusters"],
@@ -136,8 +139,10 @@ def _cora(folder: Path, found: Found) -> str:
             f"from it on: precision {found['clusters'][0]['pairs_precision']:.3f}, recall "
             f"{found['clusters'][0]['pairs_recall']:.3f}.",
             "The similarities of all pairs, and the share of them that are candidates, over the "
-            "curve:",
-            "![Similarities of all pairs of Cora, and P(candidate)](records/histogram.svg)",
+            "curve. These are similarities of title, author and venue as one text, so that the "
+            "threshold of `neardup.link`, of a similarity of all fields, is not on them. The axis "
+            "of pairs is linear up to 1 and logarithmic from there:",
+            chart("records/histogram", "Similarities of all pairs of Cora, and P(candidate)"),
             table(["similarity from", "pairs", "candidates", "predicted"], curve),
         ]
     )

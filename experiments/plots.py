@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, PercentFormatter
 
 from experiments import paper, results
 from experiments.accuracy import THRESHOLDS
-from experiments.clustering import PUBLISHED
+from experiments.clustering import MAIN, PUBLISHED
 
 __all__ = ["draw"]
 
@@ -126,7 +126,7 @@ def _logarithmic(panel: Any, subs: Sequence[float]) -> None:
 def _symmetric(panel: Any, label: str | None = None) -> None:
     """Make an axis of counts that is linear below 1, so that 0 is on it."""
     panel.set_yscale("symlog", linthresh=1)
-    panel.set_ylim(bottom=-0.1)
+    panel.set_ylim(-0.1, max(1.3, panel.get_ylim()[1]))
     _thousands(panel.yaxis)
     if label:
         panel.set_ylabel(label)
@@ -249,14 +249,21 @@ def _by_threshold(found: Found) -> Figure:
 def _categories(found: Found) -> Figure:
     """Draw figure 9: pairs of three kinds against the threshold, a panel for each source."""
     figure, axes = _panels(1, len(found), 1 + 4 * len(found), 4.2)
+    _, mid, _, apart, *_ = paper.TABLE_7["paper: disjoint sets"]
+    published = {"same_mid": int(mid), "different_high": int(apart)}
     for panel, source in zip(axes[0], found.values(), strict=True):
         rows = [row for row in source["rows"] if row["method"] == PUBLISHED]
         for kind, style in _KINDS.items():
             _line(panel, style, paper.THRESHOLDS, (row[kind] for row in rows))
+        for kind, value in published.items():
+            look = {"color": _KINDS[kind][1], "mfc": "none", "ms": 10, "mew": 1.5}
+            panel.plot(MAIN, value, "D", **look)
         _symmetric(panel)
         panel.set_title(source["title"])
         _thresholds(panel)
     axes[0, 0].set_ylabel("candidate pairs")
+    paper_line = Line2D([], [], color="#666666", marker="D", mfc="none", ls="", label="paper")
+    axes[0, 0].add_line(paper_line)
     _legend_below(figure, axes)
     return figure
 

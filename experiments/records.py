@@ -5,17 +5,15 @@ O. Kaplan, R. Steorts: An introduction to locality sensitive hashing for record 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.csv as pcsv
 
 import neardup
-from experiments.stores import ROOT
+from experiments.notes import DATA
 from neardup.cluster.components import connected
 from neardup.match.bucketing import candidate_pairs
 from neardup.match.verifying import make_sets, similarities
@@ -24,7 +22,6 @@ from neardup.threads import Pool
 
 __all__ = ["records"]
 
-DATA = Path(os.environ.get("NEARDUP_DATA", ROOT.parent / "shared/data"))
 #: The tutorial's signatures.
 HASHES, BANDS = 360, 90
 ROWS = HASHES // BANDS

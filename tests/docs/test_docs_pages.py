@@ -15,6 +15,8 @@ import pytest
 from doc_commands import called
 from doc_pages import DOCS, LINK, PAGES, ROOT, name, prose, section
 
+import neardup
+
 
 def anchors(page: Path) -> set[str]:
     """The names that headings get on the usual code hosts."""
@@ -65,6 +67,11 @@ def test_measured_numbers_have_their_places() -> None:
     for page in PAGES:
         found = re.findall(r"^<!-- numbers: (.+) -->$", page.read_text(encoding="utf-8"), re.M)
         assert found == places.get(name(page), []), name(page)
+
+
+def test_the_citation_names_the_version() -> None:
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall("^version: (.+)$", cited, re.M) == [neardup.__version__]
 
 
 @pytest.mark.parametrize("title", ["What it promises", "Which tool for what"])

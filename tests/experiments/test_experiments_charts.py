@@ -19,7 +19,7 @@ AUDIT = {"curve": LINES, "bands": {"num_bands": 17, "rows": 4}, "threshold": 0.7
 MAKERS = {
     "curves": lambda: charts.s_curves([(42, 3), (17, 4)], (0.5, 0.99)),
     "observed": lambda: charts.observed_curve(AUDIT),
-    "histogram": lambda: charts.similarity_histogram([5, 0, 2, 1], 0.5, lambda s: s**2),
+    "histogram": lambda: charts.similarity_histogram([5, 0, 2, 1], lambda s: s**2),
 }
 
 

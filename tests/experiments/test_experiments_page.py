@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
+import neardup
 from experiments import __main__ as command
 from experiments import clustering, jobs, page, paper, results, scale, teaching, timing
 from experiments.claims import accuracy_claims, clustering_claims, slope, time_claims
 from experiments.notes import Source, synthetic_notes
 from experiments.sizes import Sizes
 from experiments.stores import find_stores, measure, opened
+from neardup.errors import DependencyError
 
 PAPER = Path(__file__).parents[2] / "docs" / "paper"
 WORST = "they give about 250 false candidates at worst"
@@ -95,6 +97,8 @@ def test_all_runs_end_to_end(
     text = (out / "index.md").read_text(encoding="utf-8")
     check_charts(out)
     assert not re.search(r"None|\bnan\b|Not run yet|not measured", text)
+    for name in (*command.EXPERIMENTS, *command.OTHERS):
+        assert re.search(rf"\| {name} \| \d+ \| {neardup.__version__} \| 3\.", text)
     assert "| Design 1, Cassandra | not run | not run |" in text
     # All numbers of the paper.
     for excluded, modularity, clusters in zip(
@@ -124,6 +128,21 @@ def test_unknown_experiments_are_refused(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit):
         command.main(["tyme"])
     assert "no experiment tyme; known are accuracy, clustering" in capsys.readouterr().err
+
+
+def test_what_is_missing_is_said_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise DependencyError("louvain needs igraph", "install neardup[experiments]")
+
+    monkeypatch.setattr("experiments.notes.DATA", tmp_path)
+    monkeypatch.setattr(command, "sources", fail)
+    with pytest.raises(SystemExit, match=r"^error: louvain needs igraph\nhint: install .*$"):
+        command.main(["clustering", "--out", str(tmp_path / "out")])
+    said = capsys.readouterr().out
+    assert said.startswith(f"mtsamples, aci_bench not found in {tmp_path} (NEARDUP_DATA): synth")
+    assert said.count("\n") == 1
 
 
 def test_the_page_is_what_was_found(tmp_path: Path) -> None:

@@ -18,6 +18,17 @@ def test_the_page_is_made_from_what_is_stored(tmp_path: Path) -> None:
     page_records.write(tmp_path)
     for name in ("records.md", "records/histogram.svg"):
         assert (tmp_path / name).read_bytes() == (PAPER / name).read_bytes()
+    for folder in (tmp_path, PAPER):
+        assert (folder / "records/histogram.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(
+    not (records.DATA / "rldata500").is_dir(), reason=f"no public records in {records.DATA}"
+)
+def test_the_exercise_is_found_again() -> None:
+    stored = results.load(PAPER, "records")
+    assert stored is not None
+    assert records.exercise() == stored["exercise"]
 
 
 def test_the_worked_example() -> None:

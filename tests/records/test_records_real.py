@@ -10,7 +10,7 @@ import pytest
 
 import neardup
 
-DATA = Path(os.environ.get("NEARDUP_DATA", Path(__file__).parents[3] / "shared/data"))
+DATA = Path(os.environ.get("NEARDUP_DATA") or Path(__file__).parents[3] / "shared/data")
 PERSON = "given_name surname street_number address_1 address_2 suburb postcode state date_of_birth"
 #: Fields; minimum F1 of the decision, pairs completeness and reduction ratio.
 SETS = {

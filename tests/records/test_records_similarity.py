@@ -125,6 +125,16 @@ def test_equal_records_may_be_the_upper_mode() -> None:
     assert 0.3 < found.value < 0.95
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_few_matches_below_equal_records_are_matches_too(seed: int) -> None:
+    """As names with typing errors among many different ones: few, and near the others."""
+    rng = np.random.default_rng(seed)
+    noise, some = rng.normal(0.42, 0.06, 3300), rng.uniform(0.65, 0.78, 40)
+    found = find_valley(np.concatenate([noise, some, np.ones(40)]), 0.3)
+    assert found.kind == "valley"
+    assert 0.55 < found.value < 0.68
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_any_similarities_have_a_threshold(seed: int) -> None:
     rng = np.random.default_rng(seed)

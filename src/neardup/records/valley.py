@@ -58,7 +58,8 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
 
     The histogram is smoothed. Of all its minima from ``lowest`` on, the bottom is the one that is
     deepest below the lower of the modes on its two sides, by the logarithm of the density. Minima
-    that chance may have made, and those between two modes of matches, do not count. The
+    that chance may have made, and those between two modes of matches, do not count; but where
+    equal records alone are the upper mode, a minimum that chance may have made is the bottom. The
     threshold is at the foot of the slope to the left of it, as there about half of the pairs are
     matches, if those are as dense as at the bottom.
 
@@ -72,6 +73,7 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
         return Threshold(_DEFAULT, "default", None, None, drawn)
     begin = int(lowest * _CLASSES)
     # Equal records alone may be the mode above the valley.
+    first: np.ndarray | None = None
     for part in (some, similarity):
         density = _density(part)
         height = np.log1p(density)
@@ -80,9 +82,12 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
         depth = np.log1p(lower) - height
         depth[:begin] = depth[int(_HIGHEST * _CLASSES) :] = 0
         # The variance of the square root of a count is 1/4.
-        depth[np.sqrt(2 * _FILTER) * (np.sqrt(lower) - np.sqrt(density)) < _SURE] = 0
+        sure = np.sqrt(2 * _FILTER) * (np.sqrt(lower) - np.sqrt(density)) >= _SURE
         depth[below > density[: int(_DIFFERENT * _CLASSES)].max()] = 0
+        found, depth = depth, np.where(sure, depth, 0)
         if depth.max() >= _DEPTH:
+            # That equal records are a mode is sure, so that a few like them may be one too.
+            depth = depth if first is None or first.max() < _DEPTH else first
             deepest = np.flatnonzero(depth >= depth.max() - 1e-3)
             bottom = int(deepest[0] + deepest[-1]) // 2
             modes = int(height[:bottom].argmax()), bottom + int(height[bottom:].argmax())
@@ -93,6 +98,7 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
                 ((modes[0] + 0.5) / _CLASSES, (modes[1] + 0.5) / _CLASSES),
                 drawn,
             )
+        first = found
     density = _density(some)
     if density.argmax() >= _DEFAULT * _CLASSES:
         return Threshold(_DEFAULT, "default", None, None, drawn)
