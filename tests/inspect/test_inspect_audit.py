@@ -383,7 +383,7 @@ def test_ids_of_other_types(tmp_path: Path, kernels: None) -> None:
     words = [" ".join(f"w{i}" for i in range(k, k + 30)) for k in (0, 0, 1, 500)]
     for ids in (
         pa.array([b"\xff\x00", b"b", b"c", b"d"]),
-        pa.array([1, 2, 3, 4], pa.timestamp("us")),
+        pa.array([1, 2, 3, 4], pa.date32()),
     ):
         pq.write_table(pa.table({"text": words, "id": ids}), tmp_path / "a.parquet")
         out = tmp_path / "out"
