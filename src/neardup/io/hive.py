@@ -43,7 +43,8 @@ class HivePartition(Partition):
             one = strings_of([None if value is None else value.encode()])
             zeros = pa.py_buffer(np.zeros(len(found.text), np.int64).data)
             rows = pa.Array.from_buffers(pa.int64(), len(found.text), [None, zeros])
-            table = table.append_column(name, one.take(rows))
+            arrays = [*table.columns, one.take(rows)]  # (a table without columns has no rows)
+            table = pa.Table.from_arrays(arrays, [*table.column_names, name])
         return replace(found, columns=table)
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
