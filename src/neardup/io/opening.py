@@ -68,7 +68,7 @@ def open_source(
         raise SpecError(
             f"`partition_bytes` is {partition_bytes}, expected at least {_MINIMUM_BYTES}"
         )
-    paths = _paths(source)
+    paths = paths_of(source)
     if paths is None:
         for name, value in (("input_format", input_format), ("delimiter", delimiter)):
             if value is not None:
@@ -102,7 +102,12 @@ def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:
     return [replace(f, delimiter=delimiter) if f.format in ("csv", "tsv") else f for f in files]
 
 
-def _paths(source: object) -> Sequence[str | os.PathLike[str]] | None:
+def paths_of(source: object) -> Sequence[str | os.PathLike[str]] | None:
+    """Return the files, folders, patterns and URLs that a source names; None for a frame.
+
+    Raises:
+        InputError: They are strings in a list, which is for texts.
+    """
     if isinstance(source, str | os.PathLike):
         return [source]
     if not isinstance(source, list | tuple):
