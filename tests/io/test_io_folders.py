@@ -270,3 +270,21 @@ def test_a_field_of_the_records_wins_over_the_folder(tmp_path: Path, kind: str) 
     ]
     found = neardup.dedup(tmp_path, id="id", keep="max:date", shingle="word:2").clusters
     assert found.filter(found["kept"])["doc_id"].to_pylist() == ["a"]
+
+
+def test_a_stray_file_in_a_folder(tmp_path: Path) -> None:
+    """The hint is a pattern that leaves it out."""
+    (tmp_path / "a.b.jsonl.gz").write_bytes(gzip.compress(b'{"text": "one"}\n'))
+    (tmp_path / "readme.md").write_text("about these")
+    with pytest.raises(FormatError, match=r"ending '\.md'") as caught:
+        find_files([tmp_path], None)
+    assert "pattern, such as '**/*.jsonl.gz'" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+def test_compressed_data_by_another_name(tmp_path: Path, kind: str) -> None:
+    data = gzip.compress(b"{}") if kind == "gzip" else b"\x28\xb5\x2f\xfd12"
+    for name in ("a.jsonl", "a.csv"):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(FormatError, match=f"this is {kind} data"):
+            texts_of(opened(tmp_path / name))

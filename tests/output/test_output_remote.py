@@ -129,8 +129,8 @@ def test_a_finished_run_is_not_lost(
     """Where nobody named a folder, what could not be copied stays, and the hint says where."""
     real = publishing.write_remote
 
-    def fail(url: str, path: Path | None) -> None:
-        if path is not None:
+    def fail(url: str, path: Path | bytes) -> None:
+        if isinstance(path, Path):
             raise OutputError("no space there")
         real(url, path)
 
@@ -188,11 +188,11 @@ def test_an_output_in_an_input_folder_is_refused(store: Store, notes: Path, tmp_
         (url, f"{url}/out"),
         ([Path("local"), Path(f"{url}/")], f"{url}/out"),
     ):
-        with pytest.raises(OutputError, match="is in .*an input"):
+        with pytest.raises(OutputError, match=r"is in .*an input"):
             neardup.dedup(source, id="id", out=out, overwrite=True)
-    with pytest.raises(OutputError, match="is in .*an input"):
+    with pytest.raises(OutputError, match=r"is in .*an input"):
         neardup.dedup(folder, id="id").save(folder / "out")
-    with pytest.raises(OutputError, match="is in .*an input"):
+    with pytest.raises(OutputError, match=r"is in .*an input"):
         neardup.decontaminate(folder, ["one two"], out=folder / "out")
     assert [path.name for path in folder.iterdir()] == ["x.jsonl"]
     assert list(store.files("inside")) == ["x.jsonl"]
@@ -231,3 +231,24 @@ def test_commands_that_write_to_this_machine(notes: Path, command: Command) -> N
         found = command(*args)
         assert found.code == 2 and "standard output" in found.error
     assert not Path("-").exists()
+
+
+def test_two_runs_to_one_url(store: Store, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that began last writes; the other ends with an error, before its run.json."""
+    out = f"s3://{BUCKET}/both"
+    real = publishing.write_remote
+    other: list[bool] = []
+
+    def begin_another(url: str, content: Path | bytes) -> None:
+        real(url, content)
+        if "clusters" in url and not other:
+            other.append(True)
+            real(f"{out}/{publishing._MARK}", b"of another run")
+
+    monkeypatch.setattr(publishing, "write_remote", begin_another)
+    with pytest.raises(OutputError, match="another run"):
+        neardup.dedup(notes, id="id", out=out, work="work")
+    assert "run.json" not in store.files("both")
+    assert store.files("both")[publishing._MARK] == b"of another run"
+    neardup.dedup(notes, id="id", out=out, work="work", resume=True)
+    assert {"run.json"} < store.files("both").keys() and publishing._MARK not in store.files("both")

@@ -258,7 +258,7 @@ def save(
 def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
     """Put the sketches of a shard into a store that several processes can reach."""
     if request.resources.run is None:
-        raise SpecError("`run` is None; a run in a shared store needs a name")
+        raise SpecError("`run` is not given; a run in a shared store needs a name", "run='notes'")
     job = request.job(request.clock())
     if not job.source.rereadable:
         raise SpecError("a pipe can't be read in shards", "write it to a file")
