@@ -188,7 +188,7 @@ def test_another_run_in_the_same_file_stays(few: Work, tmp_path: Path) -> None:
     before = entries(path)
     for more in ([], ["--overwrite"]):
         said = few.run(out, "--store", store, *more).check(1).error
-        assert "holds a run already" in said
+        assert "has the run 'r'" in said
         assert not out.exists() and entries(path) == before
     other = few.args(tmp_path / "x", "--store", store, "--run", "other")
     assert 'run was "r" and is "other"' in few.forge.run(*other).check(1).error

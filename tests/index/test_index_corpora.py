@@ -110,7 +110,7 @@ def test_what_does_not_apply_to_a_batch_is_refused(tmp_path: Path) -> None:
     assert len(neardup.dedup(["a"], against=old, progress=False)) == 1
     with pytest.raises(SpecError, match="`against` is of type int"):
         neardup.dedup(["a"], against=3)  # type: ignore[arg-type]
-    with pytest.raises(OutputError, match="expected a local folder"):
+    with pytest.raises(OutputError, match="expected a local path"):
         neardup.dedup(["a"], against=old, out="s3://bucket/out")
     found = neardup.dedup(["a", "a", "One two three four five six"], against=old)
     assert repr(found) == "<Against: 3 documents, 1 kept, 1 similar to the old corpus, 1 within>"

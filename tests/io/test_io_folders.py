@@ -242,3 +242,49 @@ def test_tables_that_are_not_known(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="expected 'parquet' or 'csv'"):
         neardup.dedup(path, out=tmp_path / "out", tables="xlsx")
     assert texts_of(opened(path)) == TEXTS
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv", "jsonl.gz"])
+def test_a_field_of_the_records_wins_over_the_folder(tmp_path: Path, kind: str) -> None:
+    """Of a column that is the name of a folder as well; a file without it has the folder's."""
+    for name, row in (
+        ("date=2026-01-01", {"id": "a", "date": "2030-01-01", "text": "one two three"}),
+        ("date=2026-01-02", {"id": "b", "date": "2000-01-01", "text": "one two three"}),
+        ("date=2028-01-01", {"id": "c", "text": "one two three"}),
+    ):
+        path = tmp_path / name / f"x.{kind}"
+        path.parent.mkdir()
+        if kind == "parquet":
+            pq.write_table(pa.Table.from_pylist([row]), path)
+        elif kind == "csv":
+            path.write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
+        elif kind == "jsonl":
+            write_lines(path, [row])
+        else:
+            path.write_bytes(gzip.compress(json.dumps(row).encode()))
+    source = opened(tmp_path, wanted=("date",))
+    assert [row["date"] for row in rows_of(source, ("date",))] == [
+        "2030-01-01",
+        "2000-01-01",
+        "2028-01-01",
+    ]
+    found = neardup.dedup(tmp_path, id="id", keep="max:date", shingle="word:2").clusters
+    assert found.filter(found["kept"])["doc_id"].to_pylist() == ["a"]
+
+
+def test_a_stray_file_in_a_folder(tmp_path: Path) -> None:
+    """The hint is a pattern that leaves it out."""
+    (tmp_path / "a.b.jsonl.gz").write_bytes(gzip.compress(b'{"text": "one"}\n'))
+    (tmp_path / "readme.md").write_text("about these")
+    with pytest.raises(FormatError, match=r"ending '\.md'") as caught:
+        find_files([tmp_path], None)
+    assert "pattern, such as '**/*.jsonl.gz'" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+def test_compressed_data_by_another_name(tmp_path: Path, kind: str) -> None:
+    data = gzip.compress(b"{}") if kind == "gzip" else b"\x28\xb5\x2f\xfd12"
+    for name in ("a.jsonl", "a.csv"):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(FormatError, match=f"this is {kind} data"):
+            texts_of(opened(tmp_path / name))

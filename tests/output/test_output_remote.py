@@ -129,8 +129,8 @@ def test_a_finished_run_is_not_lost(
     """Where nobody named a folder, what could not be copied stays, and the hint says where."""
     real = publishing.write_remote
 
-    def fail(url: str, path: Path | None) -> None:
-        if path is not None:
+    def fail(url: str, path: Path | bytes) -> None:
+        if isinstance(path, Path):
             raise OutputError("no space there")
         real(url, path)
 
@@ -172,3 +172,83 @@ def test_overwriting_a_local_output_from_elsewhere(notes: Path, tmp_path: Path) 
         "0o700",
     }
     assert (work / "result/.run").is_dir()
+
+
+def test_an_output_in_an_input_folder_is_refused(store: Store, notes: Path, tmp_path: Path) -> None:
+    """The next run would read it; nothing is made, and what is hidden is not read."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "x.jsonl").write_bytes(notes.read_bytes())
+    store.put("inside/x.jsonl", notes.read_bytes())
+    url = f"s3://{BUCKET}/inside"
+    for source, out in (
+        (folder, folder / "out"),
+        (folder, folder),
+        (Path(f"{folder}/**"), folder / "a/b"),
+        (url, f"{url}/out"),
+        ([Path("local"), Path(f"{url}/")], f"{url}/out"),
+    ):
+        with pytest.raises(OutputError, match=r"is in .*an input"):
+            neardup.dedup(source, id="id", out=out, overwrite=True)
+    with pytest.raises(OutputError, match=r"is in .*an input"):
+        neardup.dedup(folder, id="id").save(folder / "out")
+    with pytest.raises(OutputError, match=r"is in .*an input"):
+        neardup.decontaminate(folder, ["one two"], out=folder / "out")
+    assert [path.name for path in folder.iterdir()] == ["x.jsonl"]
+    assert list(store.files("inside")) == ["x.jsonl"]
+    neardup.dedup(folder, id="id", out=folder / ".out")
+    neardup.dedup(url, id="id", out=f"{url}-out")
+
+
+def test_an_old_corpus_at_a_url(
+    store: Store, notes: Path, tmp_path: Path, command: Command
+) -> None:
+    """The output of a run, as other commands read it; what is made of it is a local folder."""
+    old = f"s3://{BUCKET}/old"
+    neardup.dedup(store.put("in/notes.jsonl", notes.read_bytes()), id="id", out=old)
+    args = ("dedup", notes, "--id", "id", "--against")
+    assert command(*args, old, "-o", "fresh").code == 0
+    assert json.loads(Path("fresh/against.json").read_text())["counts"]["kept"] == 0
+    assert "no finished run" in command(*args, f"{old}er", "-o", "none").error
+    refused = command(*args, old, "-o", "other", "--annotate")
+    assert refused.code == 2 and "--annotate does not go with --against" in refused.error
+
+
+def test_commands_that_write_to_this_machine(notes: Path, command: Command) -> None:
+    """Refused before anything is read."""
+    url = f"s3://{BUCKET}/x"
+    for args in (
+        ("decontaminate", "none.jsonl", "--against", notes, "-o", url),
+        ("dedup", "none.jsonl", "--against", "none.index", "-o", url),
+        ("link", notes, "--id", "id", "--fields", "text", "-o", url),
+        ("index", "create", url),
+        ("synth", "-n", "10", "-o", f"{url}.jsonl"),
+        ("report", "none", "-o", f"{url}.html"),
+    ):
+        found = command(*args)
+        assert found.code == 1 and f"{url}" in found.error and "local paths only" in found.error
+    for args in (("dedup", notes, "-o", "-"), ("decontaminate", notes, "--against", notes, "-o-")):
+        found = command(*args)
+        assert found.code == 2 and "standard output" in found.error
+    assert not Path("-").exists()
+
+
+def test_two_runs_to_one_url(store: Store, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that began last writes; the other ends with an error, before its run.json."""
+    out = f"s3://{BUCKET}/both"
+    real = publishing.write_remote
+    other: list[bool] = []
+
+    def begin_another(url: str, content: Path | bytes) -> None:
+        real(url, content)
+        if "clusters" in url and not other:
+            other.append(True)
+            real(f"{out}/{publishing._MARK}", b"of another run")
+
+    monkeypatch.setattr(publishing, "write_remote", begin_another)
+    with pytest.raises(OutputError, match="another run"):
+        neardup.dedup(notes, id="id", out=out, work="work")
+    assert "run.json" not in store.files("both")
+    assert store.files("both")[publishing._MARK] == b"of another run"
+    neardup.dedup(notes, id="id", out=out, work="work", resume=True)
+    assert {"run.json"} < store.files("both").keys() and publishing._MARK not in store.files("both")

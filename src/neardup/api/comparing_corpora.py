@@ -16,7 +16,7 @@ from neardup.api.arguments import checked
 from neardup.api.indexing import Index
 from neardup.api.runs import Run
 from neardup.engines.reading import Reader
-from neardup.errors import InputError, InputNotFoundError, OutputError, SpecError
+from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.index.incoming import Reading
 from neardup.index.whole.against import decide
 from neardup.index.whole.corpora import (
@@ -28,9 +28,11 @@ from neardup.index.whole.corpora import (
 )
 from neardup.index.whole.decontaminating import Asked, matches_of
 from neardup.io.frames import FrameSource
-from neardup.io.remote import is_remote, located
+from neardup.io.opening import paths_of
+from neardup.io.remote import is_remote, local_target, located
 from neardup.io.source import Source
 from neardup.output.results import Results
+from neardup.output.writing import check_inputs, check_outside
 from neardup.spec import ShingleSpec
 from neardup.threads import Pool, check_threads
 
@@ -146,8 +148,11 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         InputError: The batch or the old corpus can't be used.
         OutputError: The output folder exists, or can't be written.
     """
+    out = None if old.out is None else local_target(old.out)
     corpus = Corpus.open(source, reading)
     check_formats(corpus, old.format)
+    if out is not None:
+        _check_out(out, (source, corpus))
     index, mine = _old(old.corpus)
     try:
         fresh = Index.create(spec=index.spec, recipe=index.recipe, store_text=False)
@@ -165,9 +170,9 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
     counts["similar_within"] = counts["removed"] - counts["similar_to_old"]
     spec, recipe = index.spec.as_dict(), index.recipe.as_dict()
     results = _Found(corpus, table, {"counts": counts, "spec": spec, "recipe": recipe})
-    if old.out is not None:
-        results.folder = _local(old.out)
-        with new_folder(results.folder, old.overwrite, "against.json") as folder:
+    if out is not None:
+        results.folder = out
+        with new_folder(out, old.overwrite, "against.json") as folder:
             write_table(folder / "duplicates.parquet", table)
             (folder / "clean").mkdir(mode=0o700)
             corpus.write(kept, folder / "clean", old.format)
@@ -237,6 +242,7 @@ def decontaminate(
         ([False, True], [6])
     """
     asked = _asked(by, threshold, passage, shingle)
+    folder = None if out is None else local_target(out)
     check_threads(threads)
     limits = (max_document, skip_large)
     reading = Reading(_names(text), id, input_format, encoding_errors, delimiter, *limits)
@@ -250,6 +256,8 @@ def decontaminate(
         skip_large=False,
     )
     items = Corpus.open(against, own)
+    if folder is not None:
+        _check_out(folder, (train, corpus), (against, items))
     with Pool(threads) as pool:
         table, searched = matches_of(corpus, items, asked, pool)
     if not items.documents:
@@ -269,12 +277,12 @@ def decontaminate(
         "threshold": None if passage else threshold,
         "shingle": str(asked.shingle),
     }
-    if out is not None:
-        with new_folder(_local(out), overwrite, "decontamination.json") as folder:
-            write_table(folder / "matches.parquet", table)
-            (folder / "clean").mkdir(mode=0o700)
-            corpus.write(kept, folder / "clean", format)
-            write_record(folder / "decontamination.json", summary)
+    if folder is not None:
+        with new_folder(folder, overwrite, "decontamination.json") as made:
+            write_table(made / "matches.parquet", table)
+            (made / "clean").mkdir(mode=0o700)
+            corpus.write(kept, made / "clean", format)
+            write_record(made / "decontamination.json", summary)
     return Decontamination(table, kept, summary)
 
 
@@ -293,16 +301,10 @@ def _names(text: str | Sequence[str]) -> tuple[str, ...]:
     return (text,) if isinstance(text, str) else tuple(text)
 
 
-def _local(out: str | os.PathLike[str]) -> Path:
-    """Return an output folder.
-
-    Raises:
-        OutputError: It is a URL.
-    """
-    place = located(out)
-    if is_remote(place):
-        raise OutputError(f"{out} is a URL; expected a local folder", "copy the folder afterwards")
-    return Path(place)
+def _check_out(out: Path, *inputs: tuple[object, Corpus]) -> None:
+    for source, corpus in inputs:
+        check_inputs(out, [file.path for file in corpus.reader.source.files])
+        check_outside(out, [located(path) for path in paths_of(source) or ()])
 
 
 def _old(against: str | os.PathLike[str] | Index | Run) -> tuple[Index, bool]:
@@ -317,7 +319,10 @@ def _old(against: str | os.PathLike[str] | Index | Run) -> tuple[Index, bool]:
             "folder of one",
             "make a run or an index of the old corpus first",
         )
-    folder = Path(against)
+    place = located(against)
+    if is_remote(place):  # a run: an index is a local folder
+        return Index.from_run(place, store_text=False), True
+    folder = Path(place)
     if (folder / "index.sqlite").is_file():
         return Index.open(folder, readonly=True), True
     if not (folder / "run.json").is_file():

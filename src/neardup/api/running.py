@@ -29,7 +29,7 @@ from neardup.errors import (
     ResumeError,
     SpecError,
 )
-from neardup.io.opening import PARTITION_BYTES, open_source
+from neardup.io.opening import PARTITION_BYTES, open_source, paths_of
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.io.source import MAX_DOCUMENT, Columns
 from neardup.json_values import differences
@@ -40,6 +40,7 @@ from neardup.output.writing import (
     Writing,
     check_folder,
     check_inputs,
+    check_outside,
     finish_outputs,
     write_outputs,
 )
@@ -110,7 +111,7 @@ class Request:
             self.spec,
             self.resources,
             reading={
-                "given": self._given() if source.files else [],
+                "given": self.given(),
                 "text": list(self.text),
                 "id": self.id,
                 "input_format": read_as,
@@ -126,11 +127,9 @@ class Request:
             recipe=self.recipe,
         )
 
-    def _given(self) -> list[str]:
-        source = self.source
-        if isinstance(source, str | os.PathLike):
-            return [located(source)]
-        return [located(path) for path in source] if isinstance(source, Sequence) else []
+    def given(self) -> list[str]:
+        """Return the files, folders, patterns and URLs that are asked for; none for a frame."""
+        return [located(path) for path in paths_of(self.source) or ()]
 
 
 def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
@@ -162,6 +161,7 @@ def run_in_folder(
     elsewhere = is_remote(place) or work is not None
     if resume and elsewhere and _complete(request, f"{place.rstrip('/')}/run.json"):
         return FolderResults(place)
+    check_outside(place, request.given())
     keep = request.resources.keep_run
     with local_output(place, overwrite=overwrite, resume=resume, work=work, keep=keep) as folder:
         found = _run_in_folder(request, folder, place, overwrite, resume)
@@ -237,6 +237,7 @@ def save(
     """Write what a run in memory found to a folder, or to a URL."""
     writing.check(outcome.job.source)
     check_inputs(out, [file.path for file in outcome.job.source.files])
+    check_outside(out, outcome.job.reading["given"])
 
     def finish(found: dict[str, Any]) -> None:
         for name in ("seconds", "peak_memory", "peak_private_memory"):
@@ -257,7 +258,7 @@ def save(
 def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
     """Put the sketches of a shard into a store that several processes can reach."""
     if request.resources.run is None:
-        raise SpecError("`run` is None; a run in a shared store needs a name")
+        raise SpecError("`run` is not given; a run in a shared store needs a name", "run='notes'")
     job = request.job(request.clock())
     if not job.source.rereadable:
         raise SpecError("a pipe can't be read in shards", "write it to a file")

@@ -24,6 +24,29 @@ INPUT, OUTPUT = "Input", "Output"
 COMPARED, KEPT = "What is compared", "What is kept"
 RESOURCES, ADVANCED, OTHER = "Resources", "Advanced", "Other"
 PATH = click.Path(path_type=Path)
+
+
+class _Target(click.Path):
+    """Where to write: never to standard output, and with ``local`` not to a URL."""
+
+    def __init__(self, local: bool = False) -> None:
+        super().__init__(path_type=Path if local else str)
+        self._local = local
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value) == "-":
+            raise SpecError(
+                "nothing is written to standard output; expected the name of a folder or file",
+                "such as out, or ./- for one of that name",
+            )
+        if not self._local:
+            return super().convert(value, param, ctx)
+        from neardup.io.remote import local_target
+
+        return local_target(value)
+
+
+LOCAL_TARGET = _Target(local=True)
 _GROUPS = (INPUT, OUTPUT, COMPARED, KEPT, RESOURCES, ADVANCED, OTHER)
 
 
@@ -78,7 +101,7 @@ def option(*names: str, group: str = OTHER, **attributes: Any) -> Callable[[F], 
 
 def file_option(*names: str, what: str, **attributes: Any) -> Callable[[F], F]:
     """Return an option for a file to write."""
-    return option(*names, metavar="FILE", type=PATH, group=OUTPUT, help=what, **attributes)
+    return option(*names, metavar="FILE", type=LOCAL_TARGET, group=OUTPUT, help=what, **attributes)
 
 
 _input, _output = partial(option, group=INPUT), partial(option, group=OUTPUT)
@@ -132,7 +155,9 @@ timeout_option = option(
     group=RESOURCES,
     help="How long to wait for another process that writes.",
 )
-out_option = _output("-o", "--output", "out", metavar="OUT", required=True, help="Folder to make.")
+_OUT: dict[str, Any] = {"metavar": "OUT", "required": True, "help": "Folder to make."}
+out_option = _output("-o", "--output", "out", type=_Target(), **_OUT)
+local_out_option = _output("-o", "--output", "out", type=LOCAL_TARGET, **_OUT)
 threads_option = option(
     "--threads",
     metavar="N",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -43,7 +44,11 @@ class HivePartition(Partition):
             one = strings_of([None if value is None else value.encode()])
             zeros = pa.py_buffer(np.zeros(len(found.text), np.int64).data)
             rows = pa.Array.from_buffers(pa.int64(), len(found.text), [None, zeros])
-            table = table.append_column(name, one.take(rows))
+            arrays: list[Any] = [
+                *table.columns,
+                one.take(rows),
+            ]  # (a table without columns has no rows)
+            table = pa.Table.from_arrays(arrays, [*table.column_names, name])
         return replace(found, columns=table)
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:

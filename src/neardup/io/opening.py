@@ -16,6 +16,7 @@ from neardup.io.source import Columns, Layout, Partition, Source, SourceFile
 from neardup.io.streams import copied
 
 PARTITION_BYTES = 8 << 20
+_FIRST_BYTES = 1 << 16  # what is looked into for columns that are names of folders too
 _MINIMUM_BYTES = 64  # the first block must hold a byte order mark
 
 #: Each cuts a file into partitions (`cut`) and knows how its records are written (`layout`).
@@ -67,7 +68,7 @@ def open_source(
         raise SpecError(
             f"`partition_bytes` is {partition_bytes}, expected at least {_MINIMUM_BYTES}"
         )
-    paths = _paths(source)
+    paths = paths_of(source)
     if paths is None:
         for name, value in (("input_format", input_format), ("delimiter", delimiter)):
             if value is not None:
@@ -101,7 +102,12 @@ def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:
     return [replace(f, delimiter=delimiter) if f.format in ("csv", "tsv") else f for f in files]
 
 
-def _paths(source: object) -> Sequence[str | os.PathLike[str]] | None:
+def paths_of(source: object) -> Sequence[str | os.PathLike[str]] | None:
+    """Return the files, folders, patterns and URLs that a source names; None for a frame.
+
+    Raises:
+        InputError: They are strings in a list, which is for texts.
+    """
     if isinstance(source, str | os.PathLike):
         return [source]
     if not isinstance(source, list | tuple):
@@ -138,6 +144,8 @@ class FileSource(Source):
         wanted = columns.wanted if self.format != "text" else ()
         found = [hive_values(file.name) if wanted else {} for file in files]
         self._hive = [{k: v for k, v in values.items() if k in wanted} for values in found]
+        # Pipes can't be looked into.
+        self._unchecked = {n for n, f in enumerate(files) if self._hive[n] and f.size is not None}
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         numbers = range(len(self.files)) if file is None else range(file, file + 1)
@@ -165,7 +173,7 @@ class FileSource(Source):
         light = file.is_plain and file.format != "arrow"
         found = []
         cut = _of(file.format).cut
-        values = self._hive[number]
+        values = self._values(number)
         for partition in cut(number, file, self._own_columns(number), self._partition_bytes):
             if values:
                 partition = HivePartition(partition, values)
@@ -175,9 +183,21 @@ class FileSource(Source):
         if light:
             self._cut[number] = found
 
+    def _values(self, number: int) -> dict[str, str | None]:
+        """Values of the folders of a file, but for columns that its own records have."""
+        values = self._hive[number]
+        if number in self._unchecked:
+            file, columns = self.files[number], replace(self.columns, wanted=())
+            first = next(_of(file.format).cut(number, file, columns, _FIRST_BYTES), None)
+            own = [] if first is None else first.own(list(values))
+            values = {name: value for name, value in values.items() if name not in own}
+            self._hive[number] = values
+            self._unchecked.discard(number)
+        return values
+
     def _own_columns(self, number: int) -> Columns:
         """The columns that a file itself must have."""
-        wanted = [name for name in self.columns.wanted if name not in self._hive[number]]
+        wanted = [name for name in self.columns.wanted if name not in self._values(number)]
         return replace(self.columns, wanted=tuple(wanted))
 
     def layout(self, file: int) -> Layout:

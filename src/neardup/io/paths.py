@@ -66,7 +66,14 @@ def find_files(
     unknown = next((file for file, format, _ in files if format is None), None)
     if unknown is not None:
         ending = PurePosixPath(unknown.name).suffix
-        raise FormatError(f"{unknown.path}: unknown ending {ending!r}", _FORMAT_HINT)
+        hint = _FORMAT_HINT
+        other = next((file for file, format, _ in files if format is not None), None)
+        if other is not None:
+            name = PurePosixPath(other.name)
+            count = -2 if name.suffix in _COMPRESSIONS else -1
+            pattern = f"**/*{''.join(name.suffixes[count:])}"
+            hint = f"leave it out by a pattern, such as '{pattern}', or {hint}"
+        raise FormatError(f"{unknown.path}: unknown ending {ending!r}", hint)
     known = [
         replace(file, format=format or "", compression=compression)
         for file, format, compression in files

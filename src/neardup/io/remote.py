@@ -22,6 +22,7 @@ from neardup.errors import (
     InputError,
     InputNotFoundError,
     NeardupError,
+    OutputError,
     SpecError,
 )
 from neardup.io.remote_errors import failed
@@ -96,6 +97,21 @@ def location(name: str) -> Path | Url:
     """Return what stands for a file among several inputs."""
     found = located(name)
     return Url(found) if is_remote(found) else Path(found)
+
+
+def local_target(path: str | os.PathLike[str]) -> Path:
+    """Return where to write what is written to this machine alone.
+
+    Raises:
+        OutputError: It is a URL.
+    """
+    place = located(path)
+    if is_remote(place):
+        raise OutputError(
+            f"{place} is a URL, and this is written to local paths only; expected a local path",
+            "name one, and copy it afterwards",
+        )
+    return Path(place)
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -179,6 +179,11 @@ class Partition(ABC):
     @abstractmethod
     def schema(self) -> pa.Schema:
         """Return the schema of `table`; JSON lines are parsed for it."""
+
+    def own(self, names: Sequence[str]) -> list[str]:
+        """Return those names that are columns of the records themselves."""
+        there = set(self.schema().names)
+        return [name for name in names if name in there]
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ from neardup.private_files import replacing
 STDIN = "-"
 
 _BOM = b"\xef\xbb\xbf"
+#: First bytes of compressed data, its name, its ending, and what decompresses it.
+_PACKED = ((b"\x1f\x8b", "gzip", ".gz", "zcat"), (b"\x28\xb5\x2f\xfd", "zstd", ".zst", "zstdcat"))
 _KEPT = 64 << 20  # bytes of a thread's buffer that stay where they are not needed
 _BLOCK = 1 << 16
 _AHEAD = 4  # partitions that the system is asked to read before they are wanted
@@ -139,7 +141,13 @@ def fits(file: SourceFile, limit: int) -> bool:
 
 
 def bom_size(name: str, head: bytes) -> int:
-    """Bytes of the mark of UTF-8 at the head of a text file; UTF-16 is refused."""
+    """Bytes of the mark of UTF-8 at the head of a text; UTF-16 and compressed data are refused."""
+    for magic, kind, ending, tool in _PACKED:
+        if head.startswith(magic):
+            hint = f"decompress it: {tool} FILE | neardup COMMAND -"
+            if name != STDIN:
+                hint = f"give its name the ending {ending}, such as notes.jsonl{ending}"
+            raise FormatError(f"{name}: this is {kind} data, and was to be text", hint)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise EncodingError(f"{name}: the file is UTF-16", "convert it to UTF-8")
     return len(_BOM) if head.startswith(_BOM) else 0

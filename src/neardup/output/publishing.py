@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neardup.errors import NeardupError, OutputError, SpecError
-from neardup.io.remote import is_remote, located
+from neardup.io.remote import is_remote, located, open_remote
+from neardup.io.remote_errors import failed
 from neardup.output.storing import delete_remote, remote_names, write_remote
 from neardup.output.writing import CLEAN, OUTPUTS, RECORD, check_folder
 from neardup.private_files import replacing, system_errors
@@ -39,21 +41,23 @@ def local_output(
     if not is_remote(place) and work is None:
         yield Path(place)
         return
+    mark = b""
     place = place.rstrip("/") if is_remote(place) else place
     if is_remote(place):
-        _check_target(place, overwrite, resume)
+        mark = _check_target(place, overwrite, resume)
     else:
         begun = resume and not (Path(place) / RECORD).exists()
         check_folder(Path(place), overwrite or begun)
     try:
         with _work_folder(work, resume) as folder:
             yield folder / _RESULT
-            _publish(folder / _RESULT, place)
+            _publish(folder / _RESULT, place, mark)
             if not keep:
                 shutil.rmtree(folder / _RESULT, ignore_errors=True)
     finally:
         if is_remote(place):
             with suppress(NeardupError):  # the first error counts
+                _check_mark(place, mark)
                 delete_remote(f"{place}/{_MARK}")
 
 
@@ -86,15 +90,31 @@ def _work_folder(work: Path | None, resume: bool) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_target(out: str, overwrite: bool, resume: bool) -> None:
-    """Refuse a URL that can't or must not be written, before any work is done."""
+def _check_target(out: str, overwrite: bool, resume: bool) -> bytes:
+    """Refuse a URL that can't or must not be written, before any work is done; return our mark."""
     there = set(remote_names(out)) - {_MARK}
     if there and not overwrite and not (resume and RECORD not in there):
         raise OutputError(f"{out} exists", "use overwrite=True, or name another output")
-    write_remote(f"{out}/{_MARK}", None)
+    mark = uuid.uuid4().hex.encode()
+    write_remote(f"{out}/{_MARK}", mark)
+    return mark
 
 
-def _publish(folder: Path, out: str) -> None:
+def _check_mark(out: str, mark: bytes) -> None:
+    """Refuse to write where a run that began later has put its own mark, or has removed it."""
+    url = f"{out}/{_MARK}"
+    try:
+        with suppress(FileNotFoundError), open_remote(url) as file:
+            if file.read() == mark:
+                return
+    except (OSError, ValueError) as error:
+        raise failed(url, error, OutputError) from error
+    raise OutputError(
+        f"{out}: another run that began later writes there", "let one run at a time write to it"
+    )
+
+
+def _publish(folder: Path, out: str, mark: bytes) -> None:
     """Copy an output folder to where it belongs, ``run.json`` last; what it replaces goes."""
     names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     names = [name for name in names if name.split("/")[0] in OUTPUTS and name != RECORD]
@@ -107,6 +127,8 @@ def _publish(folder: Path, out: str) -> None:
         else:
             _copy(folder / name, Path(out) / name)
 
+    if is_remote(out):
+        _check_mark(out, mark)
     if RECORD in old:
         delete(f"{out}/{RECORD}")
     for _ in in_threads(write, names, _WRITERS):
@@ -114,6 +136,8 @@ def _publish(folder: Path, out: str) -> None:
     for name in old:
         if name.split("/")[0] in OUTPUTS and name not in (*names, RECORD):
             delete(f"{out}/{name}")
+    if is_remote(out):
+        _check_mark(out, mark)
     write(RECORD)
 
 

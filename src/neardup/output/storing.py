@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,8 +36,8 @@ def remote_names(url: str) -> list[str]:
     return []
 
 
-def write_remote(url: str, path: Path | None) -> None:
-    """Write a file, or an empty one; nothing is left under its name where that fails.
+def write_remote(url: str, content: Path | bytes) -> None:
+    """Write a file, a copy or some bytes; nothing is left under its name where that fails.
 
     Raises:
         OutputError: It can't be written.
@@ -49,10 +50,9 @@ def write_remote(url: str, path: Path | None) -> None:
         else:
             target = place.fsspec.open(place.path, "wb")
         try:
-            if path is not None:
-                with path.open("rb") as file:
-                    while data := file.read(_BUFFER):
-                        target.write(data)
+            with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
+                while data := file.read(_BUFFER):
+                    target.write(data)
             target.close()
         except BaseException:
             # To close is to complete the file, and that can't be prevented.

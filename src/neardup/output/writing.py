@@ -22,6 +22,7 @@ from neardup.io.formats.json_text import common_schema
 from neardup.io.outputs import OutputFile, check_output, plan_outputs
 from neardup.io.remote import is_remote, located
 from neardup.io.source import Layout, Partition, Source
+from neardup.io.streams import STDIN
 from neardup.io.writers import open_writer
 from neardup.output import tables
 from neardup.output.record import record
@@ -108,6 +109,31 @@ def check_inputs(out: str | os.PathLike[str], inputs: Iterable[str]) -> None:
         if any(real(path) == p or real(path).startswith(p + separator) for p in replaced):
             raise OutputError(
                 f"{path} is an input and would be replaced", "name another output folder"
+            )
+
+
+def check_outside(out: str | os.PathLike[str], given: Iterable[str]) -> None:
+    """Refuse an output in a folder that is read: the next run would read it as well.
+
+    Args:
+        out: A folder or a URL.
+        given: Files, folders, patterns and URLs, as `located` returns them.
+    """
+    place = located(out)
+    for name in given:
+        if name == STDIN or is_remote(name) != is_remote(place):
+            continue
+        separator = "/" if is_remote(place) else os.sep
+        real = str if is_remote(place) else os.path.realpath
+        top = real(name.partition("**")[0].rstrip(separator) or separator).rstrip(separator)
+        below = real(place).rstrip(separator)
+        if below != top and not below.startswith(top + separator):
+            continue
+        # What is hidden is not read.
+        if not any(part.startswith(".") for part in below[len(top) :].split(separator)):
+            raise OutputError(
+                f"{place} is in {name}, which is an input: the next run would read it as well",
+                "name an output that is not below an input folder",
             )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar, NamedTuple, Self, final
 
@@ -36,6 +37,14 @@ class Entry(NamedTuple):
 
     documents: int
     bytes: int
+
+
+def _run_of(header: str | None) -> str | None:
+    """Return the name that a user gave to a run; None where there is none, or it is damaged."""
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        run = json.loads(header or "{}")["about"]["run"]
+        return run if isinstance(run, str) and not run.startswith("dedup-") else None
+    return None
 
 
 class BandStore(ABC):
@@ -68,10 +77,11 @@ class BandStore(ABC):
         self._reach()
         text = json.dumps(asdict(header), ensure_ascii=False, sort_keys=True)
         # Another process may have been faster between the two, so writing reports it too.
-        if self._read_header() is not None or not self._write_header(text):
-            raise StoreError(
-                f"{self.url}: holds a run already", "resume it, drop it, or name another store"
-            )
+        if (found := self._read_header()) is not None or not self._write_header(text):
+            run = _run_of(found or self._read_header())
+            has = f"has the run {run!r}" if run else "holds a run already"
+            use = f"use its sketches with run='{run}'" if run else "resume it, drop it"
+            raise StoreError(f"{self.url}: {has}", f"{use}, or name another store")
         self._header = header
 
     @final

@@ -63,7 +63,7 @@ from neardup.errors import SpecError
     group=o.COMPARED,
     help="What is compared.",
 )
-@o.out_option
+@o.local_out_option
 @o.option(
     "--format",
     type=o.FORMATS,

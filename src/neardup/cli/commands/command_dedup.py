@@ -108,10 +108,12 @@ def _dedup_against(
         *("max_document", "skip_large"),
     )
     known = {name: options[name] for name in of_batch}
-    if set(o.given_options()) - {*of_batch, *_OF_ALL}:
+    other = [name for name in o.given_options() if name not in (*of_batch, *_OF_ALL)]
+    if other:
         raise SpecError(
-            "with `against` the settings are those of the old corpus, and the first one is kept",
-            "leave out the other options",
+            f"`{other[0]}` does not go with `against`, where the settings are those of the old "
+            "corpus, and the first one is kept",
+            "leave it out",
         )
     paths, text = [Path(name) for name in inputs], options["text"].split(",")
     counts = find(paths, text=text, against=against, out=out, **known).summary["counts"]

@@ -13,7 +13,7 @@ import click
 from neardup.cli import options as o
 from neardup.errors import SpecError
 
-_index = click.argument("folder", metavar="INDEX", type=o.PATH)
+_index = click.argument("folder", metavar="INDEX", type=o.LOCAL_TARGET)
 _conflict = o.option(
     "--on-conflict",
     type=click.Choice(["error", "replace", "skip"]),

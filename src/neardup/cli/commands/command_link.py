@@ -95,11 +95,11 @@ _overwrite = o.option(
     group=o.KEPT,
     help="star: a record and those that it is one with. complete: any two records of a cluster.",
 )
-@o.out_option
+@o.local_out_option
 @_overwrite
 @o.option(
     "--index",
-    type=o.PATH,
+    type=o.LOCAL_TARGET,
     metavar="FOLDER",
     group=o.OUTPUT,
     help="Make an index of the records too, for --against.",
@@ -116,7 +116,7 @@ _overwrite = o.option(
 @o.quiet_option
 def link(
     files: tuple[Path, ...],
-    out: str,
+    out: Path,
     overwrite: bool,
     index: Path | None,
     report: Path | None,
@@ -133,7 +133,7 @@ def link(
     from neardup.records.outcome.link_files import check_links_folder
     from neardup.report.outfile import check_file
 
-    check_links_folder(Path(out), overwrite)
+    check_links_folder(out, overwrite)
     if report is not None:
         check_file(report, files, overwrite)
     if index is not None and options["against"] is not None:

@@ -106,11 +106,13 @@ class JsonPartition(BytePartition):
             what = _TOO_DEEP
         return FormatError(f"{self.place(start)} {what}", _LINE_HINT)
 
+    def own(self, names: Sequence[str]) -> list[str]:
+        raw = self.raw()
+        return _present(raw, self.bounds(raw), names)
+
     def check_new(self, raw: Raw, bounds: np.ndarray, added: Sequence[str]) -> None:
         """Refuse names of members to add that a record has already; reading reports wrong lines."""
-        fields, done, _, _ = _find(raw, bounds, added)
-        there = [name for k, name in enumerate(added) if fields.kinds[k, : done + 1].any()]
-        check_new(self._file.path, there, added)
+        check_new(self._file.path, _present(raw, bounds, added), added)
 
     def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
         self.check_new(raw, bounds, added.column_names)
@@ -123,6 +125,12 @@ class JsonPartition(BytePartition):
         if drop.any():
             data = np.delete(data, ends[:-1][drop[1:] > 0])
         return data, ends - np.cumsum(drop)
+
+
+def _present(raw: Raw, lines: np.ndarray, names: Sequence[str]) -> list[str]:
+    """Return those names that are keys of a line, up to the first line that is wrong."""
+    fields, done, _, _ = _find(raw, lines, names)
+    return [name for k, name in enumerate(names) if fields.kinds[k, : done + 1].any()]
 
 
 def _find(
