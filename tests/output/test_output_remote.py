@@ -174,7 +174,9 @@ def test_overwriting_a_local_output_from_elsewhere(notes: Path, tmp_path: Path) 
     assert (work / "result/.run").is_dir()
 
 
-def test_an_output_in_an_input_folder_is_refused(store: Store, notes: Path, tmp_path: Path) -> None:
+def test_an_output_in_an_input_folder_is_refused(
+    store: Store, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next run would read it; nothing is made, and what is hidden is not read."""
     folder = tmp_path / "in"
     folder.mkdir()
@@ -198,6 +200,10 @@ def test_an_output_in_an_input_folder_is_refused(store: Store, notes: Path, tmp_
     assert list(store.files("inside")) == ["x.jsonl"]
     neardup.dedup(folder, id="id", out=folder / ".out")
     neardup.dedup(url, id="id", out=f"{url}-out")
+    monkeypatch.chdir(folder)
+    neardup.dedup(Path("**/*.jsonl"), id="id", out=tmp_path / "elsewhere")
+    with pytest.raises(OutputError, match=r"is in .*an input"):
+        neardup.dedup(Path("**/*.jsonl"), id="id", out="out")
 
 
 def test_an_old_corpus_at_a_url(

@@ -125,7 +125,7 @@ def check_outside(out: str | os.PathLike[str], given: Iterable[str]) -> None:
             continue
         separator = "/" if is_remote(place) else os.sep
         real = str if is_remote(place) else os.path.realpath
-        top = real(name.partition("**")[0].rstrip(separator) or separator).rstrip(separator)
+        top = real(name.partition("**")[0] or os.curdir).rstrip(separator)
         below = real(place).rstrip(separator)
         if below != top and not below.startswith(top + separator):
             continue
