@@ -92,30 +92,18 @@ def _notebook_bar() -> Iterator[Listener]:
 @contextmanager
 def _bars() -> Iterator[Listener]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress, TaskID
 
-    with Progress(
-        TextColumn("{task.description:<18}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TextColumn("{task.fields[rate]:>16}"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as bars:
-        tasks: dict[str, tuple[TaskID, float]] = {}
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
 
         def listen(event: Event) -> None:
             if event.stage not in tasks:
-                task = bars.add_task(event.stage, total=event.total, rate="")
-                tasks[event.stage] = task, time.monotonic()
-            task, start = tasks[event.stage]
+                tasks[event.stage] = bars.add_task(event.stage)
             if event.note:
                 bars.console.print(f"{event.stage}: {event.note}", highlight=False)
-            rate = _rate(event, time.monotonic() - start)
-            bars.update(task, completed=event.done, total=event.total, rate=rate)
-            if event.finished:
-                bars.update(task, visible=False)
+            done, total, visible = event.done, event.total, not event.finished
+            bars.update(tasks[event.stage], completed=done, total=total, visible=visible)
 
         yield listen
 
@@ -137,11 +125,3 @@ def _lines(stages: tuple[str, ...] | None) -> Listener:
             sys.stderr.flush()
 
     return listen
-
-
-def _rate(event: Event, seconds: float) -> str:
-    if seconds < 0.1 or not event.done:
-        return ""
-    if event.unit == "bytes":
-        return f"{event.done / seconds / 1e6:,.0f} MB/s"
-    return f"{event.done / seconds:,.0f} {event.unit}/s"

@@ -62,7 +62,6 @@ def show_options(command: F) -> F:
 
 
 def check_html(html: Path | None, inputs: Iterable[str | Path], overwrite: bool) -> None:
-    """Refuse, before any work, a page that can't or must not be written."""
     if html is not None:
         from neardup.report.outfile import check_file
         from neardup.report.visible import need_jinja

@@ -67,7 +67,6 @@ class Beginning(NamedTuple):
 
 
 def begin(job: Job, reader: Reader, threads: int) -> Beginning:
-    """Begin a run, or continue one."""
     if job.state is not None and job.state.manifest:
         return _resume(job, threads)
     if job.resources.run is not None:
@@ -138,7 +137,6 @@ def choose_recipe(job: Job, head: Head) -> Recipe:
 
 
 def no_documents(job: Job) -> InputError:
-    """Return the error for a source without documents."""
     files = job.source.files
     where = f"{files[0].path}: " if len(files) == 1 else ""
     return InputError(f"{where}the input holds no documents", "is this the right file?")
@@ -280,7 +278,6 @@ def _about(job: Job) -> dict[str, Any]:
 
 
 def store_header(job: Job, recipe: Recipe) -> Header:
-    """Return the header of the store that a run of a recipe fills."""
     return Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
 
 

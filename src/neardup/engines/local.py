@@ -67,7 +67,6 @@ class Outcome:
 
 
 def run(job: Job) -> Outcome:
-    """Find near-duplicates and decide what is kept."""
     with closing(Warming(job.spec)) as warming:
         return _run(job, Reader(job.source), warming)
 
@@ -245,7 +244,6 @@ def _ids(job: Job, corpus: Corpus) -> Ids:
 
 
 def _keep_answer(job: Job, answer: Answer) -> None:
-    """Store what was found."""
     state, edges = job.state, answer.edges
     if state is None:
         return

@@ -110,7 +110,6 @@ def _index(sets: Sets) -> QueryIndex:
 
 
 def taken(sets: Sets | Ragged, rows: np.ndarray) -> Ragged:
-    """Return some sets, by their rows, one after the other."""
     if isinstance(sets, Sets):
         begin, lengths = sets.begin[rows], sets.size[rows].astype(np.int64)
     else:

@@ -102,11 +102,7 @@ class FrameSource(Source):
             yield from cut_batches(batches, -1, self._name, self.columns, self._partition_bytes)
 
     def require_whole(self) -> None:
-        """Refuse a frame with a column that no run needs, and that can't be written.
-
-        Raises:
-            ColumnError: It names the column.
-        """
+        """Refuse a frame with a column that no run needs, and that can't be written."""
         if self._left_out is not None:
             raise self._left_out
 
@@ -246,7 +242,6 @@ def _is_missing(value: object) -> bool:
 def _of_strings(
     source: Iterable[Any], name: str, columns: Columns, partition_bytes: int
 ) -> Iterator[HeldPartition]:
-    """Partitions of strings."""
     held: list[bytes | None] = []
     start = first = size = replaced = 0
 

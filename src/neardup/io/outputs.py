@@ -64,12 +64,6 @@ def check_output(
         format: One of `OUTPUT_FORMATS`; None for the format of the input.
         added: Columns that are added to each record. Of JSON lines, the first ones are looked at.
         compression: As the user names it; None for that of the input.
-
-    Raises:
-        SpecError: The format is not known, does not have the compression, or is that of plain
-            texts, which are to get fields.
-        ColumnError: The input has a column of the name of one that is added.
-        FormatError: A column has a type that the format does not have.
     """
     if format is not None and format not in OUTPUT_FORMATS:
         raise SpecError(f"no output format {format!r}", f"known are {', '.join(OUTPUT_FORMATS)}")

@@ -42,10 +42,6 @@ def find_files(
 
     Where none of them is a table, all are plain texts; patterns and folders are sorted, and hidden
     files in them are left out.
-
-    Raises:
-        SpecError: ``input_format`` is not one of `FORMATS`, or a URL has an unknown scheme.
-        InputError: Nothing is there, or something is given twice or can't be read.
     """
     if input_format is not None and input_format not in FORMATS:
         raise SpecError(f"`input_format` is {input_format!r}, expected one of {', '.join(FORMATS)}")

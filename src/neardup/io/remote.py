@@ -74,11 +74,7 @@ class Place(NamedTuple):
 
 
 def located(path: str | os.PathLike[str]) -> str:
-    """Return a local path, or a URL; of file:// the path, and what pathlib took away is put back.
-
-    Raises:
-        SpecError: No such scheme is known.
-    """
+    """Return a local path, or a URL, in which what pathlib took away is put back."""
     name = os.fspath(path)
     scheme, _, rest = name.partition(":")
     scheme = scheme.lower()
@@ -100,11 +96,7 @@ def location(name: str) -> Path | Url:
 
 
 def local_target(path: str | os.PathLike[str]) -> Path:
-    """Return where to write what is written to this machine alone.
-
-    Raises:
-        OutputError: It is a URL.
-    """
+    """Return where to write what is written to this machine alone."""
     place = located(path)
     if is_remote(place):
         raise OutputError(
@@ -125,7 +117,6 @@ def is_stored_file(name: str) -> bool:
 
 
 def short_name(url: str) -> str:
-    """The last part of the path of a URL."""
     path = re.split(r"[?#]", url)[0] if url.startswith(_WEB) else url
     return path.rstrip("/").rpartition("/")[2]
 
@@ -135,9 +126,6 @@ def find_remote(url: str) -> tuple[str, list[RemoteFile]]:
 
     Returns:
         The folder that their names are relative to, empty for one file; and the files, sorted.
-
-    Raises:
-        InputError: Nothing is there, or it can't be listed.
     """
     scheme, _, path = url.partition("://")
     parts = path.split("/")
@@ -169,7 +157,6 @@ def find_remote(url: str) -> tuple[str, list[RemoteFile]]:
 
 
 def check_bucket(url: str, place: Place, kind: type[NeardupError]) -> None:
-    """Raise an error where pyarrow finds no such bucket."""
     bucket = place.path.partition("/")[0]
     if place.arrow is not None and place.arrow.get_file_info(bucket).type.name == "NotFound":
         raise kind(f"{url}: there is no such bucket", "check its name, or create it")
@@ -256,9 +243,6 @@ def open_remote(url: str, in_order: bool = False, whole: bool = False) -> Any:
         url: The file.
         in_order: It is read from its start to its end, in small steps.
         whole: The server has nothing but the whole file.
-
-    Raises:
-        OSError: It can't be opened; see `failed`.
     """
     place = place_of(url)
     if place.arrow is not None:
@@ -292,7 +276,6 @@ def _arrow_filesystem(scheme: str, bucket: str, endpoint: str) -> Any:
 
 
 def place_of(url: str) -> Place:
-    """Return the filesystem of a URL, and its path there."""
     scheme, _, path = url.partition("://")
     bucket = path.partition("/")[0]
     if not bucket.removeprefix("anonymous@"):

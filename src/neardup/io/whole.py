@@ -37,10 +37,6 @@ def read_whole(source: object, name: str, form: Form = _PLAIN) -> pa.Table:
         source: See `neardup.io.opening.open_source`.
         name: Of the source, for messages.
         form: How it is read.
-
-    Raises:
-        InputError: It can't be read; its subclasses say why.
-        SpecError: ``form`` is out of range, or for files and this is none.
     """
     tables = []
     columns = _NoText((), None, form.encoding_errors)

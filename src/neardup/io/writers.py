@@ -51,11 +51,7 @@ class RecordWriter:
         self._sink.write(prepared)
 
     def prepare(self, records: Records) -> object:
-        """Return what `write` takes: the part of writing that any thread may do, in any order.
-
-        Raises:
-            FormatError: A value does not fit the schema of the layout.
-        """
+        """Return what `write` takes: the part of writing that any thread may do, in any order."""
         return records
 
     def write(self, prepared: object) -> None:
@@ -193,8 +189,5 @@ def open_writer(path: Path | None, layout: Layout) -> RecordWriter:
     Args:
         path: Where to write; what is there is lost. None to write nowhere.
         layout: How it is written.
-
-    Raises:
-        OutputError: The system does not take the data: no space, no right, no folder.
     """
     return _WRITERS.get(layout.format, _LineWriter)(path, layout)

@@ -83,7 +83,6 @@ class Database:
             raise self.damaged("its structure")
 
     def rows(self, text: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows that a statement gives."""
         with self._lock, self._errors():
             return self._connected().execute(text, values).fetchall()
 
@@ -116,14 +115,12 @@ class Database:
                 raise
 
     def close(self) -> None:
-        """Let go of the file."""
         with self._lock:
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.close()
 
     def remove(self) -> None:
-        """Remove the file."""
         self.close()
         with self._errors():
             # The file first: SQLite takes no notice of a journal alone.
@@ -131,7 +128,6 @@ class Database:
             self.path.with_name(self.path.name + "-journal").unlink(missing_ok=True)
 
     def damaged(self, what: str) -> NeardupError:
-        """Return the error for damaged content."""
         return self.kind.unusable(f"{self.path}: {what} is damaged", self.kind.again)
 
     def _connected(self) -> sqlite3.Connection:

@@ -89,12 +89,7 @@ def ending_of(path: Path, endings: tuple[str, ...]) -> str:
 def both_files(
     output: Path, truth: str | os.PathLike[str] | None, endings: tuple[str, ...], overwrite: bool
 ) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Give the files of a corpus and its ground truth, which get their names at the end.
-
-    Raises:
-        SpecError: An ending names no format, or both names are one.
-        OutputError: A file exists, or can't be written.
-    """
+    """Give the files of a corpus and its ground truth, which get their names at the end."""
     ending_of(output, endings)
     known = truth_path(output, truth)
     if ending_of(known, (".parquet",)) and known.resolve() == output.resolve():
@@ -112,7 +107,6 @@ def both_files(
 
 
 def _write_parquet(file: IO[bytes], batches: Iterator[pa.RecordBatch]) -> None:
-    """Write row groups of 16,384 rows, of which the sizes of all batches are divisors."""
     import pyarrow.parquet as pq
 
     held = [next(batches)]

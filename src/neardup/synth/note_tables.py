@@ -47,7 +47,6 @@ def generate(spec: SynthSpec, start: int = 0, stop: int | None = None) -> pa.Tab
 
 
 def documents_batch(spec: SynthSpec, start: int, stop: int) -> pa.RecordBatch:
-    """Generate a batch of documents."""
     words = lexicon(spec.vocabulary)
     codes, end = note_codes(spec, assign_roles(spec, start, stop), words)
     # Texts are runs of tokens: one `take`, and no copy after it.

@@ -125,12 +125,10 @@ class SynthSpec:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of documents of each kind."""
         near, exact = round(self.near * self.documents), round(self.exact * self.documents)
         family = sum(f.size for f in self.families or ())
         original = self.documents - near - exact - family
         return {"original": original, "near": near, "exact": exact, "family": family}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what is stored in the metadata of the files."""
         return {"version": VERSION, **dataclasses.asdict(self)}

@@ -96,11 +96,7 @@ def dedup(
 def _dedup_against(
     inputs: tuple[str, ...], out: str, against: Path, options: dict[str, Any], quiet: bool
 ) -> None:
-    """Do it with ``--against``.
-
-    Raises:
-        SpecError: A setting is given that comes from the old corpus.
-    """
+    """Do it with ``--against``."""
     from neardup.api.dedup import dedup as find
 
     of_batch = (

@@ -159,7 +159,6 @@ def _find(
 
 
 def _last_newline(raw: Raw, final: bool, position: int, line: int | None) -> int:
-    """The end of the last whole line; of all where the file ends."""
     return raw.size if final else raw.data[: raw.size].tobytes().rfind(b"\n") + 1
 
 
@@ -223,7 +222,6 @@ def _still_missing(partition: JsonPartition, missing: set[str], names: dict[str,
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
-    """How the records of a file are written."""
     return Layout("jsonl", file.compression, text=columns.text)
 
 

@@ -167,7 +167,6 @@ def _measured(
 
 
 def _about(results: Results, found: Survey, table: pa.Table | None) -> dict[str, Any]:
-    """Return what the page says of the run."""
     record = results.record
     name, source = "a table or a pipe", record["source"]
     if source is not None and source["given"]:

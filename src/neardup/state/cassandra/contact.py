@@ -40,11 +40,7 @@ class Contact:
 
     @classmethod
     def parse(cls, url: str, patience: float | None = None) -> Contact:
-        """Read a URL, and the settings of the environment, which take precedence.
-
-        Raises:
-            SpecError: The URL or a setting is wrong; the URL is not quoted.
-        """
+        """Read a URL, and the settings of the environment, which take precedence."""
         scheme, _, rest = url.partition("://")
         server, _, keyspace = rest.rpartition("/")
         login, _, hosts = server.rpartition("@")
@@ -96,5 +92,4 @@ def tls() -> ssl.SSLContext | None:
 
 
 def setting(name: str) -> str:
-    """Return a setting of the environment; empty where there is none."""
     return os.environ.get(f"NEARDUP_CASSANDRA_{name}", "")
