@@ -71,7 +71,7 @@ def connect(contact: Contact) -> Any:
     profile = cluster.ExecutionProfile(
         load_balancing_policy=policies.TokenAwarePolicy(nearest),
         retry_policy=policies.FallthroughRetryPolicy(),  # the session sends again itself
-        consistency_level=ConsistencyLevel.name_to_value[contact.consistency],
+        consistency_level=ConsistencyLevel.LOCAL_QUORUM,
         serial_consistency_level=ConsistencyLevel.LOCAL_SERIAL,
         request_timeout=_REQUEST_SECONDS,
         row_factory=query.tuple_factory,
