@@ -6,7 +6,7 @@ import html
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from neardup.announcing import heard_by
 from neardup.engines.clock import Event, Listener
@@ -32,37 +32,25 @@ def show_progress(progress: Progress) -> Iterator[Listener | None]:
         SpecError: Another value.
     """
     with _shown(progress) as listener:
-        if listener is None:
-            with heard_by(None):
-                yield None
-            return
-        with heard_by(lambda note: listener(Event("compile", note=note))):
+        hear = None if listener is None else lambda note: listener(Event("compile", note=note))
+        with heard_by(hear):
             yield listener
 
 
-@contextmanager
-def _shown(progress: Progress) -> Iterator[Listener | None]:
+def _shown(progress: Progress) -> AbstractContextManager[Listener | None]:
     if callable(progress):
-        yield progress
-        return
+        return nullcontext(progress)
     if progress not in ("auto", True, False, None):
         raise SpecError(f"`progress` is {progress!r}; expected 'auto', True, False or a function")
     if not progress or sys.stderr is None:
-        yield None
-    elif _in_notebook():
-        with _notebook_bar() as listener:
-            yield listener
-    elif sys.stderr.isatty():
-        with _bars() as listener:
-            yield listener
-    else:
-        yield _lines(("compile",) if progress == "auto" else None)
-
-
-def _in_notebook() -> bool:
+        return nullcontext()
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    return shell is not None and "IPKernelApp" in getattr(shell, "config", {})
+    if shell is not None and "IPKernelApp" in getattr(shell, "config", {}):
+        return _notebook_bar()
+    if sys.stderr.isatty():
+        return _bars()
+    return nullcontext(_lines(("compile",) if progress == "auto" else None))
 
 
 @contextmanager

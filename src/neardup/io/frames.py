@@ -36,11 +36,7 @@ _ACCEPTED = (
 
 
 class FrameSource(Source):
-    """A source from an object instead of files; record numbers in messages count from 1.
-
-    Attributes:
-        given: The frame or series of pandas or Polars that it was made of; None for others.
-    """
+    """A source from an object instead of files; record numbers in messages count from 1."""
 
     def __init__(self, source: object, columns: Columns, partition_bytes: int) -> None:
         self.files, self.format, self.rereadable = [], "frame", True
@@ -54,6 +50,7 @@ class FrameSource(Source):
         if hasattr(source, "collect") and hasattr(source, "lazy"):  # a LazyFrame of Polars
             source = source.collect()
         library = type(source).__module__.partition(".")[0]
+        #: The frame or series of pandas or Polars that it was made of; None for others.
         self.given: Any = source if library in ("pandas", "polars") else None
         with _arrow_errors("the frame"):
             self._name, self._object = self._opened(source)

@@ -50,14 +50,9 @@ def open_source(
     Polars DataFrame, LazyFrame or Series, a dict of lists, a Hugging Face Dataset, or strings,
     whose column is called ``text``.
 
-    Args:
-        source: What to read.
-        columns: What a run needs of it.
-        input_format: One of `FORMATS`, for files whose ending is another one, and for stdin.
-        delimiter: Of CSV and TSV files, a single character; None for comma and tab.
-        partition_bytes: Bytes of a partition, about; a single document may be larger.
-        copy_folder: Folder to which pipes are copied first, so that they can be read again; what
-            was copied to it before is read in their place. None to read pipes once.
+    ``partition_bytes`` is about the size of a partition; a single document may be larger. Pipes are
+    copied to ``copy_folder``, so that they can be read again; what was copied to it before is read
+    in their place.
     """
     if partition_bytes < _MINIMUM_BYTES:
         raise SpecError(

@@ -124,8 +124,7 @@ def short_name(url: str) -> str:
 def find_remote(url: str) -> tuple[str, list[RemoteFile]]:
     """Find the files that a URL names: one file, all below a folder, or those of a pattern.
 
-    Returns:
-        The folder that their names are relative to, empty for one file; and the files, sorted.
+    Returns the folder that their names are relative to, empty for one file; and the files, sorted.
     """
     scheme, _, path = url.partition("://")
     parts = path.split("/")
@@ -237,12 +236,9 @@ def stamps(urls: Sequence[str]) -> Iterable[tuple[str, tuple[int | None, int] | 
 
 
 def open_remote(url: str, in_order: bool = False, whole: bool = False) -> Any:
-    """Open a file, as a `pyarrow.NativeFile` unless it is read in order.
+    """Open a file, as a `pyarrow.NativeFile` unless it is read in order, in small steps.
 
-    Args:
-        url: The file.
-        in_order: It is read from its start to its end, in small steps.
-        whole: The server has nothing but the whole file.
+    ``whole``: the server has nothing but the whole file.
     """
     place = place_of(url)
     if place.arrow is not None:

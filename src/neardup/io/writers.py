@@ -184,10 +184,5 @@ _WRITERS = {"parquet": _TableWriter, "arrow": _TableWriter, "text": _TextWriter}
 
 
 def open_writer(path: Path | None, layout: Layout) -> RecordWriter:
-    """Open an output file for writing; of plain texts, the folder.
-
-    Args:
-        path: Where to write; what is there is lost. None to write nowhere.
-        layout: How it is written.
-    """
+    """Open an output file, whose content is lost; of plain texts, the folder; None for nowhere."""
     return _WRITERS.get(layout.format, _LineWriter)(path, layout)

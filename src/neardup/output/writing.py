@@ -112,12 +112,7 @@ def check_inputs(out: str | os.PathLike[str], inputs: Iterable[str]) -> None:
 
 
 def check_outside(out: str | os.PathLike[str], given: Iterable[str]) -> None:
-    """Refuse an output in a folder that is read: the next run would read it as well.
-
-    Args:
-        out: A folder or a URL.
-        given: Files, folders, patterns and URLs, as `located` returns them.
-    """
+    """Refuse an output in a folder that is read: the next run would read it as well."""
     place = located(out)
     for name in given:
         if name == STDIN or is_remote(name) != is_remote(place):

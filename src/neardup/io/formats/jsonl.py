@@ -136,11 +136,7 @@ def _present(raw: Raw, lines: np.ndarray, names: Sequence[str]) -> list[str]:
 def _find(
     raw: Raw, lines: np.ndarray, names: Sequence[str], every: bool = False
 ) -> tuple[Fields, int, int, bytes]:
-    """Check lines and find some of their members.
-
-    Returns:
-        (where they are, first line that is refused, why, raw name of an unknown member).
-    """
+    """Check lines; return (members, first line refused, why, raw name of an unknown one)."""
     keys = [name.encode(errors="surrogatepass") for name in names]
     values = np.empty((len(keys), len(lines), 2), np.int32)
     kinds = np.empty((len(keys), len(lines)), np.uint8)
