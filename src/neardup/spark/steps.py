@@ -99,7 +99,7 @@ def _mapped(df: DataFrame, task: Callable[..., Any], schema: str, **given: Any) 
     with warnings.catch_warnings():
         # PySpark asks for pandas and warns of its newest version, which nothing here uses.
         warnings.simplefilter("ignore", FutureWarning)
-        return df.mapInArrow(partial(task, **given), schema)
+        return df.mapInArrow(partial(tasks.run, task=task, **given), schema)
 
 
 def duplicates(sketches: DataFrame, spec: Spec) -> DataFrame:

@@ -6,6 +6,7 @@ partition, in whatever order they come, so that a task that is run again returns
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import platform
 from collections.abc import Callable, Iterator
@@ -98,6 +99,12 @@ def sketch(batches: Batches, work: Work) -> Rows:
             for name in ("hash", "bitmap"):
                 columns[name] = columns[name].cast(pa.binary())
             yield pa.RecordBatch.from_pydict(columns)
+
+
+def run(batches: Batches, task: Callable[..., Rows], **given: Any) -> Rows:
+    """Run a task in a worker. After each one Spark collects garbage among all objects but these."""
+    gc.freeze()
+    yield from task(batches, **given)
 
 
 def _whole(task: Callable[..., Rows]) -> Callable[..., Rows]:
