@@ -25,7 +25,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -58,8 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
     with _disk() as (folder, mounted):
         print(f"the index is {'on a disk of its own' if mounted else 'in ' + str(folder)}")
         soak = Soak(folder / "index", mounted, given.seed, given.rest)
-        problems = soak.run(time.monotonic() + 60 * given.minutes)
-    print(json.dumps(dict(soak.counts)))
+        try:
+            problems = soak.run(time.monotonic() + 60 * given.minutes)
+        finally:
+            print(json.dumps(dict(soak.counts)))
     print("\n".join(problems) or "nothing went wrong")
     return 1 if problems else 0
 
@@ -171,6 +173,8 @@ class Soak:
                 line = {}
                 time.sleep(self._rest)
             timer.cancel()
+            with suppress(BrokenPipeError):  # a line that the process did not take any more
+                process.stdin.close()
             self._problems += _grown("the stream", memory)
             said = process.stderr.read().decode()
         if full and self._mounted:
