@@ -264,13 +264,13 @@ class Core:
             self.write_segment(iter([Entries.sorted(names, docs)]))
             self.snapshot.load_segments()
         elif len(docs):
-            numbers = docs.tolist()
-            rows = [row.tobytes() for row in np.ascontiguousarray(names, dtype="<u8")]
+            names = np.ascontiguousarray(names, dtype="<u8")
+            rows = [row.tobytes() for row in names]
             self.catalogue.insert(
                 "INSERT INTO log VALUES (?, ?, ?)",
-                [(d, k, zlib.crc32(k, d)) for d, k in zip(numbers, rows, strict=True)],
+                [(d, k, zlib.crc32(k, d)) for d, k in zip(docs.tolist(), rows, strict=True)],
             )
-            self.snapshot.log(numbers, names)
+            self.snapshot.log(docs, names)
 
     def write_segment(self, parts: Iterator[Entries]) -> int:
         """Write a segment and put it into the manifest; return its number."""
