@@ -159,14 +159,13 @@ class RunTables:
                 raise InputError("the frame has another length than in the run", "give a copy")
             frame: Frame = (given.iloc if hasattr(given, "iloc") else given)[positions]
             return frame
-        source = self._results.source
-        if isinstance(source, FrameSource):
-            source.require_whole()
+        if self._frame:
+            self._frame[0].require_whole()
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
             return partition.table(None if len(rows) == count else rows, count)
 
-        parts = list(self._results.visit(positions, read))
+        parts = list(self._results.visit_kept(read))
         if parts:
             schema = common_schema([part.schema for part in parts])
             table = pa.concat_tables([conform(part, schema, "the input") for part in parts])

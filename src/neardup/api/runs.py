@@ -314,15 +314,21 @@ def _in_folder(
     return Run(results)
 
 
-def open_run(folder: str | os.PathLike[str]) -> Run:
+@checked
+def open(folder: str | os.PathLike[str], *, source: object = None) -> Run:  # noqa: A001
     """Open the output folder of a finished run.
 
     Args:
         folder: What was given to `neardup.dedup` as ``out``, or to the command with ``-o``; a
             folder or a URL.
+        source: What the run has read, if it can't find that itself: a frame, or files that are
+            elsewhere now. It is compared with a digest of the texts, and by its ids.
 
     Raises:
         InputNotFoundError: There is no run in it.
-        InputError: It was made by another version, or is damaged.
+        InputError: It was made by another version, or is damaged; or ``source`` is another input.
     """
-    return Run(FolderResults(folder))
+    results = FolderResults(folder)
+    if source is not None:
+        results.give(source)
+    return Run(results)

@@ -115,7 +115,8 @@ class _Again:
         """Add to a record how it was made."""
         found["recluster"] = {"run": self.results.name, "used": self.used}
         if self.used == "tables":  # the input may be gone, and come back
-            found |= {name: self.results.record[name] for name in ("source", "secret_ids")}
+            of_input = ("source", "frame", "texts_digest", "secret_ids")
+            found |= {name: self.results.record[name] for name in of_input}
         self.clock.lap("other")
         found["seconds"] = {name: round(x, 4) for name, x in self.clock.seconds.items()}
 
