@@ -165,13 +165,16 @@ class RunTables:
         def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
             return partition.table(None if len(rows) == count else rows, count)
 
-        parts = list(self._results.visit_kept(read))
+        kept = self._results.kept_places()
+        parts = list(kept.visit(read))
         if parts:
             schema = common_schema([part.schema for part in parts])
             table = pa.concat_tables([conform(part, schema, "the input") for part in parts])
         else:  # a batch that has nothing new
-            partitions = self._results.reader.partitions()
-            table = common_schema(part.schema() for _, part in partitions).empty_table()
+            source = kept.reader.source
+            found = source.layout(0 if source.files else -1).schema
+            schemas = (part.schema() for _, part in kept.reader.partitions())
+            table = (found or common_schema(schemas)).empty_table()
         if kind == "pandas":
             return _pandas(table)
         return table if kind != "polars" else _polars(table)

@@ -315,7 +315,7 @@ def _in_folder(
 
 
 @checked
-def open(folder: str | os.PathLike[str], *, source: object = None) -> Run:  # noqa: A001
+def open(folder: str | os.PathLike[str], *, source: object = None) -> Run:
     """Open the output folder of a finished run.
 
     Args:

@@ -16,8 +16,8 @@ from neardup.engines.beginning import (
     Beginning,
     begin,
     join_shared,
-    no_documents,
     nothing_to_resume,
+    refuse_nothing,
 )
 from neardup.engines.clock import Event
 from neardup.engines.comparing import Answer, Comparing
@@ -85,7 +85,7 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
             entries = store.partitions()
             documents = sum(entry.documents for entry in entries.values())
             if documents == 0:
-                raise no_documents(job)
+                refuse_nothing(job)
             if documents >= 2**31:
                 raise InputError(
                     f"the input holds {documents:,} documents; a run takes at most {2**31 - 1:,}"

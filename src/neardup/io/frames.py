@@ -83,11 +83,22 @@ class FrameSource(Source):
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         if self._gives_again:
-            yield from self._cut()
+            yield from self._cut_or_empty()
             return
         if self._held is None:
-            self._held = list(self._cut())
+            self._held = list(self._cut_or_empty())
         yield from self._held
+
+    def _cut_or_empty(self) -> Iterator[HeldPartition]:
+        """Cut the frame; one without rows is a partition without rows, which has its types."""
+        found = self._cut()
+        first = next(found, None)
+        if first is not None:
+            yield first
+            yield from found
+        else:
+            schema = plain_schema(self._schema or strings_schema(self.columns.required))
+            yield HeldPartition(-1, 0, 0, 0, self._name, self.columns, schema.empty_table())
 
     def _cut(self) -> Iterator[HeldPartition]:
         batches = self._object
@@ -115,8 +126,7 @@ class FrameSource(Source):
         self.require_whole()
         schema = self._schema
         if schema is None:
-            first = next(self.partitions(), None)
-            schema = strings_schema(self.columns.required) if first is None else first.schema()
+            schema = next(self.partitions()).schema()
         return Layout("parquet", "zstd", b"", plain_schema(schema), self.columns.text)
 
     def _opened(self, source: Any) -> tuple[str, Any]:

@@ -106,11 +106,15 @@ def _frame(outcome: Outcome) -> dict[str, Any] | None:
     """How a frame or a pipe was read, which may be given again; None for files."""
     job = outcome.job
     columns = job.source.columns
-    return {
-        "text": list(columns.text),
-        "id": columns.id,
-        "encoding_errors": columns.encoding_errors,
-    } if _read_once(job) else None
+    return (
+        {
+            "text": list(columns.text),
+            "id": columns.id,
+            "encoding_errors": columns.encoding_errors,
+        }
+        if _read_once(job)
+        else None
+    )
 
 
 def _source(outcome: Outcome) -> dict[str, Any] | None:

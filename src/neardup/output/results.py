@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -187,30 +187,34 @@ class Results(ABC):
         with a partition, the rows wanted of it, and the number of its documents; what it returns is
         yielded.
         """
-        return _visited(self.reader, self.ends, positions, work, threads)
 
-    def visit_kept(
-        self, work: Callable[[Partition, np.ndarray, int], A], threads: int | None = None
-    ) -> Iterator[A]:
-        """Go likewise through the kept documents, in the order of the input."""
+        return Places(self.reader, self.ends, positions).visit(work, threads)
+
+    def kept_places(self) -> Places:
+        """Return where the kept documents can be read, in the order of the input."""
         kept = np.flatnonzero(self.array("kept"))
         places = kept if self.positions_of is None else np.sort(self.positions_of[kept])
-        return self.visit(places, work, threads)
+        return Places(self.reader, self.ends, places)
 
 
-def _visited(
-    reader: Reader,
-    ends: np.ndarray,
-    positions: np.ndarray,
-    work: Callable[[Partition, np.ndarray, int], A],
-    threads: int | None,
-) -> Iterator[A]:
-    def done(some: Wanted) -> A:
-        assert some.rows is not None
-        return work(some.partition, some.rows, some.documents)
+class Places(NamedTuple):
+    """Some documents of an input."""
 
-    with Pool(threads) as pool:
-        yield from pool.ordered(done, reader.again(ends, positions))
+    reader: Reader
+    ends: np.ndarray  # int64[partitions]: documents up to the end of each
+    positions: np.ndarray  # int64[], ascending
+
+    def visit(
+        self, work: Callable[[Partition, np.ndarray, int], A], threads: int | None = None
+    ) -> Iterator[A]:
+        """See `Results.visit`."""
+
+        def done(some: Wanted) -> A:
+            assert some.rows is not None
+            return work(some.partition, some.rows, some.documents)
+
+        with Pool(threads) as pool:
+            yield from pool.ordered(done, self.reader.again(self.ends, self.positions))
 
 
 def _columns(about: dict[str, Any]) -> Columns:
@@ -398,8 +402,10 @@ class FolderResults(Results):
     def give(self, source: object) -> None:
         """Take the input from the caller, as the run can't find it; InputError for another one."""
         about = self.record["frame"] or self._about
-        options = {name: about.get(name) for name in ("input_format", "delimiter")}
-        opened = open_source(source, _columns(about), **options)
+        input_format, delimiter = about.get("input_format"), about.get("delimiter")
+        opened = open_source(
+            source, _columns(about), input_format=input_format, delimiter=delimiter
+        )
         sketcher = Sketcher(replace(self.recipe, num_bands=0, rows=0))
         name = opened.id_column
 
@@ -421,15 +427,13 @@ class FolderResults(Results):
             )
         self.source, self.ends = opened, np.cumsum([len(part) for part in hashes[1:]])
 
-    def visit_kept(
-        self, work: Callable[[Partition, np.ndarray, int], A], threads: int | None = None
-    ) -> Iterator[A]:
-        """See `Results.visit_kept`; where there is no input, the clean corpus is read."""
+    def kept_places(self) -> Places:
+        """See `Results.kept_places`; where there is no input, the clean corpus is read."""
         about, output = self.record["frame"], self.record["output"]
         if "source" in vars(self) or about is None or not output["clean"] or output["annotate"]:
-            return super().visit_kept(work, threads)
+            return super().kept_places()
         reader = Reader(open_source(f"{self.name}/{CLEAN}", _columns(about)))
-        with Pool(threads) as pool:
+        with Pool() as pool:
             read = pool.ordered(lambda item: len(item[1].read().text), reader.partitions())
             ends = np.cumsum(list(read), dtype=np.int64)
         kept = int(self.record["counts"]["kept"])
@@ -438,7 +442,7 @@ class FolderResults(Results):
                 f"{self.name}/{CLEAN} does not have the {kept:,} documents that were kept",
                 "run neardup dedup again",
             )
-        return _visited(reader, ends, np.arange(kept), work, threads)
+        return Places(reader, ends, np.arange(kept))
 
     def _gone(self) -> InputNotFoundError | None:
         """Return the error for a path that was read and is no longer there; None if all are."""
