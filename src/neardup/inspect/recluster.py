@@ -27,7 +27,7 @@ from neardup.io.source import Source
 from neardup.output.publishing import local_output
 from neardup.output.record import record
 from neardup.output.results import FolderResults, MemoryResults, Results
-from neardup.output.writing import Writing, check_folder, check_inputs, write_outputs
+from neardup.output.writing import Writing, check_folder, check_inputs, check_outside, write_outputs
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 from neardup.state.band_store import BandStore
@@ -62,6 +62,7 @@ def recluster(results: Results, asked: Reclustering, clock: Clock) -> Results:
             f"{results.name} is the run itself, or in its folder", "name another output"
         )
     check_inputs(asked.out, map(str, results.inputs))
+    check_outside(asked.out, results.read_from)
     with local_output(asked.out, overwrite=asked.overwrite) as folder:
         _Again(results, asked, clock).write(folder)
     return FolderResults(asked.out)

@@ -180,6 +180,10 @@ class Partition(ABC):
     def schema(self) -> pa.Schema:
         """Return the schema of `table`; JSON lines are parsed for it."""
 
+    def halves(self) -> Sequence[Partition]:
+        """Return both halves of the records of a text; nothing where it can't be divided."""
+        return ()
+
     def own(self, names: Sequence[str]) -> list[str]:
         """Return those names that are columns of the records themselves."""
         there = set(self.schema().names)

@@ -146,6 +146,11 @@ class Results(ABC):
         """The local files that it read, as far as they can be found."""
 
     @property
+    def read_from(self) -> list[str]:
+        """Files, folders, patterns and URLs that it was given; none of a frame."""
+        return []
+
+    @property
     @abstractmethod
     def ends(self) -> np.ndarray:
         """int64[partitions]: documents up to the end of each partition of the input."""
@@ -272,6 +277,10 @@ class MemoryResults(Results):
     def inputs(self) -> list[Path]:
         files = self.outcome.job.source.files
         return [Path(f.path) for f in files if f.copy is None and not f.is_remote]
+
+    @property
+    def read_from(self) -> list[str]:
+        return list(self.outcome.job.reading.get("given", ()))
 
     @property
     def ends(self) -> np.ndarray:
@@ -492,6 +501,10 @@ class FolderResults(Results):
             return [Path(file.path) for file in files if not file.is_remote]
         except InputError:
             return []
+
+    @property
+    def read_from(self) -> list[str]:
+        return [] if self.record["source"] is None else [str(path) for path in self.given]
 
     @functools.cached_property
     def ends(self) -> np.ndarray:

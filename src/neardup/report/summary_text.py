@@ -8,6 +8,8 @@ from typing import Any
 from neardup.report.numbers import counted, share
 
 Row = tuple[str, str, str]
+#: A warning is due where so many documents have so large a share of duplicates.
+_MANY, _NEARLY_ALL = 20, 0.9
 _UNITS = {"word": "word", "char": "character"}
 
 
@@ -49,6 +51,9 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
     if counts["short"] > total / 2:
         what = "of the texts are shorter than a shingle; of them only equal ones are found"
         yield "warning", share(counts["short"], total), what
+    if total >= _MANY and removed > _NEARLY_ALL * total:
+        what = "of the documents are removed: few texts are nearly all; is it the right column?"
+        yield "warning", share(removed, total), what
 
 
 def _done(record: dict[str, Any]) -> Iterator[Row]:

@@ -81,7 +81,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
     if not texts and (show or by):
         raise SpecError("`show` and `by` need texts=True", "leave them out, or show the texts")
     need_jinja()
-    path = check_file(path, results.inputs, overwrite)
+    path = check_file(path, results.inputs, overwrite, results.read_from)
     found = survey(results)
     show = list(dict.fromkeys(show))
     columns = [*show, *([] if by is None or by in show else [by])]
