@@ -103,6 +103,7 @@ class Against(Run):
     save = explain = audit = evaluate = recluster = report = _refused
     __reduce__ = _refused
     _repr_html_ = None  # type: ignore[assignment]
+    __str__ = __repr__
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,8 @@ class RunTables:
         found = self._table(table)
         frame = _pandas(found)
         if table == "clusters":
-            frame["duplicate_of"] = _pandas(found.select(["duplicate_of"]), nullable=True)
+            whole = ["duplicate_of", *(["cluster"] if found.column("cluster").null_count else [])]
+            frame[whole] = _pandas(found.select(whole), nullable=True)
         if table == "clusters" and hasattr(self._given, "iloc") and len(self._given) == len(frame):
             frame.index = self._given.index
         return frame

@@ -33,6 +33,20 @@ if TYPE_CHECKING:
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png", ".docx")
 
 
+class Evaluation(dict[str, Any]):
+    """Plain values, see ``docs/formats.md``, that print as the command shows them."""
+
+    def __str__(self) -> str:
+        from neardup.api.notebook import text_of_evaluation
+
+        return text_of_evaluation(self)
+
+    def _repr_html_(self) -> str:
+        from neardup.api.notebook import of_evaluation
+
+        return of_evaluation(self)
+
+
 class Run(RunTables):
     """What `neardup.dedup` found.
 
@@ -49,6 +63,11 @@ class Run(RunTables):
             f"<Run{where}: {counts['documents']:,} documents, {counts['kept']:,} kept, "
             f"{counts['removed']:,} removed>"
         )
+
+    def __str__(self) -> str:
+        from neardup.api.notebook import text_of_run
+
+        return text_of_run(self)
 
     def __reduce__(self) -> Any:
         results = self._results
@@ -175,7 +194,7 @@ class Run(RunTables):
         kind: str | None = None,
         missing: str = "error",
         only_named: bool = False,
-    ) -> dict[str, Any]:
+    ) -> Evaluation:
         """Compare with known duplicates: precision, recall and F1, and the threshold of the best.
 
         Args:
@@ -199,9 +218,10 @@ class Run(RunTables):
         """
         from neardup.inspect.evaluate import evaluate
 
-        return evaluate(
+        found = evaluate(
             self._results, truth, columns=columns, kind=kind, missing=missing, only_named=only_named
         )
+        return Evaluation(found)
 
     @checked
     def recluster(

@@ -118,9 +118,9 @@ def plan(job: Job) -> Plan:
     """
     with Pool(job.resources.threads) as pool:
         head = Head.read(Reader(job.source), job.wanted)
-        if not head.documents:
-            raise InputError("the input holds no documents", "there is nothing to estimate")
         recipe = choose_recipe(job, head)
+        if not head.documents:  # a frame
+            raise InputError("the input holds no documents", "there is nothing to estimate")
         looked = _look(job, head, pool)
         threads = pool.threads
     _measured(job, recipe, looked, _WARM)

@@ -49,6 +49,7 @@ class FrameSource(Source):
         self._partition_bytes = partition_bytes
         self._held: list[HeldPartition] | None = None
         self._schema: pa.Schema | None = None
+        self.converted: list[str] = []
         #: Of a column that no run needs, and that Arrow does not take.
         self._left_out: ColumnError | None = None
         if hasattr(source, "collect") and hasattr(source, "lazy"):  # a LazyFrame of Polars
@@ -193,11 +194,27 @@ class FrameSource(Source):
         """Convert columns one by one, and leave out what can't be converted and is not needed."""
         for name, values in columns.items():
             try:
-                yield name, _column(name, values)
+                yield name, self._column(name, values)
             except ColumnError as error:
                 if name in self.columns.required:
                     raise
                 self._left_out = self._left_out or error
+
+    def _column(self, name: object, values: Any) -> Column:
+        """A column; values that have no common type become strings, but not those of a text."""
+        try:
+            return pa.array(values)
+        except pa.ArrowException:
+            if name in self.columns.text:
+                odd = next(v for v in values if not (isinstance(v, str) or _is_missing(v)))
+                raise ColumnError(
+                    f"the frame: column {str(name)!r} has values of several types, such as "
+                    f"{type(odd).__name__}; expected strings",
+                    "is it the right column? Else convert it, in pandas with .astype(str)",
+                ) from None
+            found = _as_strings(name, values)
+            self.converted.append(str(name))
+            return found
 
 
 def _is_dataset(source: object) -> bool:
@@ -225,26 +242,23 @@ def _arrow_errors(name: str) -> Iterator[None]:
         ) from error
 
 
-def _column(name: object, values: Any) -> Column:
-    """A column; values that have no common type become strings, of JSON where they are nested."""
-    try:
-        return pa.array(values)
-    except pa.ArrowException:
-        texts: list[str | None] = []
-        for value in values:
-            if _is_missing(value):
-                texts.append(None)
-                continue
-            try:
-                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            except (TypeError, ValueError) as error:
-                raise ColumnError(
-                    f"the frame: column {str(name)!r} has values of several types, such as "
-                    f"{type(value).__name__}",
-                    "give the column one type, or leave it out",
-                ) from error
-            texts.append(text)
-        return pa.array(texts, pa.large_string())
+def _as_strings(name: object, values: Any) -> Column:
+    """Values of several types as strings, of JSON where they are nested."""
+    texts: list[str | None] = []
+    for value in values:
+        if _is_missing(value):
+            texts.append(None)
+            continue
+        try:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError) as error:
+            raise ColumnError(
+                f"the frame: column {str(name)!r} has values of several types, such as "
+                f"{type(value).__name__}",
+                "give the column one type, or leave it out",
+            ) from error
+        texts.append(text)
+    return pa.array(texts, pa.large_string())
 
 
 def _is_missing(value: object) -> bool:

@@ -210,6 +210,7 @@ class Source(ABC):
     columns: Columns  # what was asked for
     id_column: str | None  # column that holds the ids: `columns.id`, or "path" for plain texts
     total_bytes: int | None  # sum of the partitions' sizes, for frames about; None if unknown
+    converted: Sequence[str] = ()  # columns of several types, which are read as strings
     rereadable: bool  # whether `partitions` may be called again, and then gives equal partitions
 
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import platform
@@ -41,6 +42,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         "recipe_digest": outcome.recipe.digest,
         "asked": digest_of(job.manifest()),
         "run": job.resources.run,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "source": _source(outcome),
         "frame": _frame(outcome),
         "texts_digest": texts_digest(outcome.corpus.hashes),
@@ -108,6 +110,7 @@ def _frame(outcome: Outcome) -> dict[str, Any] | None:
     columns = job.source.columns
     return (
         {
+            "given": job.reading.get("given", []),
             "text": list(columns.text),
             "id": columns.id,
             "encoding_errors": columns.encoding_errors,

@@ -24,7 +24,6 @@ def check_file(
     written in folders that are read, which are among the ``given`` names.
     """
     path = Path(path)
-    check_outside(path, given)
     # Not pathlib's: names that are too long, and closed folders, are no folders to os.path.
     if os.path.isdir(path):  # noqa: PTH112
         raise OutputError(f"{path} is a folder; expected a file")
@@ -41,6 +40,7 @@ def check_file(
             raise OutputError(f"{path} is not a regular file", "name another file")
         if not overwrite:
             raise OutputError(f"{path} exists", "use overwrite=True, or name another file")
+    check_outside(path, given)
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise OutputError(f"{path.parent} can't be written to", "name another folder")
     return path

@@ -169,7 +169,8 @@ def _measured(
 def _about(results: Results, found: Survey, table: pa.Table | None) -> dict[str, Any]:
     """Return what the page says of the run."""
     record = results.record
-    name, source = "a table or a pipe", record["source"]
+    frame, source = record["frame"], record["source"]
+    name = "standard input" if frame and frame["given"] else "a frame"
     if source is not None and source["given"]:
         names = [PurePath(path).name or str(path) for path in source["given"]]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -178,10 +179,7 @@ def _about(results: Results, found: Survey, table: pa.Table | None) -> dict[str,
     if table is not None:
         gone = found.duplicate_of[found.members] >= 0
         removed_bytes = int(np.asarray(table.column("size").to_numpy())[gone].sum())
-    ended = datetime.datetime.now()
-    if results.folder is not None:
-        changed = (results.folder / "run.json").stat().st_mtime
-        ended = datetime.datetime.fromtimestamp(changed)
+    ended = datetime.datetime.fromisoformat(record["date"]).astimezone()
     return {
         **record,
         "audit": stored_audit(results),
