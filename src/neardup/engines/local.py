@@ -16,8 +16,8 @@ from neardup.engines.beginning import (
     Beginning,
     begin,
     join_shared,
-    no_documents,
     nothing_to_resume,
+    refuse_nothing,
 )
 from neardup.engines.clock import Event
 from neardup.engines.comparing import Answer, Comparing
@@ -28,7 +28,7 @@ from neardup.engines.metadata import Corpus, PartitionMetadata, about_partition,
 from neardup.engines.ordering import document_order, keep_order, require_stored
 from neardup.engines.reading import Reader
 from neardup.engines.warming import Warming
-from neardup.errors import InputError
+from neardup.errors import InputError, StoreError
 from neardup.io.source import Documents, Partition
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Sketcher
@@ -84,7 +84,7 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
             entries = store.partitions()
             documents = sum(entry.documents for entry in entries.values())
             if documents == 0:
-                raise no_documents(job)
+                refuse_nothing(job)
             if documents >= 2**31:
                 raise InputError(
                     f"the input holds {documents:,} documents; a run takes at most {2**31 - 1:,}"
@@ -191,6 +191,7 @@ def sketch_shard(job: Job, shard: Shard) -> dict[str, int]:
     with Pool(job.resources.threads) as pool:
         beginning = join_shared(job, reader, pool.threads)
         with beginning.store as store:
+            _require_same_division(store, shard)
             _Sketching(job, reader, beginning, pool).run(shard)
             job.source.check_unchanged()
             mine = [entry for n, entry in store.partitions().items() if shard.has(n)]
@@ -200,6 +201,17 @@ def sketch_shard(job: Job, shard: Shard) -> dict[str, int]:
                 "documents": sum(entry.documents for entry in mine),
                 "of": about["partitions"],
             }
+
+
+def _require_same_division(store: BandStore, shard: Shard) -> None:
+    """Raise StoreError where shards of another number were sketched before."""
+    for name in store.notes():
+        before = Shard.parse(name.removeprefix("shard ")) if name.startswith("shard ") else shard
+        if before.of != shard.of:
+            raise StoreError(
+                f"{store.url}: shard is {shard}, and {before} was sketched before",
+                f"go on in shards of {before.of}, or begin again with another `run`",
+            )
 
 
 class _Keys:
