@@ -12,13 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.cluster.edges import Edges
-from neardup.engines.beginning import (
-    Beginning,
-    begin,
-    join_shared,
-    no_documents,
-    nothing_to_resume,
-)
+from neardup.engines.beginning import Beginning, begin, join_shared, no_documents, nothing_to_resume
 from neardup.engines.clock import Event
 from neardup.engines.comparing import Answer, Comparing
 from neardup.engines.identifiers import Ids, check_ids, id_array
