@@ -10,14 +10,14 @@ from neardup.io.formats.arrow_tables import TablePartition
 from neardup.io.formats.byte_partitions import BytePartition
 from neardup.io.formats.json_text import common_schema, conform
 from neardup.io.opening import open_source
-from neardup.io.source import Columns
+from neardup.io.source import MAX_DOCUMENT, Columns
 
 
 class _NoText(Columns):
     """No text column."""
 
     def __post_init__(self) -> None:
-        Columns(encoding_errors=self.encoding_errors)
+        Columns(encoding_errors=self.encoding_errors, max_document=self.max_document)
 
 
 class Form(NamedTuple):
@@ -25,6 +25,7 @@ class Form(NamedTuple):
 
     delimiter: str | None = None
     encoding_errors: str = "strict"
+    max_document: int = MAX_DOCUMENT
 
 
 _PLAIN = Form()
@@ -36,7 +37,7 @@ def read_whole(source: object, name: str, form: Form = _PLAIN) -> pa.Table:
     ``name`` is that of the source, for messages.
     """
     tables = []
-    columns = _NoText((), None, form.encoding_errors)
+    columns = _NoText((), None, form.encoding_errors, max_document=form.max_document)
     opened = open_source(source, columns, delimiter=form.delimiter)
     for partition in opened.partitions():
         if isinstance(partition, BytePartition):
