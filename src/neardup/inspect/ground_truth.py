@@ -147,7 +147,11 @@ def _columns(
                 return first, second, kind or what
         raise ColumnError(f"{name}: no columns that are known; {listed}", _NAMES_HINT)
     if len(columns) != 2:
-        raise SpecError(f"`columns` names {len(columns)}; expected two", _NAMES_HINT)
+        hint = f"the third column, {_VERDICTS[0]!r}, needs no name"
+        raise SpecError(
+            f"`columns` names {len(columns)}; expected two",
+            hint if kind == "judged" else _NAMES_HINT,
+        )
     first, second = columns
     for column in columns:
         if there.count(column) != 1:

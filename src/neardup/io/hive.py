@@ -61,6 +61,9 @@ class HivePartition(Partition):
     def schema(self) -> pa.Schema:
         return self._inner.schema()
 
+    def halves(self) -> list[Partition]:
+        return [HivePartition(half, self._values) for half in self._inner.halves()]
+
     def _own(self, held: Held) -> Held:
         if held is None:
             return None

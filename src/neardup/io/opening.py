@@ -105,8 +105,7 @@ def paths_of(source: object) -> Sequence[str | os.PathLike[str]] | None:
             "list of texts",
             "give pathlib.Path objects to read the files",
         )
-    # An empty list names no file and holds no text; the error for it is that of no input.
-    return None if source else []
+    return None
 
 
 class FileSource(Source):

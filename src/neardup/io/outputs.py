@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -128,6 +129,9 @@ def plan_outputs(
     a folder. ``places`` are file and start of each partition, ``schema`` is that of what is
     converted, see `common_schema`; the others are as for `check_output`.
     """
+    if source.converted:
+        names = ", ".join(map(repr, source.converted))
+        warnings.warn(f"columns of several types are written as strings: {names}", stacklevel=2)
     if source.format == "text" and format is None:
         return [OutputFile("", 0, len(places), Layout("text"), False)]
     numbers = _numbers(source)

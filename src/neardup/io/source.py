@@ -175,6 +175,10 @@ class Partition(ABC):
     def schema(self) -> pa.Schema:
         """Return the schema of `table`; JSON lines are parsed for it."""
 
+    def halves(self) -> Sequence[Partition]:
+        """Return both halves of the records of a text; nothing where it can't be divided."""
+        return ()
+
     def own(self, names: Sequence[str]) -> list[str]:
         """Return those names that are columns of the records themselves."""
         there = set(self.schema().names)
@@ -201,6 +205,7 @@ class Source(ABC):
     columns: Columns  # what was asked for
     id_column: str | None  # column that holds the ids: `columns.id`, or "path" for plain texts
     total_bytes: int | None  # sum of the partitions' sizes, for frames about; None if unknown
+    converted: Sequence[str] = ()  # columns of several types, which are read as strings
     rereadable: bool  # whether `partitions` may be called again, and then gives equal partitions
 
     @abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from neardup.errors import OutputError
 from neardup.io.remote import check_bucket, files_below, place_of
@@ -52,6 +52,36 @@ def write_remote(url: str, content: Path | bytes) -> None:
                 target.close()
                 delete_remote(url)
             raise
+    except (OSError, ValueError) as error:
+        raise failed(url, error, OutputError) from error
+
+
+def delete_empty_folders(url: str) -> None:
+    """Remove the empty objects that stand for folders without files, at and below a URL.
+
+    To delete an object, pyarrow makes one for the folder that it was in.
+
+    Raises:
+        OutputError: They can't be listed or removed.
+    """
+    try:
+        place = place_of(url)
+        if place.arrow is None or place.arrow.type_name != "s3":
+            return
+        from pyarrow.fs import FileSelector
+
+        selector = FileSelector(place.path, recursive=True, allow_not_found=True)
+        infos = place.arrow.get_file_info(selector)
+        files = [PurePosixPath(info.path) for info in infos if info.is_file]
+        used = {folder for file in files for folder in file.parents}
+        removed: set[PurePosixPath] = set()
+        folders = [info.path for info in infos if not info.is_file]
+        for folder in map(PurePosixPath, sorted([place.path, *folders])):
+            if folder not in used and removed.isdisjoint(folder.parents):
+                removed.add(folder)
+                place.arrow.delete_dir(str(folder))
+    except FileNotFoundError:
+        pass
     except (OSError, ValueError) as error:
         raise failed(url, error, OutputError) from error
 

@@ -97,9 +97,15 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection; what is done with it is durable afterwards, or was not done."""
+        """Lend the connection; what is done with it is durable afterwards, or was not done.
+
+        Within a transaction another one is a part of it.
+        """
         with self._lock, self._errors():
             connection = self._connected()
+            if connection.in_transaction:
+                yield connection
+                return
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
