@@ -27,8 +27,8 @@ from neardup.threads import Pool
 
 #: Documents that are fetched at a time: few first, as one of them may be enough.
 _FIRST, _MOST = 64, 4096
-#: Documents whose bitmaps are kept in memory, 128 bytes each.
-_KNOWN = 1 << 17
+#: Documents whose bitmaps are kept in memory, 140 bytes each once they were fetched.
+_KNOWN = 1 << 19
 #: Documents that a thread makes sets of.
 _STEP = 256
 
