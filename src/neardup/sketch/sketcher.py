@@ -35,7 +35,6 @@ class Sketches(NamedTuple):
 
     @classmethod
     def empty(cls, documents: int, num_bands: int) -> Sketches:
-        """Return arrays of that many documents, uninitialised."""
         return cls(
             np.empty((documents, 2), dtype=np.uint64),
             np.empty(documents, dtype=np.int32),
