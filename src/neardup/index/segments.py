@@ -281,7 +281,7 @@ def distinct(values: np.ndarray) -> np.ndarray:
 def all_found(
     find: Callable[[np.ndarray, np.ndarray], int], room: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return all places and documents that a kernel finds; None if it meets damage.
+    """Return all places and documents that a kernel finds; None if what it reads is damaged.
 
     Args:
         find: Called with arrays to fill; returns how many there are.
