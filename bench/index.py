@@ -166,22 +166,39 @@ def adverts(count: int, found: dict[str, Any]) -> None:
 
 
 def peers(count: int, found: dict[str, Any]) -> None:
-    """Insert and query, signed beforehand, by those that are installed."""
+    """Insert and query, by those that are installed: signed beforehand, gaoya from texts."""
     some = texts(count, 0)
     signed = neardup.signatures(some, 68)
-    for name in ("datasketch", "rensa"):
+    environments = Path(__file__).parent / ".venvs"
+    for name in ("datasketch", "rensa", "gaoya"):
+        folders = (environments / name).glob("lib/python*/site-packages")
+        sys.path += map(str, folders)  # at the end: what both have is ours
         try:
-            found[name] = _peer(name, signed)
+            found[name] = {"documents": count, **_peer(name, signed, some)}
         except ImportError:
             found[name] = "not installed"
 
 
-def _peer(name: str, signed: np.ndarray) -> dict[str, float]:
-    if name == "datasketch":
+def _peer(name: str, signed: np.ndarray, some: list[str]) -> dict[str, float]:
+    made: list[Any]
+    if name == "gaoya":
+        from gaoya.minhash import MinHashStringIndex
+
+        lsh = MinHashStringIndex(
+            hash_size=32,
+            jaccard_threshold=0.7,
+            num_bands=17,
+            band_size=4,
+            analyzer="word",
+            lowercase=True,
+            ngram_range=(5, 5),
+        )
+        made = some
+    elif name == "datasketch":
         from datasketch import MinHash, MinHashLSH
 
         lsh = MinHashLSH(num_perm=68, params=(17, 4))
-        made = [MinHash(num_perm=68, hashvalues=row) for row in signed]
+        made = [MinHash(num_perm=68, hashvalues=row, scheme="legacy") for row in signed]
     else:
         from rensa import RMinHash, RMinHashLSH
 
@@ -191,7 +208,8 @@ def _peer(name: str, signed: np.ndarray) -> dict[str, float]:
             one = RMinHash(num_perm=68, seed=1)
             one.update([str(value) for value in row.tolist()])
             made.append(one)
-    insert = timed(lambda: [lsh.insert(i, one) for i, one in enumerate(made)])
+    put = lsh.insert_document if name == "gaoya" else lsh.insert
+    insert = timed(lambda: [put(i, one) for i, one in enumerate(made)])
     times = [timed(lambda one=one: lsh.query(one)) for one in made[:1000]]  # type: ignore[misc]
     return {
         "insert_per_s": round(len(made) / insert),

@@ -27,6 +27,23 @@ def _absorb(state: int, word: int) -> int:
     return state ^ state >> 32
 
 
-def find(entries: Sequence[tuple[int, int]], wanted: Sequence[int]) -> list[tuple[int, int]]:
+def find_in_blocks(
+    entries: Sequence[tuple[int, int]], wanted: Sequence[int]
+) -> list[tuple[int, int]]:
     """(place in ``wanted``, document) of each entry, (key, document), that has a key."""
     return [(i, doc) for i, key in enumerate(wanted) for k, doc in entries if k == key]
+
+
+def add_entries(
+    entries: Sequence[tuple[int, int]], keys: Sequence[Sequence[int]], docs: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Entries, and those of some documents with their keys."""
+    new = [(key, doc) for row, doc in zip(keys, docs, strict=True) for key in row]
+    return [*entries, *new]
+
+
+def find_in_chains(
+    entries: Sequence[tuple[int, int]], wanted: Sequence[int]
+) -> list[tuple[int, int]]:
+    """As in blocks; the newest of a key first."""
+    return find_in_blocks(entries[::-1], wanted)

@@ -29,7 +29,7 @@ DIGEST = "d" * 64
 def test_which_documents_have_keys(numbers: list[int], more: list[int], room: int) -> None:
     entries = [(key, 2**31 + doc) for doc, key in enumerate(sorted(numbers))]
     wanted = [*more, 0, 1, 3, 30, 2**64 - 2]
-    expected = reference.find(entries, wanted)
+    expected = reference.find_in_blocks(entries, wanted)
     keys, docs = np.array(entries, dtype=np.uint64).T.copy()
     asked = np.array(wanted, dtype=np.uint64)
     places, found = np.full(room, -1, np.int64), np.full(room, -1, np.int64)
@@ -54,11 +54,14 @@ def test_which_documents_have_keys(numbers: list[int], more: list[int], room: in
     chains = kernels.Chains(nothing, keys * 0, np.empty(len(keys), np.int64), before)
     half = len(keys) // 2
     numbers_ = docs.astype(np.int64)
-    kernels.add_to_chains(chains, 0, keys[:half, None], numbers_[:half])
-    kernels.add_to_chains(chains, half, keys[half:, None], numbers_[half:])
+    added: list[tuple[int, int]] = []
+    for first, last in ((0, half), (half, len(keys))):
+        some = keys[first:last, None], numbers_[first:last]
+        kernels.add_entries(chains, first, *some)
+        added = reference.add_entries(added, *(values.tolist() for values in some))
     count = kernels.find_in_chains(chains, asked, places, found)
-    newest = sorted(expected, key=lambda pair: (pair[0], -pair[1]))
-    assert count == len(expected)
+    newest = reference.find_in_chains(added, wanted)
+    assert count == len(newest)
     assert list(zip(places, found, strict=True))[:count] == newest[:room]
 
 

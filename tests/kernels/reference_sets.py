@@ -19,6 +19,7 @@ __all__ = [
     "group_keys",
     "jaccard",
     "mark_plausible",
+    "mark_reachable",
     "may_reach",
     "needed_overlap",
     "place_buckets",
@@ -61,6 +62,13 @@ def may_reach(sizes: tuple[int, int], bitmaps: tuple[Values, Values], threshold:
     limit = (1.0 - threshold) / (1.0 + threshold) * sum(sizes) + 1e-6
     alone = sum((x ^ y).bit_count() for x, y in zip(*bitmaps, strict=True))
     return abs(sizes[0] - sizes[1]) <= limit and alone <= limit
+
+
+def mark_reachable(
+    sizes: Values, bitmaps: Sequence[Values], pairs: Sequence[tuple[int, int]], threshold: float
+) -> list[bool]:
+    """`may_reach` of each pair."""
+    return [may_reach((sizes[a], sizes[b]), (bitmaps[a], bitmaps[b]), threshold) for a, b in pairs]
 
 
 def verify(

@@ -128,6 +128,11 @@ def test_jaccard_verify_and_may_reach(lists: Lists, threshold: float) -> None:
         sizes, maps = (len(lists[x]), len(lists[y])), (bitmaps[x], bitmaps[y])
         assert may == reference.may_reach(sizes, maps, threshold)
         assert may or exact < threshold
+    marked = np.empty(len(pairs), dtype=np.bool_)
+    rows, places = a.astype(np.int64), b.astype(np.int64)
+    kernels.mark_reachable(sets, rows, sets.size, sets.bitmaps, places, slack, marked)
+    lengths = [len(values) for values in lists]
+    assert marked.tolist() == reference.mark_reachable(lengths, bitmaps, pairs, threshold)
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)

@@ -41,8 +41,8 @@ from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Signer, Sketcher, Sketches, band_keys
 from neardup.sketch.texts import Ragged, joined
 
-#: Documents of the log from which on they become a segment.
-LOGGED = 4096
+#: Documents of the log from which on they become a segment; and of a batch, which is one at once.
+LOGGED, BATCHED = 16_384, 4096
 #: Documents that are sketched and inserted at a time.
 BATCH = 10_000
 #: Numbers of documents; the last one stands for none.
@@ -294,7 +294,7 @@ class Core:
             docs: int64[m]: their numbers, ascending.
             names: uint64[m, bands]: their buckets.
         """
-        if len(docs) >= LOGGED:
+        if len(docs) >= min(LOGGED, BATCHED):
             self.write_segment(iter([Entries.sorted(names, docs)]))
             self.snapshot.load_segments()
         elif len(docs):

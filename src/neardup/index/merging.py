@@ -52,6 +52,7 @@ class Merger:
         self._stop = threading.Event()
         self._pid = os.getpid()
         self._spill_at = LOGGED
+        self._seen: list[Segment] = []  # as they were when it was last looked at what is due
         self._end = weakref.finalize(self, self._stop.set)
 
     def after_insert(self) -> None:
@@ -73,7 +74,10 @@ class Merger:
             self._spill_at = LOGGED
         if self._pid != os.getpid():
             self._pid, self._thread, self._stop = os.getpid(), None, threading.Event()
-        if not _due(core.snapshot.segments):
+        if core.snapshot.segments is self._seen:
+            return
+        self._seen = core.snapshot.segments
+        if not _due(self._seen):
             return
         if core.folder is None:
             self._run()

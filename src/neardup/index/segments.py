@@ -260,8 +260,8 @@ class Segment:
             if (part.keys[1:] < part.keys[:-1]).any() or int(part.keys[:1].sum()) < last:
                 raise self._damaged()
             last = int(part.keys[-1]) if len(part.keys) else 0
-            docs.append(np.unique(part.docs))
-        return np.unique(np.concatenate(docs))
+            docs.append(distinct(part.docs.copy()))
+        return distinct(np.concatenate(docs))
 
     def _ranges(self) -> int:
         return max(1, self.entries // _MERGED)
@@ -270,10 +270,18 @@ class Segment:
         return StoreError(f"{self._name}: the segment is damaged", _AGAIN)
 
 
+def distinct(values: np.ndarray) -> np.ndarray:
+    """Sort numbers in place; return each once. `numpy.unique` takes longer."""
+    values.sort()
+    new = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    return values[new]
+
+
 def all_found(
     find: Callable[[np.ndarray, np.ndarray], int], room: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return all places and documents that a kernel finds; None if it meets damage.
+    """Return all places and documents that a kernel finds; None if what it reads is damaged.
 
     Args:
         find: Called with arrays to fill; returns how many there are.

@@ -10,8 +10,8 @@ import numpy as np
 
 from neardup.errors import StoreError
 from neardup.index.catalogue import Catalogue, State
-from neardup.index.segments import Segment, SegmentEntry, all_found
-from neardup.kernels.searching import Chains, add_to_chains, find_in_chains
+from neardup.index.segments import Segment, SegmentEntry, all_found, distinct
+from neardup.kernels.searching import Chains, add_entries, find_in_chains
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -167,7 +167,7 @@ class Snapshot:
                 packed.append((place if order is None else order[place]) // bands << 32 | docs)
         if not packed:
             return _NO_CANDIDATES
-        found = np.unique(np.concatenate(packed))
+        found = distinct(np.concatenate(packed))
         return Candidates(found >> 32, found & (2**32 - 1))
 
 
@@ -191,8 +191,8 @@ class _Log:
         old, count = self._chains, self._entries
         if count + names.size > len(old.keys):
             self._resize(1 << (count + names.size).bit_length())
-            add_to_chains(self._chains, 0, old.keys[:count, None], old.docs[:count])
-        add_to_chains(self._chains, count, names, docs)
+            add_entries(self._chains, 0, old.keys[:count, None], old.docs[:count])
+        add_entries(self._chains, count, names, docs)
         self._entries += names.size
         self.documents += len(docs)
 

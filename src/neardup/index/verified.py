@@ -19,8 +19,7 @@ from neardup.index.bodies import (
 )
 from neardup.index.catalogue import Catalogue
 from neardup.index.snapshot import Candidates
-from neardup.kernels.grouping import mark_plausible
-from neardup.kernels.jaccard import Sets
+from neardup.kernels.jaccard import Sets, mark_reachable
 from neardup.match.verifying import SET_WORDS, make_sets, similarities, taken
 from neardup.sketch.texts import Ragged, joined
 from neardup.sketch.tokenising import Tokeniser
@@ -28,8 +27,8 @@ from neardup.threads import Pool
 
 #: Documents that are fetched at a time: few first, as one of them may be enough.
 _FIRST, _MOST = 64, 4096
-#: Documents whose bitmaps are kept in memory, 128 bytes each.
-_KNOWN = 1 << 17
+#: Documents whose bitmaps are kept in memory, 140 bytes each once they were fetched.
+_KNOWN = 1 << 19
 #: Documents that a thread makes sets of.
 _STEP = 256
 
@@ -91,19 +90,10 @@ class _Known:
         known = np.flatnonzero(self._doc[place] == docs + 1)
         if not len(known):
             return found
-        count, place = len(own.size), place[known]
-        members = np.empty((len(known), 2), dtype=np.int32)
-        members[:, 0], members[:, 1] = numbers[known], np.arange(count, count + len(known))
-        marked = np.zeros(count + len(known), dtype=np.bool_)
-        mark_plausible(
-            members.reshape(-1),
-            np.arange(0, members.size + 1, 2, dtype=np.int32),
-            np.concatenate([own.size, self._size[place]]),
-            np.concatenate([own.bitmaps, self._bitmaps[place]]),
-            (1 - threshold) / (1 + threshold),
-            marked,
-        )
-        found[known] = marked[count:]
+        marked = np.empty(len(known), dtype=np.bool_)
+        slack = (1 - threshold) / (1 + threshold)
+        mark_reachable(own, numbers[known], self._size, self._bitmaps, place[known], slack, marked)
+        found[known] = marked
         return found
 
 

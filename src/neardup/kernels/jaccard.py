@@ -78,6 +78,31 @@ def may_reach(size, bitmaps, x, y, slack):
 
 
 @njit(cache=True, nogil=True)
+def mark_reachable(own, rows, size, bitmaps, places, slack, out):
+    """Mark the pairs of a set of ``own`` and a stored size and bitmap that `may_reach` leaves.
+
+    Args:
+        own: See `Sets`.
+        rows: int64[pairs]: sets of it.
+        size: int32[m]: sizes that are stored.
+        bitmaps: uint64[m, words]: bitmaps that are stored.
+        places: int64[pairs]: places of these.
+        slack: See `may_reach`.
+        out: bool[pairs].
+    """
+    for i in range(rows.shape[0]):
+        x, y = rows[i], places[i]
+        nx, ny = np.int64(own.size[x]), np.int64(size[y])
+        limit = slack * (nx + ny) + 1e-6
+        alone = np.uint64(abs(nx - ny))
+        if alone <= limit:
+            alone = np.uint64(0)
+            for w in range(bitmaps.shape[1]):
+                alone += popcount(own.bitmaps[x, w] ^ bitmaps[y, w])
+        out[i] = np.int64(alone) <= limit
+
+
+@njit(cache=True, nogil=True)
 def jaccard(sets, x, y, threshold):
     """Return the similarity of two sets if it reaches ``threshold``, else -1.
 

@@ -36,7 +36,7 @@ class Ragged(NamedTuple):
 
 def joined(rows: Iterable[Ragged], dtype: npt.DTypeLike = np.uint64) -> Ragged:
     rows = list(rows)
-    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(r.offsets) for r in rows)])
+    sizes = np.concatenate([np.zeros(1, np.int64), *(r.offsets[1:] - r.offsets[:-1] for r in rows)])
     return Ragged(np.concatenate([np.empty(0, dtype), *(r.values for r in rows)]), sizes.cumsum())
 
 
