@@ -116,10 +116,15 @@ fuzz: $(VENV)/.test
 soak: $(VENV)/.test
 	$(BIN)/python -m fuzz.soak --minutes 60
 
-# Which branches outside the kernels the tests take, those of child processes included.
+# Which branches outside the kernels the tests take, those of child processes included; on Apache
+# Spark too where `make test-spark` has made its environment, and with Cassandra or the stores where
+# `make cassandra` or `make test-stores` have been run. Takes about three times as long as the tests.
 coverage: $(VENV)/.checks
 	$(BIN)/python -m coverage erase
 	$(BIN)/python -m coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	@test ! -e $(SPARK)/.done || { \
+		$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check 'coverage>=7.10' && \
+		$(SPARK)/bin/python -m coverage run -m pytest tests/spark; }
 	$(BIN)/python tools/coverage_report.py 92
 
 # Known weaknesses of what is installed; asks the database of pip-audit over the network, and fails

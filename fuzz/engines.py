@@ -25,6 +25,8 @@ from neardup.index import core, merging
 _FIELDS = ("kept", "duplicate_of", "similarity")
 #: Share of the cases that Spark gets too: one takes seconds.
 _SPARK = 0.02
+#: Holds the session of Spark until the process ends.
+_OPEN = contextlib.ExitStack()
 
 Answers = list[tuple[Any, ...]]
 
@@ -57,7 +59,7 @@ def check(ending: str, data: bytes, folder: Path) -> None:
         assert _by_stream(rows, spec, run.recipe, folder / "stream", rng) == expected, (
             "the stream differs"
         )
-    if rng.random() < _SPARK and _spark() is not None:
+    if spec.method == "lsh" and rng.random() < _SPARK and _spark() is not None:
         _check_spark(rows, asked.replace(order_by=None))
 
 
@@ -145,7 +147,7 @@ def _spark() -> Any:
 
     if spark_parts.NO_SPARK:
         return None
-    return contextlib.ExitStack().enter_context(spark_parts.spark_session("local[1]"))
+    return _OPEN.enter_context(spark_parts.spark_session("local[1]"))
 
 
 def _check_spark(rows: pa.Table, spec: neardup.Spec) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import multiprocessing
+import os
 import shutil
 import tempfile
 import time
@@ -24,6 +25,8 @@ FINDINGS = FUZZ / "findings"
 _CASE, _FIRST, _BYTES = 20.0, 240.0, 2 << 30
 #: Times as many seconds may pass: other processes may have the cores.
 _PATIENCE = 50
+#: Where the files of cases are: in memory where there is such a folder, as no case needs a disk.
+_FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 #: Findings after which a search ends.
 _ENOUGH = 50
 
@@ -44,7 +47,7 @@ class _Worker:
         self.numbers = numbers
         # Case, its start on the clock and in CPU seconds, whether all are done.
         self._state = context.Array("d", [-1.0, time.monotonic(), 0.0, 0.0])
-        self.folder = Path(tempfile.mkdtemp(prefix="neardup-fuzz-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="neardup-fuzz-", dir=_FOLDER))
         self._process = context.Process(
             target=_work,
             args=(target, seed, numbers, self._state, str(self.folder), str(findings)),

@@ -1,6 +1,6 @@
 """A stream into an index for a long time: readers, kills, compactions, removals, full disks.
 
-    python -m fuzz.soak [--minutes M] [--seed K]
+    python -m fuzz.soak [--minutes M] [--seed K] [--rest S]
 
 The index is on a small disk in memory that is full now and then; where none can be mounted, which
 takes root on Linux, files may not grow instead. At the end the index holds what was answered, and
@@ -25,7 +25,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -53,12 +53,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rest", type=float, default=0.005, help="seconds after a line or query")
     given = parser.parse_args(arguments)
     with _disk() as (folder, mounted):
         print(f"the index is {'on a disk of its own' if mounted else 'in ' + str(folder)}")
-        soak = Soak(folder / "index", mounted, given.seed)
-        problems = soak.run(time.monotonic() + 60 * given.minutes)
-    print(json.dumps(dict(soak.counts)))
+        soak = Soak(folder / "index", mounted, given.seed, given.rest)
+        try:
+            problems = soak.run(time.monotonic() + 60 * given.minutes)
+        finally:
+            print(json.dumps(dict(soak.counts)))
     print("\n".join(problems) or "nothing went wrong")
     return 1 if problems else 0
 
@@ -87,8 +90,9 @@ class Soak:
         counts: What was done.
     """
 
-    def __init__(self, place: Path, mounted: bool, seed: int) -> None:
+    def __init__(self, place: Path, mounted: bool, seed: int, rest: float) -> None:
         self.counts: Counter[str] = Counter()
+        self._rest = rest
         self._place, self._mounted, self._draw = place, mounted, random.Random(seed)
         self._stored: dict[int, str] = {}
         self._known: deque[str] = deque(maxlen=500)
@@ -102,7 +106,9 @@ class Soak:
         context = multiprocessing.get_context("spawn")
         stop, reports = context.Event(), context.Queue()
         readers = [
-            context.Process(target=_read, args=(str(self._place), number, stop, reports))
+            context.Process(
+                target=_read, args=(str(self._place), number, self._rest, stop, reports)
+            )
             for number in range(_READERS)
         ]
         for reader in readers:
@@ -165,14 +171,17 @@ class Soak:
                 if json.loads(answer)["kept"]:
                     self._stored[line["id"]] = line["text"]
                 line = {}
+                time.sleep(self._rest)
             timer.cancel()
+            with suppress(BrokenPipeError):  # a line that the process did not take any more
+                process.stdin.close()
             self._problems += _grown("the stream", memory)
             said = process.stderr.read().decode()
         if full and self._mounted:
             assert _mount(self._place.parent, f"remount,size={_SIZE}")
         if process.returncode == -signal.SIGKILL:
             self.counts["kills"] += 1
-        elif full and process.returncode == 1 and said.startswith("error: can't write to "):
+        elif full and process.returncode == 1 and ": can't be written: " in said:
             self.counts["full disks"] += 1
         else:
             self._problems.append(f"the stream ended with {process.returncode}: {said}")
@@ -234,7 +243,7 @@ def _limit(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
-def _read(place: str, number: int, stop: Any, reports: Any) -> None:
+def _read(place: str, number: int, rest: float, stop: Any, reports: Any) -> None:
     """Ask for documents and what is similar to them; report what was wrong."""
     counts: Counter[str] = Counter()
     memory: list[int] = []
@@ -253,7 +262,7 @@ def _read(place: str, number: int, stop: Any, reports: Any) -> None:
         if draw.random() < 0.005:
             index.close()
             index = neardup.Index.open(place, readonly=True)
-        time.sleep(0.005)
+        time.sleep(rest)
     reports.put((counts, memory, problems))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import neardup
 from common import SECRET, Command
-from neardup.errors import ColumnError, DuplicateIdError, InputError, SpecError
+from neardup.errors import ColumnError, DuplicateIdError, FormatError, InputError, SpecError
 
 GOOD = {"id": ["1", "2", "3"], "name": ["anna bell", "ana bell", SECRET], "city": ["x", "", ""]}
 
@@ -127,3 +127,18 @@ def test_other_delimiters_and_encodings(tmp_path: Path, command: Command) -> Non
     options = ("--delimiter", ";", "--encoding-errors", "replace", "--id", "id")
     assert command(*link, *options).code == 0
     assert "`encoding_errors` is 'x'" in refused(SpecError, path, encoding_errors="x")
+
+
+def test_large_records(tmp_path: Path, command: Command) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(f"id,name\n1,anna\n2,{SECRET * 20}\n3,anna\n", encoding="utf-8")
+    limit = len(SECRET) * 10
+    found = f"line 3: a record of more than {limit} bytes"
+    assert found in refused(FormatError, path, max_document=limit)
+    with pytest.raises(FormatError, match=found):
+        neardup.blocks(path, fields="name", max_document=limit)
+    link = ("link", path, "-o", tmp_path / "out", "--fields", "name", "--decide-at", "0.9")
+    answer = command(*link, "--max-document", str(limit))
+    assert answer.code == 1 and found in answer.error and SECRET not in answer.err
+    assert "`max_document` is" in refused(SpecError, path, max_document="2GB")
+    assert command(*link, "--max-document", "1kB").code == 0

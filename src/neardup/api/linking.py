@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from neardup.api.arguments import checked
+from neardup.engines.memory import parse_size
 from neardup.errors import SpecError
 from neardup.io.whole import Form
 from neardup.records.fields import Field, LinkSpec, fields_of
@@ -42,6 +43,7 @@ def link(
     seed: int = 0,
     delimiter: str | None = None,
     encoding_errors: str = "strict",
+    max_document: int | str = "256MB",
     threads: int | None = None,
 ) -> LinkRun:
     """Find the records that are one, within a file or across two files.
@@ -76,6 +78,7 @@ def link(
         seed: Seed of the hash functions.
         delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
         encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
+        max_document: Size that a record of JSON lines or CSV may have, in bytes or as text.
         threads: Number of threads; all cores by default. The result does not depend on it.
 
     Returns:
@@ -114,7 +117,7 @@ def link(
         seed,
     )
     check_threads(threads)
-    given = Source(a, b, id, Form(delimiter, encoding_errors))
+    given = Source(a, b, id, Form(delimiter, encoding_errors, parse_size(max_document)))
     if against is None:
         with Pool(threads) as pool:
             return LinkRun(decide(block(given, spec, pool), pool))
@@ -147,6 +150,7 @@ def blocks(
     seed: int = 0,
     delimiter: str | None = None,
     encoding_errors: str = "strict",
+    max_document: int | str = "256MB",
     threads: int | None = None,
 ) -> Blocks:
     """Find candidates only: pairs of records for a tool that scores them.
@@ -169,5 +173,6 @@ def blocks(
     """
     spec = LinkSpec(fields_of(fields), block_at, recall, tagged=tagged, seed=seed)
     check_threads(threads)
+    given = Source(a, b, id, Form(delimiter, encoding_errors, parse_size(max_document)))
     with Pool(threads) as pool:
-        return Blocks(block(Source(a, b, id, Form(delimiter, encoding_errors)), spec, pool))
+        return Blocks(block(given, spec, pool))

@@ -29,15 +29,12 @@ def show_events(shown: bool) -> Iterator[Listener | None]:
     from neardup.api.progress import show_progress
 
     with show_progress(shown) as show:
-        if show is None:
-            yield None
-            return
-        listener = show
 
         def listen(event: Event) -> None:
-            listener(replace(event, note=as_options(event.note)) if event.note else event)
+            if show is not None:
+                show(replace(event, note=as_options(event.note)) if event.note else event)
 
-        yield listen
+        yield None if show is None else listen
 
 
 def show_record(record: dict[str, Any], out: str, as_json: bool, quiet: bool) -> None:

@@ -67,7 +67,6 @@ class Beginning(NamedTuple):
 
 
 def begin(job: Job, reader: Reader, threads: int) -> Beginning:
-    """Begin a run, or continue one."""
     if job.state is not None and job.state.manifest:
         return _resume(job, threads)
     if job.resources.run is not None:
@@ -281,7 +280,6 @@ def _about(job: Job) -> dict[str, Any]:
 
 
 def store_header(job: Job, recipe: Recipe) -> Header:
-    """Return the header of the store that a run of a recipe fills."""
     return Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
 
 

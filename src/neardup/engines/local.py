@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from neardup.state.band_store import BandStore, Entry
 from neardup.state.memory_store import MemoryStore
 from neardup.threads import Pool
 
+_TOGETHER = 8  # partitions that are stored at once
 #: Steps of the run state: an array each, and the other values, which come last.
 _ARRAYS, _ANSWER = "arrays", "answer"
 _NAMES = ("first", "duplicate_of", "similarity", "cluster", "docs")
@@ -67,7 +69,6 @@ class Outcome:
 
 
 def run(job: Job) -> Outcome:
-    """Find near-duplicates and decide what is kept."""
     with closing(Warming(job.spec)) as warming:
         return _run(job, Reader(job.source), warming)
 
@@ -153,10 +154,15 @@ class _Sketching:
                     else:
                         yield number, partition, documents
 
-            for number, part, keys in self._pool.ordered(lambda item: self._sketch(*item), items()):
-                store.put(number, keys, part.pack())
-                found.append(part)
-                advance(part.size)
+            sketched = self._pool.ordered(lambda item: self._sketch(*item), items())
+            # To wait until a disk has each by itself would take longer than to sketch it.
+            while some := list(islice(sketched, _TOGETHER)):
+                with store.together():
+                    for number, part, keys in some:
+                        store.put(number, keys, part.pack())
+                for _, part, _ in some:
+                    found.append(part)
+                    advance(part.size)
         if shard is not None:
             store.note(f"shard {shard}", json.dumps({"partitions": total}))
         return [] if there or shard is not None else found
@@ -257,7 +263,6 @@ def _ids(job: Job, corpus: Corpus) -> Ids:
 
 
 def _keep_answer(job: Job, answer: Answer) -> None:
-    """Store what was found."""
     state, edges = job.state, answer.edges
     if state is None:
         return

@@ -103,7 +103,6 @@ class Plan:
         return of_plan(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
         values = asdict(self)
         for name in ("exact_duplicates", "near_duplicates", "compared"):
             values[name] = getattr(self, name)._asdict()

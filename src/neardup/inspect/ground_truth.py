@@ -132,7 +132,6 @@ def _table(source: Any) -> pa.Table:
 
 
 def _file(path: Path) -> pa.Table:
-    """Read a file of any format as a whole; columns of CSV are strings."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; expected a file")
     return read_whole(path, str(path))
@@ -224,7 +223,6 @@ def _written(ids: Column) -> Column:
 
 
 def _group_numbers(groups: Column) -> np.ndarray:
-    """Return a number for each group, -1 for null."""
     encoded: Any = pc.dictionary_encode(groups)
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
@@ -245,5 +243,4 @@ def _check_groups(name: str, truth: GroundTruth, results: Results) -> None:
 
 
 def _quoted(results: Results, id: Any) -> str:
-    """Return the id for a message; nothing where ids are texts."""
     return "" if results.record["secret_ids"] else f" {str(id)[:100]!r}"

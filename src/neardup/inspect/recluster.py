@@ -113,7 +113,6 @@ class _Again:
                 state.remove()
 
     def _finish(self, found: dict[str, Any]) -> None:
-        """Add to a record how it was made."""
         found["recluster"] = {"run": self.results.name, "used": self.used}
         if self.used == "tables":  # the input may be gone, and come back
             of_input = ("source", "frame", "texts_digest", "secret_ids")

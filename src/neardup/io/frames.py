@@ -36,11 +36,7 @@ _ACCEPTED = (
 
 
 class FrameSource(Source):
-    """A source from an object instead of files; record numbers in messages count from 1.
-
-    Attributes:
-        given: The frame or series of pandas or Polars that it was made of; None for others.
-    """
+    """A source from an object instead of files; record numbers in messages count from 1."""
 
     def __init__(self, source: object, columns: Columns, partition_bytes: int) -> None:
         self.files, self.format, self.rereadable = [], "frame", True
@@ -55,6 +51,7 @@ class FrameSource(Source):
         if hasattr(source, "collect") and hasattr(source, "lazy"):  # a LazyFrame of Polars
             source = source.collect()
         library = type(source).__module__.partition(".")[0]
+        #: The frame or series of pandas or Polars that it was made of; None for others.
         self.given: Any = source if library in ("pandas", "polars") else None
         with _arrow_errors("the frame"):
             self._name, self._object = self._opened(source)
@@ -114,11 +111,7 @@ class FrameSource(Source):
             yield from cut_batches(batches, -1, self._name, self.columns, self._partition_bytes)
 
     def require_whole(self) -> None:
-        """Refuse a frame with a column that no run needs, and that can't be written.
-
-        Raises:
-            ColumnError: It names the column.
-        """
+        """Refuse a frame with a column that no run needs, and that can't be written."""
         if self._left_out is not None:
             raise self._left_out
 
@@ -270,7 +263,6 @@ def _is_missing(value: object) -> bool:
 def _of_strings(
     source: Iterable[Any], name: str, columns: Columns, partition_bytes: int
 ) -> Iterator[HeldPartition]:
-    """Partitions of strings."""
     held: list[bytes | None] = []
     start = first = size = replaced = 0
 

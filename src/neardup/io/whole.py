@@ -10,14 +10,14 @@ from neardup.io.formats.arrow_tables import TablePartition
 from neardup.io.formats.byte_partitions import BytePartition
 from neardup.io.formats.json_text import common_schema, conform
 from neardup.io.opening import open_source
-from neardup.io.source import Columns
+from neardup.io.source import MAX_DOCUMENT, Columns
 
 
 class _NoText(Columns):
     """No text column."""
 
     def __post_init__(self) -> None:
-        Columns(encoding_errors=self.encoding_errors)
+        Columns(encoding_errors=self.encoding_errors, max_document=self.max_document)
 
 
 class Form(NamedTuple):
@@ -25,25 +25,19 @@ class Form(NamedTuple):
 
     delimiter: str | None = None
     encoding_errors: str = "strict"
+    max_document: int = MAX_DOCUMENT
 
 
 _PLAIN = Form()
 
 
 def read_whole(source: object, name: str, form: Form = _PLAIN) -> pa.Table:
-    """Read all columns of an input; those of CSV are strings.
+    """Read all columns of an input, see `open_source`; those of CSV are strings.
 
-    Args:
-        source: See `neardup.io.opening.open_source`.
-        name: Of the source, for messages.
-        form: How it is read.
-
-    Raises:
-        InputError: It can't be read; its subclasses say why.
-        SpecError: ``form`` is out of range, or for files and this is none.
+    ``name`` is that of the source, for messages.
     """
     tables = []
-    columns = _NoText((), None, form.encoding_errors)
+    columns = _NoText((), None, form.encoding_errors, max_document=form.max_document)
     opened = open_source(source, columns, delimiter=form.delimiter)
     for partition in opened.partitions():
         if isinstance(partition, BytePartition):

@@ -15,11 +15,7 @@ _BUFFER = 8 << 20  # bytes of a request
 
 
 def remote_names(url: str) -> list[str]:
-    """Return the names of all files below a folder that can be written, relative to it.
-
-    Raises:
-        OutputError: It can't be listed, or nothing can be written there.
-    """
+    """Return the names of all files below a folder that can be written, relative to it."""
     scheme = url.partition("://")[0]
     if scheme in _READ_ONLY:
         raise OutputError(
@@ -37,11 +33,7 @@ def remote_names(url: str) -> list[str]:
 
 
 def write_remote(url: str, content: Path | bytes) -> None:
-    """Write a file, a copy or some bytes; nothing is left under its name where that fails.
-
-    Raises:
-        OutputError: It can't be written.
-    """
+    """Write a file, a copy or some bytes; nothing is left under its name where that fails."""
     try:
         place = place_of(url)
         store = place.arrow
@@ -95,11 +87,6 @@ def delete_empty_folders(url: str) -> None:
 
 
 def delete_remote(url: str) -> None:
-    """Remove a file.
-
-    Raises:
-        OutputError: It can't be removed.
-    """
     try:
         place = place_of(url)
         if place.arrow is not None:

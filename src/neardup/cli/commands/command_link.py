@@ -112,6 +112,7 @@ _overwrite = o.option(
 @_seed
 @o.delimiter_option
 @o.encoding_option
+@o.max_document_option
 @o.threads_option
 @o.quiet_option
 def link(
@@ -181,6 +182,7 @@ def link(
 @_seed
 @o.delimiter_option
 @o.encoding_option
+@o.max_document_option
 @o.threads_option
 @o.quiet_option
 def blocks(

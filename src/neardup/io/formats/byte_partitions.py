@@ -155,7 +155,6 @@ class BytePartition(Partition):
         return Raw(data[self._skip :], size - self._skip)
 
     def place(self, start: int) -> str:
-        """The line of a byte of the records, for messages."""
         before = int(np.count_nonzero(self._whole().data[: self._skip + start] == 10))
         line = line_of(self._file, self._extent.start, self._extent.line)
         return f"{self._file.path}: line {line + before}"

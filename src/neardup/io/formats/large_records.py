@@ -56,9 +56,8 @@ def leave_out(stream: Any, head: memoryview, limit: RecordLimit) -> LeftOut:
 
 
 def too_large(where: str, what: str, limit: int) -> FormatError:
-    """The error for a text or a record of more than ``limit`` bytes."""
     return FormatError(
         f"{where}: a {what} of more than {limit:,} bytes",
-        "raise `max_document`, or use `skip_large`=True to leave such documents out"
+        "raise `max_document`, or leave such documents out with `skip_large`=True where it is known"
         + ("; in CSV, a quote may not be closed" if what == "record" else ""),
     )

@@ -167,7 +167,6 @@ def _measured(
 
 
 def _about(results: Results, found: Survey, table: pa.Table | None) -> dict[str, Any]:
-    """Return what the page says of the run."""
     record = results.record
     frame, source = record["frame"], record["source"]
     name = "standard input" if frame and frame["given"] else "a frame"
