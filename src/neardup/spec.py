@@ -290,7 +290,10 @@ PRESETS = {
 
 
 def preset(name: str) -> Spec:
-    """Return the settings of that name: ``clinical``, ``web`` or ``records``.
+    """Return the settings of that name.
+
+    ``web`` is for texts of all kinds, ``clinical`` for long notes with much boilerplate,
+    ``records`` for names, addresses and titles with typing errors.
 
     Raises:
         SpecError: There is no such preset.

@@ -113,7 +113,10 @@ def test_columns_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_a_frame_does_what_files_do(tmp_path: Path) -> None:
     frame = pandas_frame().drop(columns="odd")
-    run = neardup.dedup(frame, id="key", out=tmp_path / "out")
+    with pytest.warns(UserWarning, match="several types are written as strings: 'mixed'"):
+        run = neardup.dedup(frame, id="key", out=tmp_path / "out")
+    frame = frame.drop(columns="mixed")
+    run = neardup.dedup(frame, id="key", out=tmp_path / "out", overwrite=True)
     saved = neardup.dedup(frame, id="key").save(tmp_path / "saved")
     for each in (run, saved, pickle.loads(pickle.dumps(run))):
         assert each.path is not None
@@ -123,10 +126,71 @@ def test_a_frame_does_what_files_do(tmp_path: Path) -> None:
         assert len(each.recluster(threshold=0.99, pairs="all").edges or ()) == 6
         assert each.recluster(tmp_path / "again", overwrite=True).path == tmp_path / "again"
         assert WORDS[0] in each.report(tmp_path / "r.html", overwrite=True).read_text()
-    # Another process has the tables, and not the frame.
+    # Another process has the tables and the clean corpus, and not the frame.
+    later = neardup.open(tmp_path / "out")
+    assert later.clean("pandas")["key"].tolist() == frame["key"].iloc[::2].tolist()
+    assert neardup.dedup(frame, id="key", against=later).summary["counts"]["kept"] == 0
+    assert len(neardup.Index.from_run(later)) == 6
     with pytest.raises(InputError, match="was a frame") as caught:
-        neardup.open(tmp_path / "out").clean()
-    assert "Index.from_run(run, path)" in caught.value.hint
+        later.explain(101)
+    assert "neardup.open(folder, source=frame)" in caught.value.hint
+    given = neardup.open(tmp_path / "out", source=frame)
+    pd.testing.assert_frame_equal(given.clean(), frame.iloc[::2])
+    assert given.explain(101).texts == tuple(WORDS[:2])
+    assert neardup.open(tmp_path / "out", source=pl.from_pandas(frame)).clean().height == 6
+    for other in (frame.iloc[::-1], frame.iloc[:5], frame.assign(key=range(12))):
+        with pytest.raises(InputError, match="has other texts, ids or rows"):
+            neardup.open(tmp_path / "out", source=other)
+
+
+def test_files_that_were_moved_are_given_again(tmp_path: Path) -> None:
+    before, after = tmp_path / "before.csv", tmp_path / "after.csv"
+    pd.DataFrame({"text": WORDS}).to_csv(before, index=False)
+    neardup.dedup(before, out=tmp_path / "out")
+    before.rename(after)
+    assert neardup.open(tmp_path / "out", source=after).explain(1).texts == tuple(WORDS[:2])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "list", "iterator", "arrow"])
+def test_nothing_gives_a_run_of_nothing(kind: str, tmp_path: Path) -> None:
+    frame: Any = pd.DataFrame({"text": pd.Series([], dtype=str), "key": pd.Series([], dtype=int)})
+    made = {"polars": pl.from_pandas(frame), "list": [], "iterator": iter([])}
+    made |= {"pandas": frame, "arrow": pa.Table.from_pandas(frame)}
+    run = neardup.dedup(made[kind], pairs="all")
+    assert (len(run), len(run.clean()), len(run.keep_mask), len(run.to_pandas())) == (0, 0, 0, 0)
+    assert "0 of 0 documents" in run._repr_html_() and len(run.recluster(threshold=0.9)) == 0
+    saved = run.save(tmp_path / "out")
+    assert len(saved.clean()) == len(neardup.open(tmp_path / "out").clean()) == 0
+    assert neardup.dedup(["a b"], against=run).keep_mask.tolist() == [True]
+
+
+def test_nothing_has_the_types_of_the_frame() -> None:
+    frame = pd.DataFrame({"text": pd.Series([], dtype=str), "key": pd.Series([], dtype=int)})
+    run = neardup.dedup(frame, id="key", keep="max:key", order_by="key", cluster="bounded")
+    assert run.clusters.schema.field("doc_id").type == pa.int64()
+    assert list(run.clean().columns) == ["text", "key"]
+    with pytest.raises(InputError, match="no documents"):
+        neardup.plan(frame)
+
+
+def test_a_text_of_several_types_is_refused() -> None:
+    with pytest.raises(ColumnError, match="such as int; expected strings"):
+        neardup.dedup(pd.DataFrame({"text": ["a", 1, None]}))
+
+
+def test_a_column_of_categories_is_noticed() -> None:
+    run = neardup.dedup(["a category"] * 15 + ["another"] * 15)
+    assert "93.3 %" in str(run) and "is it the right column?" in run._repr_html_()
+    assert "right column" not in str(neardup.dedup(["one text"] * 15))
+
+
+def test_an_evaluation_prints_its_text() -> None:
+    found = neardup.dedup(WORDS).evaluate([(0, 1)])
+    assert "pairs within clusters" in str(found) and "<pre>" in found._repr_html_()
+    assert found["truth"]["pairs"] == 1
+    with pytest.raises(SpecError, match="expected two") as caught:
+        neardup.dedup(WORDS).evaluate([(0, 1)], columns=["a", "b", "duplicate"], kind="judged")
+    assert "needs no name" in caught.value.hint
 
 
 @pytest.mark.parametrize("ids", [[*range(50, 62)], [f"r{i}" for i in range(12)]])

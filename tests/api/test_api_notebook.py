@@ -128,6 +128,11 @@ def test_a_bar_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     with progress.show_progress("auto") as listener:
         assert listener is not None
         listener(Event("resolve", 3, 12))
+    assert updates == []  # what is done soon leaves no empty output
+    monkeypatch.setattr(progress, "_SOON", 0.0)
+    with progress.show_progress("auto") as listener:
+        assert listener is not None
+        listener(Event("resolve", 3, 12))
         listener(Event("compile", note="<b>compiling</b>"))
         listener(Event("resolve", 4, 12))  # too soon to be shown
     assert updates[0] == updates[-1] == "" and len(updates) == 4

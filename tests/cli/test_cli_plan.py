@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,31 @@ def test_an_empty_text(command: Command, tmp_path: Path) -> None:
     plan = json.loads(command("plan", tmp_path / "a.jsonl", "--json").out)
     assert plan["documents"] == plan["empty"] == 1
     assert plan["near_duplicates"]["share"] == 0 and plan["seconds_high"] < 20
+
+
+def test_check_lists_all_that_is_wrong(command: Command, tmp_path: Path) -> None:
+    """Of all files: every line that a run would refuse, with its number."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    lines = [json.dumps({"id": number, "text": f"secret {number}"}) for number in range(300)]
+    lines[7], lines[8], lines[299] = "{secret", '{"text": 5}', "[1]"
+    (folder / "a.jsonl").write_text("\n".join(lines))
+    packed = gzip.compress("\n".join([*lines[:9], *lines[:9]]).encode())
+    (folder / "b.jsonl.gz").write_bytes(packed)
+    (folder / "c.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    (folder / "d.csv").write_bytes(b"id,text\n1,a\n2\n3,c,d\n4,\xff\n5,ok\n")
+    (folder / "e.parquet").write_bytes(b"PAR1")
+    (folder / "f.csv").write_text("id,body\n1,a\n")
+    found = command("plan", folder, "--check", "--id", "id")
+    assert found.code == 1 and "secret" not in found.out
+    places = [line.removeprefix(f"{folder}/").split(": ")[0] for line in found.out.splitlines()]
+    assert places == ["a.jsonl"] * 3 + ["b.jsonl.gz"] * 4 + ["c.jsonl.gz"] + ["d.csv"] * 3 + [
+        "e.parquet",
+        "f.csv",
+    ]
+    numbers = re.findall(r"line (\d+)", found.out)
+    assert numbers == ["8", "9", "300", "8", "9", "17", "18", "3", "4", "5"]
+    assert command("plan", folder / "a.jsonl", "--check", "--json").code == 1
+    (folder / "a.jsonl").write_text("\n".join([*lines[:7], *lines[9:299]]))
+    good = command("plan", folder / "a.jsonl", "--check", "--json")
+    assert good.code == 0 and json.loads(good.out) == {"documents": 297, "problems": []}

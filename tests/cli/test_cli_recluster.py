@@ -27,6 +27,8 @@ def test_recluster(tmp_path: Path, command: Command) -> None:
     assert record["recluster"] == {"run": str(run), "used": "input"}
     assert pq.read_table(out / "edges.parquet").num_rows == 10
     assert len(list((out / "clean").iterdir())) == 1
+    told = command("recluster", run, "-o", tmp_path / "told", "--json")
+    assert json.loads(told.out)["counts"]["kept"] == 30 - json.loads(told.out)["counts"]["removed"]
     assert command("recluster", run, "-o", out).code == 1  # it exists
     quiet = command(
         "recluster", run, "-o", out, "--overwrite", "--quiet", "--no-clean", "--cluster", "bounded",

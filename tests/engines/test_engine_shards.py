@@ -61,6 +61,7 @@ def test_a_missing_shard_is_named(few: Work, tmp_path: Path) -> None:
         assert ("3/4" in said) and (shard not in said.partition("\n")[0]), said
         assert not out.exists()
     assert "2/4" not in said
+    assert "shard is 1/3, and " in sketch(few, store, "1/3").wait().check(1).error
     sketch(few, store, "3/4").wait().check()
     few.forge.run(*continued).check()
     few.same(out)

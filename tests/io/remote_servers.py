@@ -52,6 +52,14 @@ class Store:
                     found[info.path[len(top) + 1 :]] = file.read()
         return found
 
+    def folders(self, folder: str) -> set[str]:
+        """All folders below a folder, by relative name, with those that are empty objects."""
+        from pyarrow.fs import FileSelector
+
+        top = f"{BUCKET}/{folder}"
+        infos = self._fs.get_file_info(FileSelector(top, recursive=True, allow_not_found=True))
+        return {info.path[len(top) + 1 :] for info in infos if not info.is_file}
+
     def remove(self, name: str) -> None:
         self._fs.delete_file(f"{BUCKET}/{name}")
 

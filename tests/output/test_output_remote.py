@@ -258,3 +258,49 @@ def test_two_runs_to_one_url(store: Store, notes: Path, monkeypatch: pytest.Monk
     assert store.files("both")[publishing._MARK] == b"of another run"
     neardup.dedup(notes, id="id", out=out, work="work", resume=True)
     assert {"run.json"} < store.files("both").keys() and publishing._MARK not in store.files("both")
+
+
+def test_no_empty_folders_are_left(store: Store, notes: Path, command: Command) -> None:
+    """Neither of partitions that became empty nor of a run that failed."""
+    for day in (1, 2):
+        store.put(f"days/day={day}/p.jsonl", notes.read_bytes().replace(b'"n', b'"%d' % day))
+    out = f"s3://{BUCKET}/daily/out"
+    assert command("dedup", f"s3://{BUCKET}/days", "-o", out, "--id", "id").code == 0
+    assert command("dedup", notes, "-o", out, "--id", "id", "--overwrite").code == 0
+    assert not [name for name in store.folders("daily") if "day=" in name]
+    failed = f"s3://{BUCKET}/daily/failed"
+    assert command("dedup", notes, "-o", failed, "--id", "nope").code == 1
+    assert "failed" not in store.folders("daily")
+
+
+def test_resume_of_what_is_complete(store: Store, notes: Path, command: Command) -> None:
+    """With other settings one clear error; with the same nothing, and the work folder is empty."""
+    args = ("dedup", notes, "-o", f"s3://{BUCKET}/complete", "--id", "id", "--work", "work")
+    assert command(*args).code == 0
+    other = command(*args, "--resume", "--threshold", "0.9")
+    assert other.code == 1 and "is complete, with other settings" in other.error
+    Path("work/result").mkdir()
+    assert command(*args, "--resume").code == 0
+    assert not Path("work/result").exists()
+
+
+def test_recluster_below_an_input(store: Store, notes: Path, command: Command) -> None:
+    store.put("below/in.jsonl", notes.read_bytes())
+    top = f"s3://{BUCKET}/below"
+    assert command("dedup", top, "-o", "run", "--id", "id").code == 0
+    assert "is in s3://" in command("recluster", "run", "-o", f"{top}/out").error
+
+
+def test_nothing_is_written_below_an_input(notes: Path, tmp_path: Path, command: Command) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "notes.jsonl").write_bytes(notes.read_bytes())
+    assert command("dedup", "in", "-o", "run", "--id", "id").code == 0
+    for arguments in (
+        ("recluster", "run", "-o", "in/out"),
+        ("report", "run", "-o", "in/page.html"),
+        ("explain", "run", "n2", "--html", "in/page.html"),
+        ("index", "create", "in/x.index", "--from-run", "run", "--quiet"),
+    ):
+        assert "which is an input" in command(*arguments).error, arguments
+    assert [path.name for path in folder.iterdir()] == ["notes.jsonl"]

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 from neardup.announcing import heard_by
 from neardup.engines.clock import Event, Listener
@@ -17,6 +18,7 @@ Progress = bool | str | Listener | None
 
 #: Seconds between two lines where there is no terminal, and between two states of a bar.
 _PAUSE, _REFRESH = 10.0, 0.2
+_SOON = 1.0  # seconds after which a notebook shows a bar
 
 
 @contextmanager
@@ -55,26 +57,29 @@ def _shown(progress: Progress) -> AbstractContextManager[Listener | None]:
 
 @contextmanager
 def _notebook_bar() -> Iterator[Listener]:
-    """Show a bar that goes when all is done; it needs no widgets."""
+    """Show a bar that goes when all is done; it needs no widgets. What is done soon shows none."""
     from IPython.display import HTML, display
 
-    shown = display(HTML(""), display_id=True)
-    last, note = 0.0, ""
+    shown: Any = None
+    last, note = time.monotonic(), ""
 
     def listen(event: Event) -> None:
-        nonlocal last, note
+        nonlocal last, note, shown
         now, note = time.monotonic(), event.note or note
-        if now - last < _REFRESH and not event.note:
+        if now - last < (_REFRESH if shown else _SOON) and not event.note:
             return
         last = now
         share = f' value="{event.done / event.total:.3f}"' if event.total else ""
         line = f"<progress{share}></progress> {html.escape(event.stage)}"
-        shown.update(HTML(f"<div>{line} <small>{html.escape(note)}</small></div>"))
+        bar = HTML(f"<div>{line} <small>{html.escape(note)}</small></div>")
+        shown = shown or display(HTML(""), display_id=True)
+        shown.update(bar)
 
     try:
         yield listen
     finally:
-        shown.update(HTML(""))
+        if shown:
+            shown.update(HTML(""))
 
 
 @contextmanager
