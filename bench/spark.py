@@ -2,7 +2,8 @@
 
     python bench/spark.py [--only notes,above,chain,...] [--scale 1] [--cores 2]
 
-`notes` are 100,000 mixed notes with 17 bands, and `many` are 500,000; `above`, `astride` and
+`notes` are 100,000 mixed notes with 17 bands, and `many` are 500,000, step by step; `job` is the
+whole of the first, and `tiny` the command on 100 notes. `above`, `astride` and
 `below` are 200,000 notes of which 30 % are one family above, astride or below the threshold;
 `chain` is a million documents, each similar to the next, that no task may hold. Each answer is
 compared with that of one machine. `neardup`, `mllib` and `text-dedup` find the pairs of 20,000
@@ -36,13 +37,13 @@ from pyspark.sql import functions as f
 
 import neardup
 from harness import DATA, load, save, say, synthetic, table, text_bytes
-from neardup.spark import dedup, steps, tasks
+from neardup.spark import dedup, files, steps, tasks
 from neardup.spec import Spec
 from neardup.synth import Family
 from shapes import chain
 
-SIZES = {"notes": 100_000, "many": 500_000, "above": 200_000, "astride": 200_000}
-SIZES |= {"below": 200_000, "chain": 1_000_000}
+SIZES = {"notes": 100_000, "job": 100_000, "tiny": 100, "many": 500_000}
+SIZES |= {"above": 200_000, "astride": 200_000, "below": 200_000, "chain": 1_000_000}
 SIZES |= dict.fromkeys(("neardup", "mllib", "text-dedup"), 20_000)
 FAMILIES = {"above": (0.85, 0.95), "astride": (0.65, 0.75), "below": (0.4, 0.5)}
 #: 17 bands, as in the table of bytes in docs/scaling.md.
@@ -67,7 +68,7 @@ class Watch:
         total = 0.0
         for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
             try:
-                total += sum(process.cpu_times())
+                total += sum(process.cpu_times()[:4])  # without the time that it waited
             except psutil.Error:
                 continue
         return total
@@ -84,24 +85,19 @@ class Watch:
 
 @contextmanager
 def session(cores: int, log: Path) -> Iterator[SparkSession]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.driver.memory": "2g",
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(8 * cores),
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": log.as_uri(),
         "spark.eventLog.compress": "false",
         "spark.eventLog.rolling.enabled": "false",
     }
-    builder: Any = SparkSession.builder.master(f"local[{cores}]")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    yield spark
-    spark.stop()
+    options = " ".join(f"--conf {name}={value}" for name, value in settings.items())
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{options} pyspark-shell"
+    with files.session(f"local[{cores}]", quiet=True) as spark:
+        yield spark
 
 
 def by_step(log: Path) -> dict[str, dict[str, Any]]:
@@ -187,6 +183,36 @@ def run_chain(size: int, cores: int) -> dict[str, Any]:
         kept = {row["id"] for row in run.clusters.where("kept").select("id").collect()}
         taken = watch.read()
     return {**taken, "equal": kept == single(path, Spec())}
+
+
+def run_job(path: Path, cores: int) -> dict[str, Any]:
+    """The whole job, checks included, from the session's start and without it."""
+    begun = Watch()
+    with tempfile.TemporaryDirectory() as folder, session(cores, Path(folder)) as spark:
+        df = spark.read.parquet(str(path))
+        watch = Watch()
+        rows = dedup(df, spec=NOTES).clusters.where("kept").select("id").collect()
+        taken, whole = watch.read(), begun.read()
+    start = {f"{name}_with_start": whole[name] for name in ("seconds", "cpu_seconds")}
+    return {**taken, **start, "equal": {row["id"] for row in rows} == single(path, NOTES)}
+
+
+def run_tiny(path: Path, cores: int) -> dict[str, Any]:
+    """The command, from its start to its end."""
+    watch = Watch()
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            "spark",
+            path,
+            "-o",
+            f"{folder}/out",
+            "--id",
+            "id",
+            "--master",
+            f"local[{cores}]",
+        ]
+        subprocess.run([sys.executable, "-m", "neardup", *map(str, command)], check=True)
+    return {"seconds": watch.read()["seconds"]}
 
 
 Pairs = set[tuple[int, int]]
@@ -313,7 +339,11 @@ def main() -> None:
             changes["families"] = (Family(3 * size // 10, *FAMILIES[name]),)
         path = synthetic("mixed", size, ("parquet",), **changes).parquet
         assert path is not None
-        if name in PEERS:
+        if name in ("job", "tiny"):
+            found["bytes"] = text_bytes(path)
+            found |= (run_job if name == "job" else run_tiny)(path, args.cores)
+            say(f"{name} of {size:,}: {found}\n")
+        elif name in PEERS:
             found |= run_pairs(PEERS[name], path, args.cores)
             say(f"{name} on {size:,} notes: {found}\n")
         else:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from neardup.api.indexing import Index
     from neardup.api.linking import blocks, link
     from neardup.api.runs import Run
-    from neardup.api.runs import open_run as open
+    from neardup.api.runs import open as open
     from neardup.engines.job import Shard
     from neardup.errors import NeardupError
     from neardup.forecast.tune import tune
@@ -92,7 +92,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     for module, names in _HOMES.items():
         if name in names.split():
-            value = getattr(importlib.import_module(module), "open_run" if name == "open" else name)
+            value = getattr(importlib.import_module(module), name)
             globals()[name] = value
             return value
     raise AttributeError(f"module 'neardup' has no attribute {name!r}")

@@ -21,14 +21,8 @@ class NeardupError(Exception):
         self.hint = hint
 
     @property
-    def hint(self) -> str:
-        """What the user can do about it; a traceback shows it as well."""
-        return self._hint
-
-    @hint.setter
-    def hint(self, hint: str) -> None:
-        self._hint = hint
-        self.__notes__ = [f"hint: {hint}"] if hint else []
+    def __notes__(self) -> list[str]:  # type: ignore[override]  # a traceback shows them as well
+        return [f"hint: {self.hint}"] if self.hint else []
 
     def __str__(self) -> str:
         return self.message

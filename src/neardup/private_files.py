@@ -23,7 +23,6 @@ CHECK = "check that the folder exists, and its permissions"
 
 
 def system_error(kind: type[NeardupError], path: Path, error: OSError) -> NeardupError:
-    """Return the error for a file or folder that the system refuses."""
     reason = os.strerror(error.errno).lower() if error.errno else "the system refused it"
     return kind(f"{path}: can't be written: {reason}", _HINTS.get(error.errno or 0, CHECK))
 

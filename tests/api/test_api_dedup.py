@@ -255,8 +255,6 @@ def test_a_polars_frame_with_views_and_categories(tmp_path: Path) -> None:
         (TABLE, {"encoding_errors": "skip"}, SpecError, "`encoding_errors` is 'skip'"),
         (pa.table({"text": [SECRET] * 2}), {"id": "text"}, DuplicateIdError, "record 2"),
         ({"id": [1, 1], "text": ["a", "b"]}, {"id": "id"}, DuplicateIdError, "the id 1 "),
-        ([], {}, InputError, "no "),
-        (TABLE.slice(0, 0), {}, InputError, "no documents"),
         (7, {}, InputError, "int"),
         ([SECRET, 7], {}, InputError, "int"),
         (None, {}, InputError, "None"),

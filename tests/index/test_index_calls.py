@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,20 @@ TWO = neardup.ShingleSpec(n=2)
 
 def small(**more: Any) -> neardup.Index:
     return neardup.Index.create(shingle=TWO, threshold=0.5, **more)
+
+
+def test_a_first_query_does_not_import_pandas() -> None:
+    code = (
+        "import sys, neardup\n"
+        "index = neardup.Index.create(shingle='word:2', threshold=0.5)\n"
+        "index.add(['a b c d'], ids=['p'])\n"
+        "assert [index.query(text).num_rows for text in ('x y z', 'a b c e d')] == [0, 0]\n"
+        "assert index.query('a b c d').num_rows == index.query(['a b c d']).num_rows == 1\n"
+        "assert index.add_if_new('q', 'a b c d').duplicate_of == 'p'\n"
+        "print('pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_a_query_is_exact_and_in_order() -> None:

@@ -20,30 +20,63 @@ DIGEST = "d" * 64
 
 @pytest.mark.jit_off
 @given(
-    st.lists(st.integers(0, 30), min_size=1, max_size=3 * kernels.ENTRIES, unique=False)
+    st.lists(st.integers(0, 30), min_size=1, max_size=300)
     | st.integers(1, 3 * kernels.ENTRIES).map(lambda n: [i // 700 for i in range(n)]),
-    st.lists(st.integers(0, 2**64 - 2), max_size=4),
-    st.integers(0, 3),
+    st.lists(st.integers(0, 2**64 - 1), max_size=4),
+    st.sampled_from([0, 7, 5000]),
 )
 @settings(max_examples=25, deadline=None)
-def test_where_keys_are(numbers: list[int], wanted: list[int], unverified: int) -> None:
-    keys = sorted(numbers)
-    keys += [2**64 - 1] * (-len(keys) % kernels.ENTRIES)
-    wanted = [*wanted, 0, 1, 3, 30, 2**64 - 2]
-    rows = np.array(keys, dtype=np.uint64).reshape(-1, kernels.ENTRIES)
-    blocks = np.zeros((len(rows), kernels.STRIDE), dtype=np.uint64)
-    blocks[:, : kernels.ENTRIES] = rows
-    verified = np.ones(len(rows), dtype=np.bool_)
-    verified[unverified : unverified + 1] = False
-    low, high = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.int64)
+def test_which_documents_have_keys(numbers: list[int], more: list[int], room: int) -> None:
+    entries = [(key, 2**31 + doc) for doc, key in enumerate(sorted(numbers))]
+    wanted = [*more, 0, 1, 3, 30, 2**64 - 2]
+    expected = reference.find(entries, wanted)
+    keys, docs = np.array(entries, dtype=np.uint64).T.copy()
     asked = np.array(wanted, dtype=np.uint64)
-    needed = np.zeros(len(rows), dtype=np.bool_)
-    fences = rows[:, 0].copy()
-    missing = kernels.locate(blocks.reshape(-1), fences, verified, asked, low, high, needed)
-    expected, unread = reference.locate(keys, verified.tolist(), kernels.ENTRIES, wanted)
-    assert set(np.flatnonzero(needed).tolist()) == unread and missing == expected.count(None)
-    places = zip(low.tolist(), high.tolist(), strict=True)
-    assert all(e in (None, place) for e, place in zip(expected, places, strict=True))
+    places, found = np.full(room, -1, np.int64), np.full(room, -1, np.int64)
+
+    fill = -len(keys) % kernels.ENTRIES
+    words = np.full((len(keys) + fill) // kernels.ENTRIES * kernels.STRIDE, 2**64 - 1, np.uint64)
+    rows = words.reshape(-1, kernels.STRIDE)
+    halves = words.view(np.uint32)
+    for i, (key, doc) in enumerate(entries):
+        block, within = divmod(i, kernels.ENTRIES)
+        rows[block, within] = key
+        halves[2 * (block * kernels.STRIDE + kernels.ENTRIES) + within] = doc
+    sums = np.array([reference.checksum(row.tolist()) for row in rows], dtype=np.uint64)
+    verified = np.zeros(len(rows), np.bool_)
+    words.flags.writeable = halves.flags.writeable = False
+    blocks = kernels.Blocks(words, halves, rows[:, 0].copy(), sums, verified)
+    count = kernels.find_in_blocks(blocks, len(keys), asked, places, found)
+    assert count == len(expected)
+    assert list(zip(places, found, strict=True))[:count] == expected[:room]
+
+    nothing, before = np.full(8, -1, np.int32), np.empty(len(keys), np.int32)
+    chains = kernels.Chains(nothing, keys * 0, np.empty(len(keys), np.int64), before)
+    half = len(keys) // 2
+    numbers_ = docs.astype(np.int64)
+    kernels.add_to_chains(chains, 0, keys[:half, None], numbers_[:half])
+    kernels.add_to_chains(chains, half, keys[half:, None], numbers_[half:])
+    count = kernels.find_in_chains(chains, asked, places, found)
+    newest = sorted(expected, key=lambda pair: (pair[0], -pair[1]))
+    assert count == len(expected)
+    assert list(zip(places, found, strict=True))[:count] == newest[:room]
+
+
+@pytest.mark.jit_off
+def test_a_checksum_is_that_of_the_reference_and_finds_damage() -> None:
+    random_ = np.random.default_rng(7)
+    words = random_.integers(0, 2**64 - 1, 64, dtype=np.uint64)
+    words[20:40] = 0
+    good = kernels.checksum(words, 0, 64)
+    assert good == reference.checksum(words.tolist())
+    assert kernels.checksum(words, 8, 48) == reference.checksum(words[8:48].tolist())
+    for place in range(64):
+        for bit in (0, 31, 63):
+            words[place] ^= np.uint64(1 << bit)
+            assert kernels.checksum(words, 0, 64) != good
+            words[place] ^= np.uint64(1 << bit)
+    words[[20, 24]] = 1 << 63  # of one sum
+    assert kernels.checksum(words, 0, 64) != good
 
 
 def some_entries(seed: int, documents: int, first: int) -> Entries:

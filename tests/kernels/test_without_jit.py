@@ -14,13 +14,20 @@ MARKED = {
     "test_cluster_bounded.py": 5,
     "test_cluster_kept.py": 2,
     "test_cluster_spanning.py": 1,
+    "test_index_segments.py": 2,
     "test_inspect_search.py": 2,
     "test_match_resolve.py": 4,
     "test_record_kernels.py": 11,
     "test_set_kernels.py": 12,
     "test_text_kernels.py": 11,
 }
-ROOMS = ("kernels", "match", "cluster", "inspect/test_inspect_search.py")
+ROOMS = (
+    "kernels",
+    "match",
+    "cluster",
+    "inspect/test_inspect_search.py",
+    "index/test_index_segments.py",
+)
 #: Without the compiler they would take minutes.
 TOO_LARGE = {"test_window_pairs_of_a_large_bucket"}
 

@@ -6,7 +6,6 @@ import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import made_corpora
@@ -88,20 +87,14 @@ def test_the_answer_is_that_of_one_machine(
 
 
 def test_64_partitions_of_few_rows(spark: Any, df: Any, table: pa.Table) -> None:
-    from neardup.spark import steps
+    from neardup.spark import dedup
 
-    spec = Spec(num_bands=5, rows=5)
+    few = table.filter(pc.less(table["id"], "id-0060"))
     spark.conf.set("spark.sql.shuffle.partitions", "64")
     try:
-        df = df.where("id < 'id-0060'")
-        sketches = steps.sketch(df, spec).persist()
-        found_same = steps.duplicates(sketches, spec)
-        assert found_same.rdd.getNumPartitions() == 64
-        same = found_same.coalesce(2).persist()  # fewer tasks for the same partitions
-        some = steps.candidates(sketches, same, spec).coalesce(2).persist()
-        compared = steps.compare(some, steps.shingle_sets(df, some, spec), spec).coalesce(2)
-        run = SimpleNamespace(clusters=steps.resolve(sketches, same, compared), edges=None)
-        assert found(run) == expected(table.filter(pc.less(table["id"], "id-0060")), spec)
+        run = dedup(df.where("id < 'id-0060'").repartition(64, "id"), num_bands=5, rows=5)
+        assert run.sketches.rdd.getNumPartitions() == 64
+        assert found(run) == expected(few, Spec(num_bands=5, rows=5))
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "4")
 
@@ -153,30 +146,62 @@ def test_a_chain_larger_than_a_task_is_resolved_in_rounds(
             dedup(df, spec=spec, task_bytes=task_bytes, cluster="components")
 
 
+def test_an_old_corpus_and_a_chain_larger_than_a_task(spark: Any, tmp_path: Path) -> None:
+    """Some of the chain is old, neighbours too; ranges hold old documents, new ones, or both."""
+    from neardup.spark import dedup
+
+    words = [f"w{n}" for n in range(2_000)]
+    texts = pa.array([" ".join(words[5 * n : 5 * n + 60]) for n in range(200)])
+    rng = np.random.default_rng(3)
+    is_old = rng.random(200) < 0.4
+    both = pa.table({"id": rng.permutation(200), "text": texts})
+    paths = [str(tmp_path / f"{name}.parquet") for name in ("new", "old")]
+    new, old = (both.filter(pa.array(rows)).sort_by("id") for rows in (~is_old, is_old))
+    for path, rows in zip(paths, (new, old), strict=True):
+        pq.write_table(rows, path)
+    df, before = map(spark.read.parquet, paths)
+    run = dedup(df, against=before, task_bytes=80_000, checkpoint=str(tmp_path / "checkpoint"))
+    ranges = pq.read_table(tmp_path / "checkpoint" / "ranges").to_pydict()
+    assert (
+        len(set(zip(ranges["range"], ranges["old"], strict=True))) > len(set(ranges["range"])) > 2
+    )
+    clusters, _ = found(run)
+    assert [(row[0], *row[2:]) for row in clusters] == with_index(old, new)[0]
+    assert 20 < sum(row[2] for row in clusters) < len(new) - 20
+
+
+def with_index(old: pa.Table, new: pa.Table) -> tuple[list[tuple[Any, ...]], dict[str, int]]:
+    """Return ids, kept, duplicate_of and similarity of one machine, and its counts."""
+    from neardup.spark import steps
+
+    index = neardup.Index.create(spec=Spec(), recipe=steps.work_of(Spec()).recipe)
+    index.add(old, id="id")
+    run = neardup.dedup(new, against=index, id="id")
+    names = ("doc_id", "kept", "duplicate_of", "similarity")
+    columns = (run.clusters[name].to_pylist() for name in names)
+    return list(zip(*columns, strict=True)), run.summary["counts"]
+
+
 def test_documents_of_an_old_corpus_stay(
     spark: Any, table: pa.Table, tmp_path: Path, command: Command
 ) -> None:
     """The answer is that of an index of them, although many are similar to each other."""
-    from neardup.spark import dedup, steps
+    from neardup.spark import dedup
 
     old, new = table.slice(0, 200).sort_by("id"), table.slice(200).sort_by("id")
     pq.write_table(old, tmp_path / "old.parquet")
     pq.write_table(new, tmp_path / "new.parquet")
-    index = neardup.Index.create(spec=Spec(), recipe=steps.work_of(Spec()).recipe)
-    index.add(old, id="id")
-    answer = neardup.dedup(new, against=index, id="id")
-    names = ("doc_id", "kept", "duplicate_of", "similarity")
-    wanted = list(zip(*(answer.clusters[name].to_pylist() for name in names), strict=True))
+    wanted, numbers = with_index(old, new)
     args = ["spark", tmp_path / "new.parquet", "--against", tmp_path / "old.parquet", "--id", "id"]
     found = command(*args, "-o", tmp_path / "out")
     assert found.code == 0, found.err
     rows = pq.read_table(tmp_path / "out" / "clusters").sort_by("id")
-    columns = (rows[name].to_pylist() for name in ("id", *names[1:]))
+    columns = (rows[name].to_pylist() for name in ("id", "kept", "duplicate_of", "similarity"))
     assert list(zip(*columns, strict=True)) == wanted
     counts = json.loads((tmp_path / "out" / "summary.json").read_text())["counts"]
     assert counts["documents"] == len(new)
-    assert counts["kept"] == answer.summary["counts"]["kept"]
-    assert min(answer.summary["counts"][f"similar_{where}"] for where in ("to_old", "within")) > 10
+    assert counts["kept"] == numbers["kept"]
+    assert min(numbers[f"similar_{where}"] for where in ("to_old", "within")) > 10
     df, before = (spark.read.parquet(str(tmp_path / f"{n}.parquet")) for n in ("new", "old"))
     with pytest.raises(DuplicateIdError, match="two documents have the id"):
         dedup(df, against=df)

@@ -23,9 +23,9 @@ from neardup.synth import (
     note_files,
     note_tables,
     truth,
-    truth_path,
     write,
 )
+from neardup.synth.note_files import truth_path
 
 SPEC = SynthSpec(300, seed=3)
 ENDINGS = [".jsonl", ".parquet"]
@@ -109,18 +109,14 @@ def test_json_lines_are_read_by_arrow(tmp_path: Path) -> None:
         assert table[column].to_pylist() == generate(SPEC)[column].to_pylist()
 
 
-def test_progress_counts_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(note_tables, "batch_size", lambda _: 128)
-    calls: list[int] = []
+def test_bytes_are_those_of_the_lines(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
-    written = write(SPEC, path, on_progress=calls.append)
-    assert calls == [128, 256, 300]
-    assert written.bytes == path.stat().st_size
+    assert write(SPEC, path).bytes == path.stat().st_size
 
 
 def test_truth_path() -> None:
-    assert truth_path("a/b.jsonl") == Path("a/b.truth.parquet")
-    assert truth_path("b.c.parquet") == Path("b.c.truth.parquet")
+    assert truth_path(Path("a/b.jsonl")) == Path("a/b.truth.parquet")
+    assert truth_path(Path("b.c.parquet")) == Path("b.c.truth.parquet")
 
 
 @pytest.mark.parametrize("existing", ["notes.jsonl", "notes.truth.parquet"])
@@ -170,13 +166,17 @@ def test_failure_leaves_nothing_and_keeps_what_was_there(
     path = tmp_path / f"notes{ending}"
     path.write_text("mine")
 
-    def fail(documents: int) -> None:
-        if documents >= 150:
-            raise failure
+    make = note_tables.documents_batch
 
+    def fail(spec: SynthSpec, start: int, stop: int) -> Any:
+        if start >= 160:
+            raise failure
+        return make(spec, start, stop)
+
+    monkeypatch.setattr(note_tables, "documents_batch", fail)
     expected = OutputError if isinstance(failure, OSError) else KeyboardInterrupt
     with pytest.raises(expected):
-        write(SPEC, path, overwrite=True, on_progress=fail)
+        write(SPEC, path, overwrite=True)
     assert {item.name: item.read_text() for item in tmp_path.iterdir()} == {path.name: "mine"}
 
 

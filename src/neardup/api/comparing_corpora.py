@@ -84,7 +84,7 @@ class Against(Run):
         super().__init__(results)
         source = results.reader.source
         if isinstance(source, FrameSource):
-            self._given = source.given
+            self._given, self._frame = source.given, (source, results.ends)
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
@@ -103,6 +103,7 @@ class Against(Run):
     save = explain = audit = evaluate = recluster = report = _refused
     __reduce__ = _refused
     _repr_html_ = None  # type: ignore[assignment]
+    __str__ = __repr__
 
 
 @dataclass(frozen=True)

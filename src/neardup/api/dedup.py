@@ -168,8 +168,7 @@ def dedup(
 
         _refuse_settings(locals())
         names = (text,) if isinstance(text, str) else tuple(text)
-        limits = (max_document, skip_large)
-        how = Reading(names, id, input_format, encoding_errors, delimiter, *limits)
+        how = Reading(names, id, input_format, encoding_errors, delimiter, max_document, skip_large)
         return dedup_against(source, Old(against, out, format, overwrite), how)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     size = None if memory is None else parse_size(memory)
@@ -184,17 +183,9 @@ def dedup(
         )
     with show_progress(progress) as listener:
         reading = (text, id, input_format, encoding_errors)
-        request = Request(
-            source,
-            *reading,
-            asked,
-            resources,
-            writing,
-            delimiter=delimiter,
-            max_document=max_document,
-            skip_large=skip_large,
-            listener=listener,
-        )
+        limits: dict[str, Any] = {"max_document": max_document, "skip_large": skip_large}
+        limits |= {"delimiter": delimiter, "listener": listener}
+        request = Request(source, *reading, asked, resources, writing, **limits)
         if out is None:
             return Run(MemoryResults(*run_in_memory(request)))
         place = None if work is None else Path(work)
@@ -253,9 +244,8 @@ def plan(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None if memory is None else parse_size(memory), threads)
     reading = (text, id, input_format, encoding_errors)
-    request = Request(
-        source, *reading, asked, resources, max_document=max_document, skip_large=skip_large
-    )
+    limits: dict[str, Any] = {"max_document": max_document, "skip_large": skip_large}
+    request = Request(source, *reading, asked, resources, **limits)
     with show_progress(progress) as listener:
         return forecast.plan(request.job(Clock(listener)))
 
@@ -305,15 +295,8 @@ def sketch_corpus(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None, threads, store, run)
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
+    reading = (text, id, input_format, encoding_errors)
+    limits: dict[str, Any] = {"max_document": max_document, "skip_large": skip_large}
     with show_progress(progress) as listener:
-        reading = (text, id, input_format, encoding_errors)
-        request = Request(
-            source,
-            *reading,
-            asked,
-            resources,
-            max_document=max_document,
-            skip_large=skip_large,
-            listener=listener,
-        )
+        request = Request(source, *reading, asked, resources, listener=listener, **limits)
         return sketch_into_store(request, share)

@@ -208,6 +208,9 @@ class Index(Asking):
 
         if path is None:
             return filled(None)
+        from neardup.output.writing import check_outside
+
+        check_outside(path, results.read_from)
         with index_folder(Path(path)) as partial, closing(filled(partial)):
             pass
         return cls.open(path, durable=durable)

@@ -10,11 +10,11 @@ import dataclasses
 import html
 import itertools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.report import audit_text, plan_text, summary_text, views
+from neardup.report import audit_text, evaluate_text, plan_text, summary_text, views
 from neardup.report.differences import Fold
 from neardup.report.explain_text import view
 from neardup.report.numbers import counted, percent
@@ -89,6 +89,21 @@ def of_plan(plan: Plan) -> str:
     bars = [Bar(label, one.share, percent(one.share)) for label, one in shares.items()]
     head = f"{percent(plan.near_duplicates.share)} of the sample are near-duplicates."
     return _card(head, rows, bars, "Shares of the sample")
+
+
+def text_of_run(run: Run) -> str:
+    """Return what print() shows: the summary of the command."""
+    return summary_text.aligned(run.summary).replace("neardup audit", "run.audit()")
+
+
+def text_of_evaluation(found: dict[str, Any]) -> str:
+    """Return what print() shows: the text of the command."""
+    return evaluate_text.render(found)
+
+
+def of_evaluation(found: dict[str, Any]) -> str:
+    """Return that text as a notebook shows it."""
+    return f"<pre>{_escaped(text_of_evaluation(found))}</pre>"
 
 
 def text_of_audit(audit: Audit) -> str:

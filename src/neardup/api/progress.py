@@ -6,7 +6,7 @@ import html
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from neardup.announcing import heard_by
 from neardup.engines.clock import Event, Listener
@@ -32,37 +32,25 @@ def show_progress(progress: Progress) -> Iterator[Listener | None]:
         SpecError: Another value.
     """
     with _shown(progress) as listener:
-        if listener is None:
-            with heard_by(None):
-                yield None
-            return
-        with heard_by(lambda note: listener(Event("compile", note=note))):
+        hear = None if listener is None else lambda note: listener(Event("compile", note=note))
+        with heard_by(hear):
             yield listener
 
 
-@contextmanager
-def _shown(progress: Progress) -> Iterator[Listener | None]:
+def _shown(progress: Progress) -> AbstractContextManager[Listener | None]:
     if callable(progress):
-        yield progress
-        return
+        return nullcontext(progress)
     if progress not in ("auto", True, False, None):
         raise SpecError(f"`progress` is {progress!r}; expected 'auto', True, False or a function")
     if not progress or sys.stderr is None:
-        yield None
-    elif _in_notebook():
-        with _notebook_bar() as listener:
-            yield listener
-    elif sys.stderr.isatty():
-        with _bars() as listener:
-            yield listener
-    else:
-        yield _lines(("compile",) if progress == "auto" else None)
-
-
-def _in_notebook() -> bool:
+        return nullcontext()
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    return shell is not None and "IPKernelApp" in getattr(shell, "config", {})
+    if shell is not None and "IPKernelApp" in getattr(shell, "config", {}):
+        return _notebook_bar()
+    if sys.stderr.isatty():
+        return _bars()
+    return nullcontext(_lines(("compile",) if progress == "auto" else None))
 
 
 @contextmanager
@@ -92,30 +80,18 @@ def _notebook_bar() -> Iterator[Listener]:
 @contextmanager
 def _bars() -> Iterator[Listener]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress, TaskID
 
-    with Progress(
-        TextColumn("{task.description:<18}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TextColumn("{task.fields[rate]:>16}"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as bars:
-        tasks: dict[str, tuple[TaskID, float]] = {}
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
 
         def listen(event: Event) -> None:
             if event.stage not in tasks:
-                task = bars.add_task(event.stage, total=event.total, rate="")
-                tasks[event.stage] = task, time.monotonic()
-            task, start = tasks[event.stage]
+                tasks[event.stage] = bars.add_task(event.stage)
             if event.note:
                 bars.console.print(f"{event.stage}: {event.note}", highlight=False)
-            rate = _rate(event, time.monotonic() - start)
-            bars.update(task, completed=event.done, total=event.total, rate=rate)
-            if event.finished:
-                bars.update(task, visible=False)
+            done, total, visible = event.done, event.total, not event.finished
+            bars.update(tasks[event.stage], completed=done, total=total, visible=visible)
 
         yield listen
 
@@ -137,11 +113,3 @@ def _lines(stages: tuple[str, ...] | None) -> Listener:
             sys.stderr.flush()
 
     return listen
-
-
-def _rate(event: Event, seconds: float) -> str:
-    if seconds < 0.1 or not event.done:
-        return ""
-    if event.unit == "bytes":
-        return f"{event.done / seconds / 1e6:,.0f} MB/s"
-    return f"{event.done / seconds:,.0f} {event.unit}/s"

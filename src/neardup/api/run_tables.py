@@ -159,20 +159,22 @@ class RunTables:
                 raise InputError("the frame has another length than in the run", "give a copy")
             frame: Frame = (given.iloc if hasattr(given, "iloc") else given)[positions]
             return frame
-        source = self._results.source
-        if isinstance(source, FrameSource):
-            source.require_whole()
+        if self._frame:
+            self._frame[0].require_whole()
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
             return partition.table(None if len(rows) == count else rows, count)
 
-        parts = list(self._results.visit(positions, read))
+        kept = self._results.kept_places()
+        parts = list(kept.visit(read))
         if parts:
             schema = common_schema([part.schema for part in parts])
             table = pa.concat_tables([conform(part, schema, "the input") for part in parts])
         else:  # a batch that has nothing new
-            partitions = self._results.reader.partitions()
-            table = common_schema(part.schema() for _, part in partitions).empty_table()
+            source = kept.reader.source
+            found = source.layout(0 if source.files else -1).schema
+            schemas = (part.schema() for _, part in kept.reader.partitions())
+            table = (found or common_schema(schemas)).empty_table()
         if kind == "pandas":
             return _pandas(table)
         return table if kind != "polars" else _polars(table)
@@ -192,7 +194,8 @@ class RunTables:
         found = self._table(table)
         frame = _pandas(found)
         if table == "clusters":
-            frame["duplicate_of"] = _pandas(found.select(["duplicate_of"]), nullable=True)
+            whole = ["duplicate_of", *(["cluster"] if found.column("cluster").null_count else [])]
+            frame[whole] = _pandas(found.select(whole), nullable=True)
         if table == "clusters" and hasattr(self._given, "iloc") and len(self._given) == len(frame):
             frame.index = self._given.index
         return frame

@@ -33,7 +33,7 @@ from neardup.io.opening import PARTITION_BYTES, open_source, paths_of
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.io.source import MAX_DOCUMENT, Columns
 from neardup.json_values import differences
-from neardup.output.publishing import local_output
+from neardup.output.publishing import clear_work, local_output
 from neardup.output.record import digest_of, record
 from neardup.output.results import FolderResults
 from neardup.output.writing import (
@@ -159,7 +159,9 @@ def run_in_folder(
     """
     place = located(out)
     elsewhere = is_remote(place) or work is not None
-    if resume and elsewhere and _complete(request, f"{place.rstrip('/')}/run.json"):
+    if resume and elsewhere and _complete(request, place, overwrite):
+        if work is not None and not request.resources.keep_run:
+            clear_work(work)
         return FolderResults(place)
     check_outside(place, request.given())
     keep = request.resources.keep_run
@@ -178,16 +180,10 @@ def _run_in_folder(
 ) -> FolderResults:
     check_folder(out, overwrite, resume=resume)
     folder = out / RUN_FOLDER
-    if resume and not RunState.exists(folder):
-        if _complete(request, str(out / "run.json")):
-            if folder.exists():  # of a run that was killed while it cleared up
-                RunState.create(folder, overwrite=True).remove()
-            return FolderResults(out)
-        if (out / "run.json").exists() and not overwrite:
-            raise OutputError(
-                f"{out} exists and is complete, with other settings or inputs",
-                "use overwrite=True, or name another output folder",
-            )
+    if resume and not RunState.exists(folder) and _complete(request, str(out), overwrite):
+        if folder.exists():  # of a run that was killed while it cleared up
+            RunState.create(folder, overwrite=True).remove()
+        return FolderResults(out)
     clock = request.clock()
     if resume and RunState.exists(folder):
         state = RunState.open(folder)
@@ -271,17 +267,30 @@ def _timed(about: dict[str, Any], clock: Clock) -> dict[str, Any]:
     return about
 
 
-def _complete(request: Request, path: str) -> bool:
-    """Return whether a stored record is that of what this request would make."""
+def _complete(request: Request, out: str, overwrite: bool) -> bool:
+    """Return whether an output is what this request would make; False where none is complete.
+
+    Raises:
+        OutputError: It is another, and is not to be replaced.
+    """
+    path = f"{out.rstrip('/')}/run.json"
     try:
         with open_remote(path) if is_remote(path) else Path(path).open("rb") as file:
-            found: dict[str, Any] = json.loads(file.read())
+            data = file.read()
+    except OSError:
+        return False
+    with suppress(ValueError, KeyError, TypeError):  # it is something else
         job = request.job(request.clock())
         # Of a pipe or a frame nobody knows whether it holds the same.
         known = bool(job.source.files) and job.source.rereadable
-        return known and found["asked"] == digest_of(job.manifest())
-    except (OSError, ValueError, KeyError, TypeError):
-        return False  # it is something else
+        if known and json.loads(data)["asked"] == digest_of(job.manifest()):
+            return True
+    if not overwrite:
+        raise OutputError(
+            f"{out} exists and is complete, with other settings or inputs",
+            "use overwrite=True, or name another output folder",
+        )
+    return False
 
 
 @contextmanager

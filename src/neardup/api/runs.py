@@ -33,6 +33,20 @@ if TYPE_CHECKING:
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png", ".docx")
 
 
+class Evaluation(dict[str, Any]):
+    """Plain values, see ``docs/formats.md``, that print as the command shows them."""
+
+    def __str__(self) -> str:
+        from neardup.api.notebook import text_of_evaluation
+
+        return text_of_evaluation(self)
+
+    def _repr_html_(self) -> str:
+        from neardup.api.notebook import of_evaluation
+
+        return of_evaluation(self)
+
+
 class Run(RunTables):
     """What `neardup.dedup` found.
 
@@ -49,6 +63,11 @@ class Run(RunTables):
             f"<Run{where}: {counts['documents']:,} documents, {counts['kept']:,} kept, "
             f"{counts['removed']:,} removed>"
         )
+
+    def __str__(self) -> str:
+        from neardup.api.notebook import text_of_run
+
+        return text_of_run(self)
 
     def __reduce__(self) -> Any:
         results = self._results
@@ -175,7 +194,7 @@ class Run(RunTables):
         kind: str | None = None,
         missing: str = "error",
         only_named: bool = False,
-    ) -> dict[str, Any]:
+    ) -> Evaluation:
         """Compare with known duplicates: precision, recall and F1, and the threshold of the best.
 
         Args:
@@ -199,9 +218,10 @@ class Run(RunTables):
         """
         from neardup.inspect.evaluate import evaluate
 
-        return evaluate(
+        found = evaluate(
             self._results, truth, columns=columns, kind=kind, missing=missing, only_named=only_named
         )
+        return Evaluation(found)
 
     @checked
     def recluster(
@@ -314,15 +334,21 @@ def _in_folder(
     return Run(results)
 
 
-def open_run(folder: str | os.PathLike[str]) -> Run:
+@checked
+def open(folder: str | os.PathLike[str], *, source: object = None) -> Run:
     """Open the output folder of a finished run.
 
     Args:
         folder: What was given to `neardup.dedup` as ``out``, or to the command with ``-o``; a
             folder or a URL.
+        source: What the run has read, if it can't find that itself: a frame, or files that are
+            elsewhere now. It is compared with a digest of the texts, and by its ids.
 
     Raises:
         InputNotFoundError: There is no run in it.
-        InputError: It was made by another version, or is damaged.
+        InputError: It was made by another version, or is damaged; or ``source`` is another input.
     """
-    return Run(FolderResults(folder))
+    results = FolderResults(folder)
+    if source is not None:
+        results.give(source)
+    return Run(results)

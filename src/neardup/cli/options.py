@@ -100,7 +100,6 @@ def option(*names: str, group: str = OTHER, **attributes: Any) -> Callable[[F], 
 
 
 def file_option(*names: str, what: str, **attributes: Any) -> Callable[[F], F]:
-    """Return an option for a file to write."""
     return option(*names, metavar="FILE", type=LOCAL_TARGET, group=OUTPUT, help=what, **attributes)
 
 
@@ -119,7 +118,6 @@ def _all(options: Sequence[Callable[..., Any]]) -> Callable[[F], F]:
 
 
 def _default(name: str) -> str:
-    """Say in the help what a preset gives."""
     return ", ".join(f"{key} {getattr(spec, name)}" for key, spec in PRESETS.items())
 
 
@@ -383,12 +381,10 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> R
 
 
 def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Take those of some options that a command has."""
     return {name: options.pop(name) for name in names if name in options}
 
 
 def resources_of(options: dict[str, Any]) -> Resources:
-    """Take what may be used out of some options."""
     from neardup.engines.job import Resources
     from neardup.engines.memory import parse_size
 
@@ -398,7 +394,6 @@ def resources_of(options: dict[str, Any]) -> Resources:
 
 
 def writing_of(options: dict[str, Any]) -> Writing:
-    """Take how the clean corpus is written out of some options."""
     from neardup.output.writing import Writing
 
     given = _taken(options, "format", "annotate", "compression", "tables")

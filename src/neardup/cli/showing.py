@@ -29,15 +29,22 @@ def show_events(shown: bool) -> Iterator[Listener | None]:
     from neardup.api.progress import show_progress
 
     with show_progress(shown) as show:
-        if show is None:
-            yield None
-            return
-        listener = show
 
         def listen(event: Event) -> None:
-            listener(replace(event, note=as_options(event.note)) if event.note else event)
+            if show is not None:
+                show(replace(event, note=as_options(event.note)) if event.note else event)
 
-        yield listen
+        yield None if show is None else listen
+
+
+def show_record(record: dict[str, Any], out: str, as_json: bool, quiet: bool) -> None:
+    """Show what a run did, on stderr; or its record as JSON."""
+    if as_json:
+        click.echo(json.dumps(record, indent=2))
+    elif not quiet:
+        from neardup.report.summary_text import render
+
+        click.echo(render(record, out), err=True)
 
 
 context_option = option(
@@ -61,14 +68,16 @@ def show_options(command: F) -> F:
     return html(overwrite(context_option(command)))
 
 
-def check_html(html: Path | None, inputs: Iterable[str | Path], overwrite: bool) -> None:
+def check_html(
+    html: Path | None, inputs: Iterable[str | Path], overwrite: bool, given: Iterable[str] = ()
+) -> None:
     """Refuse, before any work, a page that can't or must not be written."""
     if html is not None:
         from neardup.report.outfile import check_file
         from neardup.report.visible import need_jinja
 
         need_jinja()
-        check_file(html, inputs, overwrite)
+        check_file(html, inputs, overwrite, given)
 
 
 def show(

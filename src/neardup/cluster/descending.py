@@ -70,7 +70,6 @@ def roots(parent: np.ndarray, docs: np.ndarray) -> np.ndarray:
 def _cut(
     edges: Edges, content: np.ndarray, part: _Range, limit: int, pool: Pool
 ) -> Iterator[_Range]:
-    """Yield ranges of ``limit`` edges at most that make up a range."""
     low, high, value = part
     shift = max(0, (high - low).bit_length() - _CLASSES.bit_length() + 1)
 

@@ -75,7 +75,6 @@ class Edges:
         return cls(*(column[:end] for column in out))
 
     def at_least(self, threshold: float) -> Edges:
-        """Return the edges that reach a threshold."""
         rows = self.similarity >= threshold
         return Edges(self.a[rows], self.b[rows], self.similarity[rows])
 
@@ -99,7 +98,6 @@ def check_range(a: np.ndarray, b: np.ndarray, n: int) -> None:
 
 
 def _keys(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return int64[m]: each pair as one number."""
     keys: np.ndarray = a.astype(np.int64) << 32 | b
     return keys
 

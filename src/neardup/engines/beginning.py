@@ -67,7 +67,6 @@ class Beginning(NamedTuple):
 
 
 def begin(job: Job, reader: Reader, threads: int) -> Beginning:
-    """Begin a run, or continue one."""
     if job.state is not None and job.state.manifest:
         return _resume(job, threads)
     if job.resources.run is not None:
@@ -116,7 +115,7 @@ def join_shared(job: Job, reader: Reader, threads: int) -> Beginning:
 def choose_recipe(job: Job, head: Head) -> Recipe:
     """Choose the bands by the first documents, unless the user did."""
     if head.documents == 0:
-        raise no_documents(job)
+        refuse_nothing(job)
     spec = job.spec
     if job.recipe is not None:
         recipe = Recipe.from_dict(dict(job.recipe))
@@ -127,7 +126,7 @@ def choose_recipe(job: Job, head: Head) -> Recipe:
     if spec.num_bands is not None and spec.rows is not None:
         return _recipe(spec, spec.num_bands, spec.rows)
     expected, sample = spec.documents or 0, None
-    if spec.order_by is None:
+    if spec.order_by is None and head.documents:
         expected = expected or int(head.documents * head.scale(job.source.total_bytes))
         texts: Any = pa.chunked_array([found.text for _, _, found in head.parts])
         sample = sample_pairs(texts.slice(0, SAMPLE), spec.shingle)
@@ -137,11 +136,12 @@ def choose_recipe(job: Job, head: Head) -> Recipe:
     return _recipe(spec, bands.num_bands, bands.rows)
 
 
-def no_documents(job: Job) -> InputError:
-    """Return the error for a source without documents."""
+def refuse_nothing(job: Job) -> None:
+    """Refuse files without documents; a frame may be empty."""
     files = job.source.files
     where = f"{files[0].path}: " if len(files) == 1 else ""
-    return InputError(f"{where}the input holds no documents", "is this the right file?")
+    if files:
+        raise InputError(f"{where}the input holds no documents", "is this the right file?")
 
 
 def _recipe(spec: Spec, num_bands: int, rows: int) -> Recipe:
@@ -280,7 +280,6 @@ def _about(job: Job) -> dict[str, Any]:
 
 
 def store_header(job: Job, recipe: Recipe) -> Header:
-    """Return the header of the store that a run of a recipe fills."""
     return Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
 
 

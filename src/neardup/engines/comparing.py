@@ -72,7 +72,6 @@ class Comparing:
         self.spec, self.clock = self.job.spec, self.job.clock
 
     def run(self) -> Answer:
-        """Group, compare and decide."""
         spec, corpus, rank = self.spec, self.corpus, self.rank
         documents = corpus.documents
         with self.clock.stage("exact duplicates", documents):

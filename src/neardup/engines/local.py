@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from neardup.engines.beginning import (
     Beginning,
     begin,
     join_shared,
-    no_documents,
     nothing_to_resume,
+    refuse_nothing,
 )
 from neardup.engines.clock import Event
 from neardup.engines.comparing import Answer, Comparing
@@ -28,7 +29,7 @@ from neardup.engines.metadata import Corpus, PartitionMetadata, about_partition,
 from neardup.engines.ordering import document_order, keep_order, require_stored
 from neardup.engines.reading import Reader
 from neardup.engines.warming import Warming
-from neardup.errors import InputError
+from neardup.errors import InputError, StoreError
 from neardup.io.source import Documents, Partition
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Sketcher
@@ -36,6 +37,7 @@ from neardup.state.band_store import BandStore, Entry
 from neardup.state.memory_store import MemoryStore
 from neardup.threads import Pool
 
+_TOGETHER = 8  # partitions that are stored at once
 #: Steps of the run state: an array each, and the other values, which come last.
 _ARRAYS, _ANSWER = "arrays", "answer"
 _NAMES = ("first", "duplicate_of", "similarity", "cluster", "docs")
@@ -67,7 +69,6 @@ class Outcome:
 
 
 def run(job: Job) -> Outcome:
-    """Find near-duplicates and decide what is kept."""
     with closing(Warming(job.spec)) as warming:
         return _run(job, Reader(job.source), warming)
 
@@ -85,7 +86,7 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
             entries = store.partitions()
             documents = sum(entry.documents for entry in entries.values())
             if documents == 0:
-                raise no_documents(job)
+                refuse_nothing(job)
             if documents >= 2**31:
                 raise InputError(
                     f"the input holds {documents:,} documents; a run takes at most {2**31 - 1:,}"
@@ -153,10 +154,15 @@ class _Sketching:
                     else:
                         yield number, partition, documents
 
-            for number, part, keys in self._pool.ordered(lambda item: self._sketch(*item), items()):
-                store.put(number, keys, part.pack())
-                found.append(part)
-                advance(part.size)
+            sketched = self._pool.ordered(lambda item: self._sketch(*item), items())
+            # To wait until a disk has each by itself would take longer than to sketch it.
+            while some := list(islice(sketched, _TOGETHER)):
+                with store.together():
+                    for number, part, keys in some:
+                        store.put(number, keys, part.pack())
+                for _, part, _ in some:
+                    found.append(part)
+                    advance(part.size)
         if shard is not None:
             store.note(f"shard {shard}", json.dumps({"partitions": total}))
         return [] if there or shard is not None else found
@@ -192,6 +198,7 @@ def sketch_shard(job: Job, shard: Shard) -> dict[str, int]:
     with Pool(job.resources.threads) as pool:
         beginning = join_shared(job, reader, pool.threads)
         with beginning.store as store:
+            _require_same_division(store, shard)
             _Sketching(job, reader, beginning, pool).run(shard)
             job.source.check_unchanged()
             mine = [entry for n, entry in store.partitions().items() if shard.has(n)]
@@ -201,6 +208,17 @@ def sketch_shard(job: Job, shard: Shard) -> dict[str, int]:
                 "documents": sum(entry.documents for entry in mine),
                 "of": about["partitions"],
             }
+
+
+def _require_same_division(store: BandStore, shard: Shard) -> None:
+    """Raise StoreError where shards of another number were sketched before."""
+    for name in store.notes():
+        before = Shard.parse(name.removeprefix("shard ")) if name.startswith("shard ") else shard
+        if before.of != shard.of:
+            raise StoreError(
+                f"{store.url}: shard is {shard}, and {before} was sketched before",
+                f"go on in shards of {before.of}, or begin again with another `run`",
+            )
 
 
 class _Keys:
@@ -245,7 +263,6 @@ def _ids(job: Job, corpus: Corpus) -> Ids:
 
 
 def _keep_answer(job: Job, answer: Answer) -> None:
-    """Store what was found."""
     state, edges = job.state, answer.edges
     if state is None:
         return

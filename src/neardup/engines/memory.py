@@ -102,7 +102,6 @@ class MemoryPlan:
     held: int  # of documents that are held, so that they need not be read again
 
     def check(self, documents: int) -> None:
-        """Raise SpecError if the memory is less than the minimum."""
         if self.memory < self.minimum:
             enough = -(-self.minimum // 10**6)  # rounded up, so that it can be given
             raise SpecError(
@@ -200,7 +199,6 @@ class Scratch:
         self.used = 0
 
     def fits(self, size: int) -> bool:
-        """Return whether an array of so many bytes would be in memory."""
         return self.budget is None or self.used + size <= self.budget
 
     def empty(self, shape: Shape, dtype: npt.DTypeLike) -> np.ndarray:
@@ -219,7 +217,6 @@ class Scratch:
         return flat.view(kind).reshape(shape)
 
     def filled(self, shape: Shape, dtype: npt.DTypeLike, value: float) -> np.ndarray:
-        """Return an array that is ``value`` everywhere."""
         array = self.empty(shape, dtype)
         array[...] = value
         return array

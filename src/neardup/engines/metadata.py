@@ -62,7 +62,6 @@ class PartitionMetadata(NamedTuple):
 def about_partition(
     job: Job, partition: Partition, documents: Documents, sketches: Sketches
 ) -> PartitionMetadata:
-    """Return what a job keeps of a partition."""
     columns: dict[str, Any] = {
         "neardup.hash": binary_of(sketches.hashes),
         "neardup.tokens": array_of(sketches.tokens),

@@ -38,7 +38,6 @@ class Reader:
         self.held: dict[int, Documents] = {}
 
     def partitions(self) -> Iterator[tuple[int, Partition]]:
-        """Yield all partitions with their numbers."""
         if self.source.rereadable or self._once is not None:
             yield from enumerate(self._once or self.source.partitions())
             return
@@ -65,7 +64,6 @@ class Reader:
                 return
 
     def texts(self, wanted: Wanted) -> pa.LargeStringArray:
-        """Return the wanted texts of a partition."""
         held = self.held.get(wanted.number)
         if held is None:
             rows = np.arange(wanted.documents) if wanted.rows is None else wanted.rows

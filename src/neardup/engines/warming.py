@@ -47,7 +47,6 @@ class Warming:
                 self._process = None  # they are compiled here, later
 
     def finish(self) -> None:
-        """Wait for the other process."""
         if self._process is not None:
             self._process.wait()
             self._process = None
@@ -60,7 +59,6 @@ class Warming:
 
 
 def _is_cold(kernel: Any) -> bool:
-    """Return whether a kernel has to be compiled."""
     if not hasattr(kernel, "stats"):  # the compiler is switched off
         return False
     function = kernel.py_func

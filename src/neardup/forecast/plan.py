@@ -18,6 +18,7 @@ from neardup.engines.job import Job, Resources
 from neardup.engines.local import Outcome, run
 from neardup.engines.memory import Workload, plan_memory
 from neardup.engines.reading import Reader
+from neardup.errors import InputError
 from neardup.forecast.advice import Advice, advice
 from neardup.intervals import wilson
 from neardup.io.opening import open_source
@@ -102,7 +103,6 @@ class Plan:
         return of_plan(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
         values = asdict(self)
         for name in ("exact_duplicates", "near_duplicates", "compared"):
             values[name] = getattr(self, name)._asdict()
@@ -118,6 +118,8 @@ def plan(job: Job) -> Plan:
     with Pool(job.resources.threads) as pool:
         head = Head.read(Reader(job.source), job.wanted)
         recipe = choose_recipe(job, head)
+        if not head.documents:  # a frame
+            raise InputError("the input holds no documents", "there is nothing to estimate")
         looked = _look(job, head, pool)
         threads = pool.threads
     _measured(job, recipe, looked, _WARM)

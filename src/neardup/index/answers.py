@@ -15,6 +15,7 @@ from neardup.index.core import Answers
 from neardup.index.verified import Matches
 
 _COLUMNS = ["query", "id", "similarity", "query_contained", "match_contained"]
+_NOWHERE = np.empty(0, dtype=np.int64)
 
 
 def id_values(ids: Sequence[Id | None], kind: str) -> ArrowArray:
@@ -83,9 +84,10 @@ def matches_table(
 
 @functools.cache
 def _nothing(names: pa.DataType, kind: str) -> pa.Table:
-    ids = pa.int64() if kind == "int" else pa.large_string()
-    types = [names, ids, pa.float64(), pa.float64(), pa.float64()]
-    return pa.schema(list(zip(_COLUMNS, types, strict=True))).empty_table()
+    # `Schema.empty_table` would import pandas.
+    asked: Any = id_values([], "str") if names == pa.large_string() else array_of(_NOWHERE, names)
+    columns = [asked, id_values([], kind), *[array_of(np.empty(0))] * 3]
+    return pa.Table.from_arrays(columns, names=_COLUMNS)
 
 
 def answers_table(ids: Sequence[Id], answers: Answers, kind: str) -> pa.Table:

@@ -67,8 +67,9 @@ def unpack_text(body: bytes) -> bytes:
 
 def pack_sets(sets: Ragged) -> list[bytes]:
     """Return the body of each set of shingles."""
-    data = np.ascontiguousarray(sets.values, dtype="<u8").tobytes()
-    ends = (sets.offsets * 8).tolist()
+    first, last = int(sets.offsets[0]), int(sets.offsets[-1])
+    data = np.ascontiguousarray(sets.values[first:last], dtype="<u8").tobytes()
+    ends = ((sets.offsets - first) * 8).tolist()
     return [data[low:high] for low, high in pairwise(ends)]
 
 

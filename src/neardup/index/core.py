@@ -14,7 +14,16 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.errors import DuplicateIdError, InputError, NeardupError, StoreError
-from neardup.index.bodies import Id, Row, checksum_of, text_array, unpack_sets, unpack_text
+from neardup.index.bodies import (
+    Id,
+    Row,
+    checksum_of,
+    pack_sets,
+    pack_texts,
+    text_array,
+    unpack_sets,
+    unpack_text,
+)
 from neardup.index.catalogue import Catalogue, State
 from neardup.index.segments import Entries, SegmentWriter, write_file
 from neardup.index.snapshot import (
@@ -27,9 +36,10 @@ from neardup.index.snapshot import (
 from neardup.index.verified import Matches, Verifier, joined_matches
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.resolve import resolve
-from neardup.match.verifying import make_sets, similarities
+from neardup.match.verifying import make_sets, similarities, taken
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Signer, Sketcher, Sketches, band_keys
+from neardup.sketch.texts import Ragged, joined
 
 #: Documents of the log from which on they become a segment.
 LOGGED = 4096
@@ -75,6 +85,20 @@ class Answers(NamedTuple):
 
     duplicate_of: list[Id | None]
     similarity: np.ndarray
+
+
+class Sketched(NamedTuple):
+    """Texts that were sketched, with their sets of shingles."""
+
+    sketches: Sketches
+    sets: Ragged
+
+    def take(self, rows: np.ndarray) -> Sketched:
+        """Return some of them, by their rows."""
+        if len(rows) == len(self.sketches.tokens):
+            return self
+        some = Sketches(*(column[rows] for column in self.sketches))
+        return Sketched(some, taken(self.sets, rows))
 
 
 class Core:
@@ -151,32 +175,37 @@ class Core:
 
     # Looking up.
 
-    def sketches(self, texts: pa.LargeStringArray) -> Sketches:
-        """Return the sketches of some texts."""
-        parts = self.verifier.pool.ranges(
-            lambda low, high: self.sketcher(texts.slice(low, high - low)), len(texts), _STEP
-        )
+    def sketched(self, texts: pa.LargeStringArray) -> Sketched:
+        """Sketch some texts."""
+
+        def some(low: int, high: int) -> Sketched:
+            sets: list[Ragged] = []
+            sketches = self.sketcher(texts.slice(low, high - low), sets)
+            return Sketched(sketches, sets[0] if len(sets) == 1 else joined(sets))
+
+        parts = self.verifier.pool.ranges(some, len(texts), _STEP)
         if len(parts) == 1:
             return parts[0]
-        empty = Sketches.empty(0, self.recipe.num_bands)
-        return Sketches(*(np.concatenate(column) for column in zip(empty, *parts, strict=True)))
+        columns = zip(
+            Sketches.empty(0, self.recipe.num_bands), *(p.sketches for p in parts), strict=True
+        )
+        whole = Sketches(*(np.concatenate(column) for column in columns))
+        return Sketched(whole, joined(part.sets for part in parts))
 
     def matches(self, texts: pa.LargeStringArray, threshold: float, first: bool = False) -> Matches:
         """Find the documents that are similar to some texts, within a transaction."""
-        return self._matches(texts, self.sketches(texts), threshold, first)
+        return self._matches(self.sketched(texts), threshold, first)
 
-    def _matches(
-        self, texts: pa.LargeStringArray, sketches: Sketches, threshold: float, first: bool
-    ) -> Matches:
-        filled = np.flatnonzero(sketches.tokens)
-        names = bucket_names(sketches.keys[filled])
+    def _matches(self, asked: Sketched, threshold: float, first: bool) -> Matches:
+        filled = np.flatnonzero(asked.sketches.tokens)
+        names = bucket_names(asked.sketches.keys[filled])
         parts: list[Matches] = []
         low, rows = 0, _ROWS // 32
         while low < len(filled) or not parts:
             # Where each row has many candidates, those of few rows are in memory at a time.
             found = self.snapshot.candidates(names[low : low + rows])
             found = Candidates(filled[low + found.row], found.doc)
-            parts.append(self.verifier.matches(texts, found, threshold, first))
+            parts.append(self.verifier.matches(asked.sets, found, threshold, first))
             low += rows
             rows = max(1, min(_ROWS, rows * _PAIRS // max(1, len(found.row))))
         return parts[0] if len(parts) == 1 else joined_matches(parts)
@@ -187,19 +216,24 @@ class Core:
         """Never use numbers below one again."""
         self.catalogue.change(next=max(self.catalogue.state().next, below))
 
-    def insert(self, batch: Batch, sketches: Sketches | None = None) -> None:
+    def insert(self, batch: Batch, known: Sketched | None = None) -> None:
         """Insert documents, whatever they are similar to; their ids must be new."""
         if not batch.ids:
             return
         if pa.types.is_large_binary(batch.texts.type):
             self._insert_stored(batch)
             return
-        parts = [] if sketches is None else [sketches]
+        parts = [] if known is None else [known.sketches]
 
         def work(low: int) -> tuple[Sketches | None, list[bytes]]:
-            texts = batch.texts.slice(low, _STEP)
-            made = self.sketcher(texts) if sketches is None else None
-            return made, self.verifier.bodies(texts)
+            texts, sets, made = batch.texts.slice(low, _STEP), list[Ragged](), None
+            if known is None:
+                made = self.sketcher(texts, None if self.stores_texts else sets)
+            else:
+                sets = [Ragged(known.sets.values, known.sets.offsets[low : low + len(texts) + 1])]
+            if self.stores_texts:
+                return made, pack_texts(texts)
+            return made, [body for some in sets for body in pack_sets(some)]
 
         def bodies() -> Iterator[bytes]:
             # Threads prepare the documents that follow while some are stored.
@@ -264,13 +298,13 @@ class Core:
             self.write_segment(iter([Entries.sorted(names, docs)]))
             self.snapshot.load_segments()
         elif len(docs):
-            numbers = docs.tolist()
-            rows = [row.tobytes() for row in np.ascontiguousarray(names, dtype="<u8")]
+            names = np.ascontiguousarray(names, dtype="<u8")
+            rows = [row.tobytes() for row in names]
             self.catalogue.insert(
                 "INSERT INTO log VALUES (?, ?, ?)",
-                [(d, k, zlib.crc32(k, d)) for d, k in zip(numbers, rows, strict=True)],
+                [(d, k, zlib.crc32(k, d)) for d, k in zip(docs.tolist(), rows, strict=True)],
             )
-            self.snapshot.log(numbers, names)
+            self.snapshot.log(docs, names)
 
     def write_segment(self, parts: Iterator[Entries]) -> int:
         """Write a segment and put it into the manifest; return its number."""
@@ -327,8 +361,8 @@ class Core:
             batch = batch.take(rows)
         if not len(rows):
             return
-        sketches = self.sketches(batch.texts)
-        old = self._matches(batch.texts, sketches, self.threshold, first=True)
+        known = self.sketched(batch.texts)
+        old = self._matches(known, self.threshold, first=True)
         for row, id_, similarity in zip(
             rows[old.row].tolist(), old.id, old.similarity.tolist(), strict=True
         ):
@@ -337,21 +371,19 @@ class Core:
         new = np.ones(len(rows), dtype=np.bool_)
         new[old.row] = False
         left = np.flatnonzero(new)
-        kept = self._among_themselves(batch, sketches, left, rows + base, answers)
-        if len(kept) < len(rows):
-            batch, sketches = batch.take(kept), Sketches(*(column[kept] for column in sketches))
-        self.insert(batch, sketches)
+        kept = self._among_themselves(batch.ids, known, left, rows + base, answers)
+        self.insert(batch.take(kept), known.take(kept))
 
     def _among_themselves(
         self,
-        batch: Batch,
-        sketches: Sketches,
+        ids: list[Id],
+        known: Sketched,
         left: np.ndarray,
         places: np.ndarray,
         answers: Answers,
     ) -> np.ndarray:
         """Decide some rows of a batch that are similar to nothing before it; return those kept."""
-        pool, threshold = self.verifier.pool, self.threshold
+        pool, threshold, sketches = self.verifier.pool, self.threshold, known.sketches
         docs = left[sketches.tokens[left] > 0]
         bands = self.recipe.num_bands
         if len(docs) < 2:
@@ -366,7 +398,7 @@ class Core:
             buckets = bucket_documents(grouped, len(docs), bands)
         else:
             buckets = one_bucket(len(docs))
-        sets = make_sets(self.verifier.text_sets(batch.texts, docs))
+        sets = make_sets(taken(known.sets, docs))
         done = resolve(sets, buckets, threshold, pool)
         removed = np.flatnonzero(done.duplicate_of >= 0)
         for row, of, similarity in zip(
@@ -375,7 +407,7 @@ class Core:
             done.similarity[removed].tolist(),
             strict=True,
         ):
-            answers.duplicate_of[places[row]] = batch.ids[of]
+            answers.duplicate_of[places[row]] = ids[of]
             answers.similarity[places[row]] = similarity
         return np.setdiff1d(left, docs[removed], assume_unique=True)
 
@@ -463,11 +495,11 @@ class Core:
     def warm(self) -> None:
         """Load the kernels, or compile them, before the first question."""
         texts = text_array([b"one two three four five six", b"one"])
-        sketches = self.sketches(texts)
+        known = self.sketched(texts)
         # Damage is reported by what comes upon it, so that `check` can look at everything.
         with suppress(NeardupError), self.reading():
-            self.snapshot.candidates(bucket_names(sketches.keys))
-        sets = make_sets(self.verifier.text_sets(texts, np.arange(2)))
+            self.snapshot.candidates(bucket_names(known.sketches.keys))
+        sets = make_sets(known.sets)
         pair = np.array([0], dtype=np.int32)
         similarities(sets, pair, pair, self.threshold, self.verifier.pool)
 

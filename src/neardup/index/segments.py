@@ -12,14 +12,14 @@ import mmap
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from neardup.errors import NeardupError, StoreError
-from neardup.kernels.searching import ENTRIES, STRIDE, locate
+from neardup.kernels.searching import ENTRIES, STRIDE, Blocks, checksum, find_in_blocks
 from neardup.private_files import sync_folder, system_error, system_errors
 
 _MAGIC = b"NDINDEX1"
@@ -95,10 +95,12 @@ class SegmentWriter:
         self._rest = Entries(keys[whole:], docs[whole:])
 
     def _write(self, keys: np.ndarray, docs: np.ndarray) -> None:
-        block = keys.astype("<u8").tobytes() + docs.astype("<u4").tobytes()
+        block = np.empty(STRIDE, dtype="<u8")
+        block[:ENTRIES], block[ENTRIES:].view("<u4")[:] = keys, docs
+        block.flags.writeable = False  # as those that are read: one kernel for both
         self._fences.append(int(keys[0]))
-        self._checksums.append(zlib.crc32(block))
-        self._sink.write(block)
+        self._checksums.append(int(checksum(block, 0, STRIDE)))
+        self._sink.write(block.tobytes())
 
     def finish(self) -> tuple[int, int]:
         """Write what is left; return the number of entries and the checksum of the table."""
@@ -112,7 +114,7 @@ class SegmentWriter:
         header = json.dumps({"recipe": self._digest, "entries": self._entries}).encode()
         table = (
             np.array(self._fences, dtype="<u8").tobytes()
-            + np.array(self._checksums, dtype="<u4").tobytes()
+            + np.array(self._checksums, dtype="<u8").tobytes()
             + header
         )
         checksum = zlib.crc32(table)
@@ -149,7 +151,7 @@ class Segment:
                 raise ValueError
             if checksum is not None and found != checksum:
                 raise ValueError
-            about = json.loads(bytes(rest[12 * blocks :]))
+            about = json.loads(bytes(rest[16 * blocks :]))
             self.entries = int(about["entries"])
             if blocks != -(-self.entries // ENTRIES):
                 raise ValueError
@@ -158,11 +160,10 @@ class Segment:
         self.entry = SegmentEntry(number, self.entries, found)
         if about["recipe"] != digest:
             raise StoreError(f"{name} belongs to an index of another recipe", _AGAIN)
-        self._fences = np.frombuffer(rest[: 8 * blocks], dtype="<u8").astype(np.uint64)
-        self._checksums = np.frombuffer(rest[8 * blocks : 12 * blocks], dtype="<u4")
-        self._verified = np.zeros(blocks, dtype=np.bool_)
-        self._blocks = np.frombuffer(view[:table], dtype="<u8")
-        self._halves = np.frombuffer(view[:table], dtype="<u4")
+        words, halves = (np.frombuffer(view[:table], dtype=kind) for kind in ("<u8", "<u4"))
+        tables = np.frombuffer(rest[: 16 * blocks], dtype="<u8").astype(np.uint64)
+        fences, sums = tables.reshape(2, blocks)
+        self._blocks = Blocks(words, halves, fences, sums, np.zeros(blocks, dtype=np.bool_))
 
     @classmethod
     def open(cls, path: Path, number: int, digest: str, checksum: int) -> Segment:
@@ -197,38 +198,19 @@ class Segment:
         Raises:
             StoreError: What is read is damaged.
         """
-        low, high = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
-        if not self.entries:
-            return low[:0], low[:0]
-        self._locate(keys, low, high)
-        # The key of what fills the last block may be asked for.
-        counts = np.minimum(high, self.entries) - low
-        hit = np.flatnonzero(counts)
-        if not len(hit):
-            return hit, hit
-        counts = counts[hit]
-        ends = np.cumsum(counts)
-        places = np.arange(ends[-1]) + np.repeat(low[hit] - ends + counts, counts)
-        return np.repeat(hit, counts), self._docs(places)
-
-    def _locate(self, keys: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-        needed = np.zeros(len(self._verified), dtype=np.bool_)
-        # The fences alone say which blocks are read: at the second call all are verified.
-        while locate(self._blocks, self._fences, self._verified, keys, low, high, needed):
-            for block in np.flatnonzero(needed & ~self._verified).tolist():
-                self._verify(block)
-
-    def _docs(self, places: np.ndarray) -> np.ndarray:
-        block, within = np.divmod(places, ENTRIES)
-        found: np.ndarray = self._halves[block * (2 * STRIDE) + 2 * ENTRIES + within]
-        return found.astype(np.int64, copy=False)
+        found = all_found(
+            lambda places, docs: find_in_blocks(self._blocks, self.entries, keys, places, docs),
+            len(keys),
+        )
+        if found is None:
+            raise self._damaged()
+        return found
 
     def _verify(self, block: int) -> None:
-        start = block * _BLOCK
-        found = zlib.crc32(memoryview(self._data)[start : start + _BLOCK])
-        if found != int(self._checksums[block]):
+        words, _, _, sums, verified = self._blocks
+        if int(checksum(words, block * STRIDE, (block + 1) * STRIDE)) != int(sums[block]):
             raise self._damaged()
-        self._verified[block] = True
+        verified[block] = True
 
     def slices(self, count: int) -> Iterator[Entries]:
         """Yield all entries in so many ranges of keys, the same ranges for every segment."""
@@ -247,19 +229,21 @@ class Segment:
 
     def _first_at(self, key: int) -> int:
         """Return the first entry whose key is not below one."""
-        wanted = np.array([key], dtype=np.uint64)
-        low, high = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        self._locate(wanted, low, high)
-        return min(int(low[0]), self.entries)
+        block = max(int(np.searchsorted(self._blocks.fences, np.uint64(key))) - 1, 0)
+        if not self._blocks.verified[block]:
+            self._verify(block)
+        keys = self._blocks.words[block * STRIDE : block * STRIDE + ENTRIES]
+        return min(block * ENTRIES + int(np.searchsorted(keys, np.uint64(key))), self.entries)
 
     def _range(self, low: int, high: int) -> Entries:
         first, end = low // ENTRIES, -(-high // ENTRIES)
         for number in range(first, end):
-            if not self._verified[number]:
+            if not self._blocks.verified[number]:
                 self._verify(number)
         some = slice(low - first * ENTRIES, high - first * ENTRIES)
-        keys = self._blocks.reshape(-1, STRIDE)[first:end, :ENTRIES].reshape(-1)[some]
-        docs = self._halves.reshape(-1, 2 * STRIDE)[first:end, 2 * ENTRIES :].reshape(-1)[some]
+        words, halves = self._blocks.words, self._blocks.halves
+        keys = words.reshape(-1, STRIDE)[first:end, :ENTRIES].reshape(-1)[some]
+        docs = halves.reshape(-1, 2 * STRIDE)[first:end, 2 * ENTRIES :].reshape(-1)[some]
         return Entries(keys.astype(np.uint64, copy=False), docs.astype(np.uint32, copy=False))
 
     def check(self) -> np.ndarray:
@@ -268,7 +252,7 @@ class Segment:
         Raises:
             StoreError: It is damaged.
         """
-        for block in range(len(self._verified)):
+        for block in range(len(self._blocks.sums)):
             self._verify(block)
         docs: list[np.ndarray] = [np.empty(0, np.uint32)]
         last = 0
@@ -284,6 +268,23 @@ class Segment:
 
     def _damaged(self) -> NeardupError:
         return StoreError(f"{self._name}: the segment is damaged", _AGAIN)
+
+
+def all_found(
+    find: Callable[[np.ndarray, np.ndarray], int], room: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return all places and documents that a kernel finds; None if it meets damage.
+
+    Args:
+        find: Called with arrays to fill; returns how many there are.
+        room: How long these are at first.
+    """
+    while True:
+        places, docs = np.empty(room, np.int64), np.empty(room, np.int64)
+        count = find(places, docs)
+        if count <= room:
+            return None if count < 0 else (places[:count], docs[:count])
+        room = count
 
 
 def merged(segments: list[Segment]) -> Iterator[Entries]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +10,8 @@ import numpy as np
 
 from neardup.errors import StoreError
 from neardup.index.catalogue import Catalogue, State
-from neardup.index.segments import Segment, SegmentEntry
+from neardup.index.segments import Segment, SegmentEntry, all_found
+from neardup.kernels.searching import Chains, add_to_chains, find_in_chains
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -62,10 +62,13 @@ class Snapshot:
         self.held: dict[int, bytes] = {}
         self.segments: list[Segment] = []
         self._generation = self._manifest = -1
-        self._log: dict[int, list[int]] = {}
+        self._log = _Log()
         self._logged = -1  # last document of the log that was read
-        #: Documents of the log that was read.
-        self.pending = 0
+
+    @property
+    def pending(self) -> int:
+        """Documents of the log that was read."""
+        return self._log.documents
 
     def forget(self, reopen: bool = False) -> None:
         """Have everything read again, since a transaction was given up.
@@ -87,7 +90,7 @@ class Snapshot:
             return
         if state.manifest != self._manifest:
             self.load_segments()
-            self._log, self._logged, self.pending = {}, -1, 0
+            self._log, self._logged = _Log(), -1
         rows = self._catalogue.rows(
             "SELECT doc, keys, checksum FROM log WHERE doc > ? ORDER BY doc", (self._logged,)
         )
@@ -95,8 +98,10 @@ class Snapshot:
             if not isinstance(keys, bytes) or zlib.crc32(keys, doc) != checksum:
                 raise self._catalogue.damaged("its log")
         if rows:
-            names = np.frombuffer(b"".join(row[1] for row in rows), dtype="<u8")
-            self.log([row[0] for row in rows], names.reshape(len(rows), -1))
+            # Kernels are compiled for arrays that can be written to.
+            names = np.frombuffer(bytearray().join(row[1] for row in rows), dtype="<u8")
+            docs = np.array([row[0] for row in rows], dtype=np.int64)
+            self.log(docs, names.reshape(len(rows), -1))
         self._generation, self._manifest = state.generation, state.manifest
 
     def load_segments(self) -> None:
@@ -126,19 +131,15 @@ class Snapshot:
             raise self._catalogue.damaged("its list of segments")
         return found
 
-    def log(self, docs: Sequence[int], names: np.ndarray) -> None:
+    def log(self, docs: np.ndarray, names: np.ndarray) -> None:
         """Add documents of the log.
 
         Args:
-            docs: Their numbers, ascending.
-            names: uint64[documents, bands]: their buckets.
+            docs: int64[m]: their numbers, ascending.
+            names: uint64[m, bands]: their buckets.
         """
-        log = self._log
-        for doc, row in zip(docs, names.tolist(), strict=True):
-            for name in row:
-                log.setdefault(name, []).append(doc)
-        self._logged = docs[-1]
-        self.pending += len(docs)
+        self._log.add(docs, names)
+        self._logged = int(docs[-1])
 
     def advanced(self, state: State) -> None:
         """Note that this process has committed what is in here already."""
@@ -156,23 +157,52 @@ class Snapshot:
         """
         bands = names.shape[1]
         flat = np.ascontiguousarray(names).reshape(-1)
-        rows, docs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         order = np.argsort(flat) if len(names) > 16 and self.segments else None
         asked = flat if order is None else flat[order]
-        for segment in self.segments:
-            place, found = segment.find(asked)
+        packed = []
+        parts: list[Segment | _Log] = [*self.segments, self._log]
+        for part in parts:
+            place, docs = part.find(asked)
             if len(place):
-                rows.append((place if order is None else order[place]) // bands)
-                docs.append(found)
-        if self._log:
-            get: Callable[[int], list[int] | None] = self._log.get
-            hits = [(i // bands, got) for i, name in enumerate(flat.tolist()) if (got := get(name))]
-            if hits:
-                counts = [len(got) for _, got in hits]
-                rows.append(np.repeat([row for row, _ in hits], counts).astype(np.int64))
-                docs.append(np.array([doc for _, got in hits for doc in got], dtype=np.int64))
-        packed = np.unique(np.concatenate(rows) << 32 | np.concatenate(docs))
-        return Candidates(packed >> 32, packed & (2**32 - 1))
+                packed.append((place if order is None else order[place]) // bands << 32 | docs)
+        if not packed:
+            return _NO_CANDIDATES
+        found = np.unique(np.concatenate(packed))
+        return Candidates(found >> 32, found & (2**32 - 1))
+
+
+_NOWHERE = np.empty(0, np.int64)
+_NO_CANDIDATES = Candidates(_NOWHERE, _NOWHERE)
+
+
+class _Log:
+    """Documents that are in no segment yet, by their buckets."""
+
+    def __init__(self) -> None:
+        self.documents = self._entries = 0
+        self._resize(1024)
+
+    def _resize(self, room: int) -> None:
+        nothing, keys = np.full(room, -1, np.int32), np.empty(room, np.uint64)
+        self._chains = Chains(nothing, keys, np.empty(room, np.int64), np.empty(room, np.int32))
+
+    def add(self, docs: np.ndarray, names: np.ndarray) -> None:
+        """Add documents, int64[m], with the names of their buckets, uint64[m, bands]."""
+        old, count = self._chains, self._entries
+        if count + names.size > len(old.keys):
+            self._resize(1 << (count + names.size).bit_length())
+            add_to_chains(self._chains, 0, old.keys[:count, None], old.docs[:count])
+        add_to_chains(self._chains, count, names, docs)
+        self._entries += names.size
+        self.documents += len(docs)
+
+    def find(self, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Do what `Segment.find` does."""
+        found = all_found(
+            lambda places, docs: find_in_chains(self._chains, names, places, docs), len(names)
+        )
+        assert found is not None
+        return found
 
 
 def segment_path(folder: Path, number: int) -> Path:

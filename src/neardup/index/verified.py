@@ -8,13 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of
 from neardup.index.bodies import (
     Id,
     Row,
     is_intact,
     pack_sets,
-    pack_texts,
     text_array,
     unpack_sets,
     unpack_text,
@@ -23,8 +21,8 @@ from neardup.index.catalogue import Catalogue
 from neardup.index.snapshot import Candidates
 from neardup.kernels.grouping import mark_plausible
 from neardup.kernels.jaccard import Sets
-from neardup.match.verifying import SET_WORDS, make_sets, similarities
-from neardup.sketch.texts import Ragged
+from neardup.match.verifying import SET_WORDS, make_sets, similarities, taken
+from neardup.sketch.texts import Ragged, joined
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 
@@ -130,10 +128,6 @@ class Verifier:
         """Forget what is known of documents, since a transaction was given up."""
         self._known.forget()
 
-    def bodies(self, texts: pa.LargeStringArray) -> list[bytes]:
-        """Return what is stored of some texts."""
-        return pack_texts(texts) if self._texts else pack_sets(self._tokeniser.sets(texts))
-
     def text_of(self, row: Row) -> str | None:
         """Return the text of a document; None where only its shingles are stored."""
         self.require_intact(row)
@@ -161,34 +155,24 @@ class Verifier:
                 return unpack_sets(bodies)
             return self._tokeniser.sets(text_array([unpack_text(body) for body in bodies]))
 
-        return joined(self.pool.ranges(some, len(rows), _STEP))
+        found = self.pool.ranges(some, len(rows), _STEP)
+        return found[0] if len(found) == 1 else joined(found)
 
-    def text_sets(self, texts: pa.LargeStringArray, rows: np.ndarray) -> Ragged:
-        """Return the sets of shingles of some of the texts."""
-        chosen = texts if len(rows) == len(texts) else texts.take(array_of(rows))
-        return joined(
-            self.pool.ranges(
-                lambda low, high: self._tokeniser.sets(chosen.slice(low, high - low)),
-                len(chosen),
-                _STEP,
-            )
-        )
-
-    def matches(
-        self, texts: pa.LargeStringArray, found: Candidates, threshold: float, first: bool
-    ) -> Matches:
+    def matches(self, sets: Ragged, found: Candidates, threshold: float, first: bool) -> Matches:
         """Find which candidates reach a threshold.
 
         Args:
-            texts: The rows that were asked about.
+            sets: Sets of the rows that were asked about.
             found: Candidates; documents that are gone are left out.
             threshold: Lowest similarity.
             first: Only the first document of each row is asked for.
         """
         if not len(found.row):  # nearly always
             return _NONE
+        if len(sets.offsets) == 2:
+            return self.compared(sets, _FIRST_ROW, found.row, found, threshold, first)
         asked, back = np.unique(found.row, return_inverse=True)
-        return self.compared(self.text_sets(texts, asked), asked, back, found, threshold, first)
+        return self.compared(taken(sets, asked), asked, back, found, threshold, first)
 
     def compared(
         self,
@@ -211,7 +195,8 @@ class Verifier:
         """
         mine = make_sets(own)
         order = np.flatnonzero(self._known.may_reach(mine, back, found.doc, threshold))
-        order = order[np.argsort(found.doc[order], kind="stable")]
+        if len(asked) > 1:
+            order = order[np.argsort(found.doc[order], kind="stable")]
         numbers, docs = back[order].astype(np.int32), found.doc[order]
         open_ = np.ones(len(asked), dtype=np.bool_)
         parts: list[Matches] = []
@@ -231,7 +216,7 @@ class Verifier:
     def _compared(
         self, own: Ragged, numbers: np.ndarray, docs: np.ndarray, threshold: float
     ) -> Matches:
-        wanted = np.unique(docs)
+        wanted = np.unique(docs) if len(docs) > 1 else docs
         rows = sorted(self._catalogue.fetch(wanted.tolist()))
         there = np.array([row.doc for row in rows], dtype=np.int64)
         if len(there) < len(wanted):  # removed since
@@ -260,16 +245,8 @@ class Verifier:
 
 
 _NOWHERE = np.empty(0, np.int64)
+_FIRST_ROW = np.zeros(1, np.int64)
 _NONE = Matches(_NOWHERE, _NOWHERE, [], np.empty(0), _NOWHERE, _NOWHERE)
-
-
-def joined(parts: Sequence[Ragged]) -> Ragged:
-    """Return the rows of some arrays one behind the other."""
-    if len(parts) == 1:
-        return parts[0]
-    sizes = [np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)]
-    values = [np.empty(0, np.uint64), *(part.values for part in parts)]
-    return Ragged(np.concatenate(values), np.cumsum(np.concatenate(sizes)))
 
 
 def joined_matches(parts: Sequence[Matches]) -> Matches:

@@ -49,16 +49,12 @@ def pairs_between(
 ) -> np.ndarray:
     """Count the pairs with equal labels of a document of one group and one of another.
 
-    Args:
-        a: int64[pairs], groups.
-        b: int64[pairs], the other groups; of a group with itself, its pairs count once each.
-        groups: int64[documents], the group of each document.
-        labels: int64[documents], not negative.
+    ``a`` and ``b`` are int64[pairs]: groups, of which pairs within one count once each. ``groups``
+    and ``labels``, which are not negative, are int64[documents].
 
-    Examples:
-        >>> groups, labels = np.array([0, 0, 0, 1, 1]), np.array([7, 7, 8, 7, 8])
-        >>> pairs_between(np.array([0, 0]), np.array([0, 1]), groups, labels).tolist()
-        [1, 3]
+    >>> groups, labels = np.array([0, 0, 0, 1, 1]), np.array([7, 7, 8, 7, 8])
+    >>> pairs_between(np.array([0, 0]), np.array([0, 1]), groups, labels).tolist()
+    [1, 3]
     """
     # A label of one document alone has no pairs: without these a group has few labels.
     many = np.bincount(labels)[labels] > 1 if len(labels) else np.zeros(0, np.bool_)

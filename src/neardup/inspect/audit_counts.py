@@ -115,7 +115,6 @@ class PairList:
         self.total = 0
 
     def add(self, a: np.ndarray, b: np.ndarray, similarity: np.ndarray, shared: np.ndarray) -> None:
-        """Add pairs of documents, each once, and whether they share a bucket."""
         new = [np.minimum(a, b), np.maximum(a, b), similarity, shared]
         self.total += len(a)
         held = [np.concatenate(both) for both in zip(self._held, new, strict=True)]

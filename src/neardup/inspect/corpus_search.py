@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from neardup.inspect.exact_search import ExactSearch, Similar, taken
+from neardup.inspect.exact_search import ExactSearch, Similar
 from neardup.io.source import Partition
 from neardup.kernels.jaccard import Sets
-from neardup.match.verifying import make_sets
+from neardup.match.verifying import make_sets, taken
 from neardup.output.results import Results
 from neardup.sketch.sketcher import Signer, band_keys
 from neardup.sketch.texts import Ragged

@@ -28,7 +28,6 @@ class Pairs(NamedTuple):
     similarity: np.ndarray
 
     def within(self, scope: np.ndarray) -> Pairs:
-        """Return the pairs whose two documents are in scope, bool[documents]."""
         both = scope[self.a] & scope[self.b]
         return Pairs(*(column[both] for column in self))
 
@@ -153,7 +152,6 @@ class Judge:
         return np.where(codes[place] == found, counts[place], 0)
 
     def within(self, labels: np.ndarray) -> int:
-        """Return how many true pairs are within one cluster."""
         if self._closed:
             return pair_counts(labels, self.labels).shared
         a, b = np.divmod(self._codes, max(1, self._documents))
@@ -165,7 +163,6 @@ def _codes(a: np.ndarray, b: np.ndarray, documents: int) -> np.ndarray:
 
 
 def _found(results: Results) -> tuple[np.ndarray, Pairs]:
-    """Return the labels of clusters, and what was removed."""
     removed = np.flatnonzero(results.duplicate_of >= 0)
     similarity = results.array("similarity")[removed]
     removals = Pairs(results.duplicate_of[removed], removed, similarity)
@@ -224,7 +221,6 @@ def _thresholds(lowest: float) -> list[float]:
 
 
 def _by_edges(lowest: float, edges: Listed, alike: np.ndarray, true: int) -> list[dict[str, Any]]:
-    """Score the edges that reach each threshold."""
     order = np.argsort(edges.pairs.similarity, kind="stable")
     ascending = edges.pairs.similarity[order]
     hits, given = (np.append(0, np.cumsum(of[order])) for of in (alike, edges.given))

@@ -10,6 +10,7 @@ import numpy as np
 from neardup.kernels import searching as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.searching import Counters, QueryIndex
+from neardup.match.verifying import taken
 from neardup.sketch.texts import Ragged
 from neardup.threads import Local
 
@@ -107,16 +108,3 @@ def _index(sets: Sets) -> QueryIndex:
     np.cumsum(counts, out=heads[1:])
     sizes = sets.size.astype(np.int64)
     return QueryIndex(heads, head_shift, shingles, postings, starts, row_of, rows, sizes)
-
-
-def taken(sets: Sets | Ragged, rows: np.ndarray) -> Ragged:
-    """Return some sets, by their rows, one after the other."""
-    if isinstance(sets, Sets):
-        begin, lengths = sets.begin[rows], sets.size[rows].astype(np.int64)
-    else:
-        begin, lengths = sets.offsets[rows], sets.offsets[rows + 1] - sets.offsets[rows]
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    places = np.repeat(begin - offsets[:-1], lengths)
-    places += np.arange(int(offsets[-1]))
-    return Ragged(sets.values[places], offsets)

@@ -237,7 +237,6 @@ class _Tables:
         return docs[order], near[order]
 
     def neighbours(self, docs: np.ndarray, similarity: np.ndarray) -> tuple[Neighbour, ...]:
-        """Return some documents, in the order given."""
         ids, kept, together = self.results.ids, self.kept, self._members
         return tuple(
             Neighbour(doc, ids[doc].as_py(), value, bool(kept[doc]), bool(together[doc]))

@@ -136,7 +136,6 @@ def outcome_of(results: Results, job: Job) -> Outcome:
 
 
 def _corpus(results: Results) -> Corpus:
-    """Return as much of the metadata as writing the tables needs."""
     n, none = results.documents, np.zeros(0, np.uint64)
     try:
         ends = results.ends

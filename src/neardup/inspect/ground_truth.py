@@ -132,7 +132,6 @@ def _table(source: Any) -> pa.Table:
 
 
 def _file(path: Path) -> pa.Table:
-    """Read a file of any format as a whole; columns of CSV are strings."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; expected a file")
     return read_whole(path, str(path))
@@ -152,7 +151,11 @@ def _columns(
                 return first, second, kind or what
         raise ColumnError(f"{name}: no columns that are known; {listed}", _NAMES_HINT)
     if len(columns) != 2:
-        raise SpecError(f"`columns` names {len(columns)}; expected two", _NAMES_HINT)
+        hint = f"the third column, {_VERDICTS[0]!r}, needs no name"
+        raise SpecError(
+            f"`columns` names {len(columns)}; expected two",
+            hint if kind == "judged" else _NAMES_HINT,
+        )
     first, second = columns
     for column in columns:
         if there.count(column) != 1:
@@ -220,7 +223,6 @@ def _written(ids: Column) -> Column:
 
 
 def _group_numbers(groups: Column) -> np.ndarray:
-    """Return a number for each group, -1 for null."""
     encoded: Any = pc.dictionary_encode(groups)
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
@@ -241,5 +243,4 @@ def _check_groups(name: str, truth: GroundTruth, results: Results) -> None:
 
 
 def _quoted(results: Results, id: Any) -> str:
-    """Return the id for a message; nothing where ids are texts."""
     return "" if results.record["secret_ids"] else f" {str(id)[:100]!r}"

@@ -27,7 +27,7 @@ from neardup.io.source import Source
 from neardup.output.publishing import local_output
 from neardup.output.record import record
 from neardup.output.results import FolderResults, MemoryResults, Results
-from neardup.output.writing import Writing, check_folder, check_inputs, write_outputs
+from neardup.output.writing import Writing, check_folder, check_inputs, check_outside, write_outputs
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 from neardup.state.band_store import BandStore
@@ -62,6 +62,7 @@ def recluster(results: Results, asked: Reclustering, clock: Clock) -> Results:
             f"{results.name} is the run itself, or in its folder", "name another output"
         )
     check_inputs(asked.out, map(str, results.inputs))
+    check_outside(asked.out, results.read_from)
     with local_output(asked.out, overwrite=asked.overwrite) as folder:
         _Again(results, asked, clock).write(folder)
     return FolderResults(asked.out)
@@ -112,10 +113,10 @@ class _Again:
                 state.remove()
 
     def _finish(self, found: dict[str, Any]) -> None:
-        """Add to a record how it was made."""
         found["recluster"] = {"run": self.results.name, "used": self.used}
         if self.used == "tables":  # the input may be gone, and come back
-            found |= {name: self.results.record[name] for name in ("source", "secret_ids")}
+            of_input = ("source", "frame", "texts_digest", "secret_ids")
+            found |= {name: self.results.record[name] for name in of_input}
         self.clock.lap("other")
         found["seconds"] = {name: round(x, 4) for name, x in self.clock.seconds.items()}
 

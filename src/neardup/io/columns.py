@@ -105,7 +105,6 @@ def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = Fa
 
 
 def check_new(name: str, names: Sequence[str], added: Sequence[str]) -> None:
-    """Refuse to add a column that is there already."""
     for column in added:
         if column in names:
             raise ColumnError(
@@ -220,7 +219,6 @@ def string_offsets(array: pa.LargeStringArray) -> np.ndarray:
 
 
 def buffer_of(array: np.ndarray) -> pa.Buffer:
-    """The bytes of an array, which are not copied."""
     return pa.py_buffer(cast(Any, array))
 
 
@@ -248,7 +246,6 @@ def string_scalar(value: str) -> Any:
 
 
 def strings_schema(names: Sequence[str]) -> pa.Schema:
-    """The schema of columns that are strings."""
     return pa.schema([(name, pa.large_string()) for name in names])
 
 

@@ -36,11 +36,7 @@ _ACCEPTED = (
 
 
 class FrameSource(Source):
-    """A source from an object instead of files; record numbers in messages count from 1.
-
-    Attributes:
-        given: The frame or series of pandas or Polars that it was made of; None for others.
-    """
+    """A source from an object instead of files; record numbers in messages count from 1."""
 
     def __init__(self, source: object, columns: Columns, partition_bytes: int) -> None:
         self.files, self.format, self.rereadable = [], "frame", True
@@ -49,11 +45,13 @@ class FrameSource(Source):
         self._partition_bytes = partition_bytes
         self._held: list[HeldPartition] | None = None
         self._schema: pa.Schema | None = None
+        self.converted: list[str] = []
         #: Of a column that no run needs, and that Arrow does not take.
         self._left_out: ColumnError | None = None
         if hasattr(source, "collect") and hasattr(source, "lazy"):  # a LazyFrame of Polars
             source = source.collect()
         library = type(source).__module__.partition(".")[0]
+        #: The frame or series of pandas or Polars that it was made of; None for others.
         self.given: Any = source if library in ("pandas", "polars") else None
         with _arrow_errors("the frame"):
             self._name, self._object = self._opened(source)
@@ -83,11 +81,22 @@ class FrameSource(Source):
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         if self._gives_again:
-            yield from self._cut()
+            yield from self._cut_or_empty()
             return
         if self._held is None:
-            self._held = list(self._cut())
+            self._held = list(self._cut_or_empty())
         yield from self._held
+
+    def _cut_or_empty(self) -> Iterator[HeldPartition]:
+        """Cut the frame; one without rows is a partition without rows, which has its types."""
+        found = self._cut()
+        first = next(found, None)
+        if first is not None:
+            yield first
+            yield from found
+        else:
+            schema = plain_schema(self._schema or strings_schema(self.columns.required))
+            yield HeldPartition(-1, 0, 0, 0, self._name, self.columns, schema.empty_table())
 
     def _cut(self) -> Iterator[HeldPartition]:
         batches = self._object
@@ -102,11 +111,7 @@ class FrameSource(Source):
             yield from cut_batches(batches, -1, self._name, self.columns, self._partition_bytes)
 
     def require_whole(self) -> None:
-        """Refuse a frame with a column that no run needs, and that can't be written.
-
-        Raises:
-            ColumnError: It names the column.
-        """
+        """Refuse a frame with a column that no run needs, and that can't be written."""
         if self._left_out is not None:
             raise self._left_out
 
@@ -115,8 +120,7 @@ class FrameSource(Source):
         self.require_whole()
         schema = self._schema
         if schema is None:
-            first = next(self.partitions(), None)
-            schema = strings_schema(self.columns.required) if first is None else first.schema()
+            schema = next(self.partitions()).schema()
         return Layout("parquet", "zstd", b"", plain_schema(schema), self.columns.text)
 
     def _opened(self, source: Any) -> tuple[str, Any]:
@@ -183,11 +187,27 @@ class FrameSource(Source):
         """Convert columns one by one, and leave out what can't be converted and is not needed."""
         for name, values in columns.items():
             try:
-                yield name, _column(name, values)
+                yield name, self._column(name, values)
             except ColumnError as error:
                 if name in self.columns.required:
                     raise
                 self._left_out = self._left_out or error
+
+    def _column(self, name: object, values: Any) -> Column:
+        """A column; values that have no common type become strings, but not those of a text."""
+        try:
+            return pa.array(values)
+        except pa.ArrowException:
+            if name in self.columns.text:
+                odd = next(v for v in values if not (isinstance(v, str) or _is_missing(v)))
+                raise ColumnError(
+                    f"the frame: column {str(name)!r} has values of several types, such as "
+                    f"{type(odd).__name__}; expected strings",
+                    "is it the right column? Else convert it, in pandas with .astype(str)",
+                ) from None
+            found = _as_strings(name, values)
+            self.converted.append(str(name))
+            return found
 
 
 def _is_dataset(source: object) -> bool:
@@ -215,26 +235,23 @@ def _arrow_errors(name: str) -> Iterator[None]:
         ) from error
 
 
-def _column(name: object, values: Any) -> Column:
-    """A column; values that have no common type become strings, of JSON where they are nested."""
-    try:
-        return pa.array(values)
-    except pa.ArrowException:
-        texts: list[str | None] = []
-        for value in values:
-            if _is_missing(value):
-                texts.append(None)
-                continue
-            try:
-                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            except (TypeError, ValueError) as error:
-                raise ColumnError(
-                    f"the frame: column {str(name)!r} has values of several types, such as "
-                    f"{type(value).__name__}",
-                    "give the column one type, or leave it out",
-                ) from error
-            texts.append(text)
-        return pa.array(texts, pa.large_string())
+def _as_strings(name: object, values: Any) -> Column:
+    """Values of several types as strings, of JSON where they are nested."""
+    texts: list[str | None] = []
+    for value in values:
+        if _is_missing(value):
+            texts.append(None)
+            continue
+        try:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError) as error:
+            raise ColumnError(
+                f"the frame: column {str(name)!r} has values of several types, such as "
+                f"{type(value).__name__}",
+                "give the column one type, or leave it out",
+            ) from error
+        texts.append(text)
+    return pa.array(texts, pa.large_string())
 
 
 def _is_missing(value: object) -> bool:
@@ -246,7 +263,6 @@ def _is_missing(value: object) -> bool:
 def _of_strings(
     source: Iterable[Any], name: str, columns: Columns, partition_bytes: int
 ) -> Iterator[HeldPartition]:
-    """Partitions of strings."""
     held: list[bytes | None] = []
     start = first = size = replaced = 0
 

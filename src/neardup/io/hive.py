@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import array_of
 from neardup.io.columns import strings_of
 from neardup.io.source import Added, Documents, Held, Partition, Records, Rows
 
@@ -42,13 +43,10 @@ class HivePartition(Partition):
         for name in [name for name in columns if name in self._values]:
             value = self._values[name]
             one = strings_of([None if value is None else value.encode()])
-            zeros = pa.py_buffer(np.zeros(len(found.text), np.int64).data)
-            rows = pa.Array.from_buffers(pa.int64(), len(found.text), [None, zeros])
-            arrays: list[Any] = [
-                *table.columns,
-                one.take(rows),
-            ]  # (a table without columns has no rows)
-            table = pa.Table.from_arrays(arrays, [*table.column_names, name])
+            column: Any = one.take(array_of(np.zeros(len(found.text), np.int64)))
+            # (A table without columns has no rows.)
+            names = [*table.column_names, name]
+            table = pa.Table.from_arrays([*table.columns, column], names)
         return replace(found, columns=table)
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
@@ -62,6 +60,9 @@ class HivePartition(Partition):
 
     def schema(self) -> pa.Schema:
         return self._inner.schema()
+
+    def halves(self) -> list[Partition]:
+        return [HivePartition(half, self._values) for half in self._inner.halves()]
 
     def _own(self, held: Held) -> Held:
         if held is None:

@@ -50,19 +50,9 @@ def open_source(
     Polars DataFrame, LazyFrame or Series, a dict of lists, a Hugging Face Dataset, or strings,
     whose column is called ``text``.
 
-    Args:
-        source: What to read.
-        columns: What a run needs of it.
-        input_format: One of `FORMATS`, for files whose ending is another one, and for stdin.
-        delimiter: Of CSV and TSV files, a single character; None for comma and tab.
-        partition_bytes: Bytes of a partition, about; a single document may be larger.
-        copy_folder: Folder to which pipes are copied first, so that they can be read again; what
-            was copied to it before is read in their place. None to read pipes once.
-
-    Raises:
-        InputError: The source is not there or not readable; its subclasses say why.
-        OutputError: ``copy_folder`` can't be written to, or its disk is full.
-        SpecError: A setting out of range.
+    ``partition_bytes`` is about the size of a partition; a single document may be larger. Pipes are
+    copied to ``copy_folder``, so that they can be read again; what was copied to it before is read
+    in their place.
     """
     if partition_bytes < _MINIMUM_BYTES:
         raise SpecError(
@@ -103,11 +93,7 @@ def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:
 
 
 def paths_of(source: object) -> Sequence[str | os.PathLike[str]] | None:
-    """Return the files, folders, patterns and URLs that a source names; None for a frame.
-
-    Raises:
-        InputError: They are strings in a list, which is for texts.
-    """
+    """Return the files, folders, patterns and URLs that a source names; None for a frame."""
     if isinstance(source, str | os.PathLike):
         return [source]
     if not isinstance(source, list | tuple):
@@ -120,8 +106,7 @@ def paths_of(source: object) -> Sequence[str | os.PathLike[str]] | None:
             "list of texts",
             "give pathlib.Path objects to read the files",
         )
-    # An empty list names no file and holds no text; the error for it is that of no input.
-    return None if source else []
+    return None
 
 
 class FileSource(Source):
@@ -196,7 +181,6 @@ class FileSource(Source):
         return values
 
     def _own_columns(self, number: int) -> Columns:
-        """The columns that a file itself must have."""
         wanted = [name for name in self.columns.wanted if name not in self._values(number)]
         return replace(self.columns, wanted=tuple(wanted))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -59,17 +60,8 @@ def check_output(
 ) -> None:
     """Refuse an output that can't be written, before any work is done.
 
-    Args:
-        source: What is to be written.
-        format: One of `OUTPUT_FORMATS`; None for the format of the input.
-        added: Columns that are added to each record. Of JSON lines, the first ones are looked at.
-        compression: As the user names it; None for that of the input.
-
-    Raises:
-        SpecError: The format is not known, does not have the compression, or is that of plain
-            texts, which are to get fields.
-        ColumnError: The input has a column of the name of one that is added.
-        FormatError: A column has a type that the format does not have.
+    Format and compression are as the user names them, None for those of the input; ``added`` are
+    columns that are added to each record. Of JSON lines, the first ones are looked at.
     """
     if format is not None and format not in OUTPUT_FORMATS:
         raise SpecError(f"no output format {format!r}", f"known are {', '.join(OUTPUT_FORMATS)}")
@@ -136,16 +128,12 @@ def plan_outputs(
     Several input files have an output each, of the same name. One input file, or a frame, has
     files ``part-00000`` and so on, cut where the start of a partition passes a multiple of
     `PART_BYTES`, or of less if the source is small and its files are compressed. Plain texts have
-    a folder.
-
-    Args:
-        source: The input.
-        places: File and start of each partition, in input order.
-        format: As for `check_output`.
-        added: As for `check_output`.
-        schema: Of what is converted, see `common_schema`.
-        compression: As for `check_output`.
+    a folder. ``places`` are file and start of each partition, ``schema`` is that of what is
+    converted, see `common_schema`; the others are as for `check_output`.
     """
+    if source.converted:
+        names = ", ".join(map(repr, source.converted))
+        warnings.warn(f"columns of several types are written as strings: {names}", stacklevel=2)
     if source.format == "text" and format is None:
         return [OutputFile("", 0, len(places), Layout("text"), False)]
     numbers = _numbers(source)

@@ -42,10 +42,6 @@ def find_files(
 
     Where none of them is a table, all are plain texts; patterns and folders are sorted, and hidden
     files in them are left out.
-
-    Raises:
-        SpecError: ``input_format`` is not one of `FORMATS`, or a URL has an unknown scheme.
-        InputError: Nothing is there, or something is given twice or can't be read.
     """
     if input_format is not None and input_format not in FORMATS:
         raise SpecError(f"`input_format` is {input_format!r}, expected one of {', '.join(FORMATS)}")
@@ -56,7 +52,7 @@ def find_files(
     if empty is not None:
         raise InputNotFoundError(f"{empty}: no files in this folder", "hidden files are skipped")
     files = [
-        (file, *_format_of(file.name, input_format or file.format))
+        (file, *format_of(file.name, input_format or file.format))
         for group in groups
         for file in group.files
     ]
@@ -147,11 +143,11 @@ def _walk(folder: str) -> list[str]:
 def _is_hidden(name: str) -> bool:
     """Whether a file in a folder is none of its data, such as ``_SUCCESS`` of Spark."""
     parts = name.split("/")
-    marker = parts[-1].startswith("_") and _format_of(parts[-1])[0] is None
+    marker = parts[-1].startswith("_") and format_of(parts[-1])[0] is None
     return marker or any(part.startswith(".") for part in parts)
 
 
-def _format_of(path: str, input_format: str | None = None) -> tuple[str | None, str | None]:
+def format_of(path: str, input_format: str | None = None) -> tuple[str | None, str | None]:
     """Format and compression by the ending; a format that the user names wins."""
     name = path.rstrip("/").rpartition("/")[2].lstrip(".")
     suffixes = [f".{ending}" for ending in name.lower().split(".")[1:][-2:]]

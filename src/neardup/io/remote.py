@@ -74,11 +74,7 @@ class Place(NamedTuple):
 
 
 def located(path: str | os.PathLike[str]) -> str:
-    """Return a local path, or a URL; of file:// the path, and what pathlib took away is put back.
-
-    Raises:
-        SpecError: No such scheme is known.
-    """
+    """Return a local path, or a URL, in which what pathlib took away is put back."""
     name = os.fspath(path)
     scheme, _, rest = name.partition(":")
     scheme = scheme.lower()
@@ -100,11 +96,7 @@ def location(name: str) -> Path | Url:
 
 
 def local_target(path: str | os.PathLike[str]) -> Path:
-    """Return where to write what is written to this machine alone.
-
-    Raises:
-        OutputError: It is a URL.
-    """
+    """Return where to write what is written to this machine alone."""
     place = located(path)
     if is_remote(place):
         raise OutputError(
@@ -125,7 +117,6 @@ def is_stored_file(name: str) -> bool:
 
 
 def short_name(url: str) -> str:
-    """The last part of the path of a URL."""
     path = re.split(r"[?#]", url)[0] if url.startswith(_WEB) else url
     return path.rstrip("/").rpartition("/")[2]
 
@@ -133,11 +124,7 @@ def short_name(url: str) -> str:
 def find_remote(url: str) -> tuple[str, list[RemoteFile]]:
     """Find the files that a URL names: one file, all below a folder, or those of a pattern.
 
-    Returns:
-        The folder that their names are relative to, empty for one file; and the files, sorted.
-
-    Raises:
-        InputError: Nothing is there, or it can't be listed.
+    Returns the folder that their names are relative to, empty for one file; and the files, sorted.
     """
     scheme, _, path = url.partition("://")
     parts = path.split("/")
@@ -169,7 +156,6 @@ def find_remote(url: str) -> tuple[str, list[RemoteFile]]:
 
 
 def check_bucket(url: str, place: Place, kind: type[NeardupError]) -> None:
-    """Raise an error where pyarrow finds no such bucket."""
     bucket = place.path.partition("/")[0]
     if place.arrow is not None and place.arrow.get_file_info(bucket).type.name == "NotFound":
         raise kind(f"{url}: there is no such bucket", "check its name, or create it")
@@ -250,15 +236,9 @@ def stamps(urls: Sequence[str]) -> Iterable[tuple[str, tuple[int | None, int] | 
 
 
 def open_remote(url: str, in_order: bool = False, whole: bool = False) -> Any:
-    """Open a file, as a `pyarrow.NativeFile` unless it is read in order.
+    """Open a file, as a `pyarrow.NativeFile` unless it is read in order, in small steps.
 
-    Args:
-        url: The file.
-        in_order: It is read from its start to its end, in small steps.
-        whole: The server has nothing but the whole file.
-
-    Raises:
-        OSError: It can't be opened; see `failed`.
+    ``whole``: the server has nothing but the whole file.
     """
     place = place_of(url)
     if place.arrow is not None:
@@ -292,7 +272,6 @@ def _arrow_filesystem(scheme: str, bucket: str, endpoint: str) -> Any:
 
 
 def place_of(url: str) -> Place:
-    """Return the filesystem of a URL, and its path there."""
     scheme, _, path = url.partition("://")
     bucket = path.partition("/")[0]
     if not bucket.removeprefix("anonymous@"):

@@ -48,7 +48,6 @@ def failed(url: str, error: BaseException, kind: type[NeardupError] = InputError
 
 
 def is_of_transfer(error: BaseException) -> bool:
-    """Whether an error of a remote file is that of the store, and not of damaged content."""
     return not isinstance(error, pa.ArrowException) and not re.search(
         "zlib|ZSTD|zstd|[Tt]runcated|compress|Parquet|magic|thrift|[Cc]orrupt|flatbuffer",
         str(error),

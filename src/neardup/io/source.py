@@ -57,12 +57,7 @@ MAX_DOCUMENT, _LARGEST_LIMIT = 256_000_000, 512 << 20
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns a run needs, and what happens to invalid UTF-8 and to large documents.
-
-    Raises:
-        SpecError: No text column, one named twice, an unknown ``encoding_errors``, or a limit that
-            is too large.
-    """
+    """Which columns a run needs, and what happens to invalid UTF-8 and to large documents."""
 
     text: tuple[str, ...] = ("text",)  # several are joined by one space each
     id: str | None = None  # column that holds the ids
@@ -180,6 +175,10 @@ class Partition(ABC):
     def schema(self) -> pa.Schema:
         """Return the schema of `table`; JSON lines are parsed for it."""
 
+    def halves(self) -> Sequence[Partition]:
+        """Return both halves of the records of a text; nothing where it can't be divided."""
+        return ()
+
     def own(self, names: Sequence[str]) -> list[str]:
         """Return those names that are columns of the records themselves."""
         there = set(self.schema().names)
@@ -206,6 +205,7 @@ class Source(ABC):
     columns: Columns  # what was asked for
     id_column: str | None  # column that holds the ids: `columns.id`, or "path" for plain texts
     total_bytes: int | None  # sum of the partitions' sizes, for frames about; None if unknown
+    converted: Sequence[str] = ()  # columns of several types, which are read as strings
     rereadable: bool  # whether `partitions` may be called again, and then gives equal partitions
 
     @abstractmethod
@@ -213,9 +213,6 @@ class Source(ABC):
         """Cut the source, or one of its files, into partitions in input order.
 
         Compressed files and Arrow IPC are decoded for it, and the first pass over CSV scans it.
-
-        Raises:
-            InputError: The source can't be read; its subclasses say why.
         """
 
     @abstractmethod
@@ -230,11 +227,7 @@ class Source(ABC):
         return None if schema is None else tuple(schema.names)
 
     def check_unchanged(self) -> None:
-        """Make sure that the files are still what they were when the source was opened.
-
-        Raises:
-            InputError: One is gone, or has another size or time.
-        """
+        """Make sure that the files are still what they were when the source was opened."""
         known = [file for file in self.files if file.copy is None and file.size is not None]
         for file, now in zip(known, _stamps(known), strict=True):
             if now is None:

@@ -99,11 +99,7 @@ def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
 
 
 def open_at(file: SourceFile) -> Any:
-    """Open a file for Arrow; not mapped into memory: cut off meanwhile, it would end the process.
-
-    Raises:
-        OSError: It can't be opened.
-    """
+    """Open a file for Arrow; mapped into memory and cut off, it would end the process."""
     return open_remote(file.path) if file.is_remote else pa.OSFile(file.place, "rb")
 
 
@@ -284,11 +280,7 @@ def line_of(file: SourceFile, start: int, line: int | None) -> int:
 
 
 def copied(file: SourceFile, copy: Path) -> SourceFile:
-    """Copy a pipe to a file, so that it can be read more than once.
-
-    Raises:
-        OutputError: The copy can't be written, or the disk is full.
-    """
+    """Copy a pipe to a file, so that it can be read more than once."""
     if not copy.exists():  # it gets its name last, and is complete then
         # The bytes as they come: compressed ones stay so.
         packed = replace(file, compression=None)

@@ -32,16 +32,9 @@ _PLAIN = Form()
 
 
 def read_whole(source: object, name: str, form: Form = _PLAIN) -> pa.Table:
-    """Read all columns of an input; those of CSV are strings.
+    """Read all columns of an input, see `open_source`; those of CSV are strings.
 
-    Args:
-        source: See `neardup.io.opening.open_source`.
-        name: Of the source, for messages.
-        form: How it is read.
-
-    Raises:
-        InputError: It can't be read; its subclasses say why.
-        SpecError: ``form`` is out of range, or for files and this is none.
+    ``name`` is that of the source, for messages.
     """
     tables = []
     columns = _NoText((), None, form.encoding_errors, max_document=form.max_document)

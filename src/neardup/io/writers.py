@@ -18,6 +18,8 @@ from neardup.io.source import Layout, Records, TextFiles
 from neardup.io.streams import view_of
 from neardup.private_files import open_private, system_error
 
+_GROUP_BYTES = 32 << 20  # of a row group or record batch, about
+
 
 class RecordWriter:
     """Writes records to one output file; a context manager.
@@ -51,11 +53,7 @@ class RecordWriter:
         self._sink.write(prepared)
 
     def prepare(self, records: Records) -> object:
-        """Return what `write` takes: the part of writing that any thread may do, in any order.
-
-        Raises:
-            FormatError: A value does not fit the schema of the layout.
-        """
+        """Return what `write` takes: the part of writing that any thread may do, in any order."""
         return records
 
     def write(self, prepared: object) -> None:
@@ -70,10 +68,14 @@ class RecordWriter:
         self._closed = True
         with self._errors():
             try:
-                self._sink.close()
+                self._end()
             finally:
                 self._file.close()
             self._sync()
+
+    def _end(self) -> None:
+        """Write what is left."""
+        self._sink.close()
 
     def _sync(self) -> None:
         if self._path is not None:
@@ -129,7 +131,11 @@ class _LineWriter(RecordWriter):
 
 
 class _TableWriter(RecordWriter):
-    """Parquet and Arrow IPC; each write is a row group or a record batch."""
+    """Parquet and Arrow IPC; records are gathered into row groups and record batches."""
+
+    def __init__(self, path: Path | None, layout: Layout) -> None:
+        self._waiting: list[pa.Table] = []
+        super().__init__(path, layout)
 
     def _opened(self) -> Any:
         layout, file = self._layout, cast(Any, self._file)
@@ -158,10 +164,23 @@ class _TableWriter(RecordWriter):
         return conform(table, self._layout.schema or pa.schema([]), "the input")
 
     def _append(self, prepared: Any) -> None:
-        if prepared.num_rows and self._layout.format == "parquet":
-            self._sink.write_table(prepared, row_group_size=prepared.num_rows)
-        elif prepared.num_rows:
-            self._sink.write_table(prepared.combine_chunks())
+        self._waiting.append(prepared)
+        if sum(table.nbytes for table in self._waiting) >= _GROUP_BYTES:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        group = pa.concat_tables(self._waiting) if self._waiting else None
+        self._waiting.clear()
+        if group is None or not group.num_rows:
+            return
+        if self._layout.format == "parquet":
+            self._sink.write_table(group, row_group_size=group.num_rows)
+        else:
+            self._sink.write_table(group.combine_chunks())
+
+    def _end(self) -> None:
+        self._write_group()
+        super()._end()
 
 
 class _TextWriter(RecordWriter):
@@ -188,13 +207,5 @@ _WRITERS = {"parquet": _TableWriter, "arrow": _TableWriter, "text": _TextWriter}
 
 
 def open_writer(path: Path | None, layout: Layout) -> RecordWriter:
-    """Open an output file for writing; of plain texts, the folder.
-
-    Args:
-        path: Where to write; what is there is lost. None to write nowhere.
-        layout: How it is written.
-
-    Raises:
-        OutputError: The system does not take the data: no space, no right, no folder.
-    """
+    """Open an output file, whose content is lost; of plain texts, the folder; None for nowhere."""
     return _WRITERS.get(layout.format, _LineWriter)(path, layout)

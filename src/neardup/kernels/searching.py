@@ -1,4 +1,4 @@
-"""Inverted indexes: documents of a stream that share shingles with some queries, keys in blocks.
+"""Inverted indexes: documents of a stream that share shingles with queries; keys of an index.
 
 Documents of a stream are looked up in an index of the queries, held in memory. There, a shingle
 that many queries have has a row of bytes instead of a list, one for each query. Rows are added up
@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+
+from neardup.kernels.hashing import TOKEN_MULTIPLIER
 
 #: Entries of a block: its keys, then its documents.
 ENTRIES = 2048
@@ -111,13 +113,52 @@ def _unpack(counters):
         counters.unpacked[q] = np.uint8(0)
 
 
+class Blocks(NamedTuple):
+    """Blocks of `STRIDE` words: `ENTRIES` sorted keys, then the documents that have them."""
+
+    words: np.ndarray  # uint64[blocks * STRIDE]
+    halves: np.ndarray  # uint32[2 * blocks * STRIDE]: the same memory
+    fences: np.ndarray  # uint64[blocks]: the first key of each
+    sums: np.ndarray  # uint64[blocks]: the `checksum` of each
+    verified: np.ndarray  # bool[blocks]: which of them were checked
+
+
+class Chains(NamedTuple):
+    """Keys with documents in a hash table that grows, those of a slot linked to one another."""
+
+    last: np.ndarray  # int32[power of two]: newest entry of each slot; -1 for none
+    keys: np.ndarray  # uint64[room]
+    docs: np.ndarray  # int64[room]
+    before: np.ndarray  # int32[room]: the entry of the slot before each; -1 for none
+
+
 @njit(cache=True, nogil=True)
-def _below(values, key, low, high, equal):
-    """Return the first place of a sorted range that is not below a key, or not equal either."""
+def _absorb(state, word):
+    """Take a word into a checksum: a bijection of either, so that no single change is lost."""
+    state = (state ^ word) * TOKEN_MULTIPLIER
+    return state ^ state >> np.uint64(32)
+
+
+@njit(cache=True, nogil=True)
+def checksum(words, first, last):
+    """Return a checksum, uint64, of ``words[first:last]``, a multiple of four words.
+
+    A change within one word always changes it. Four sums in turn, since each has to wait for its
+    own last step: crc32 takes thirty times as long.
+    """
+    a, b, c, d = TOKEN_MULTIPLIER, TOKEN_MULTIPLIER, TOKEN_MULTIPLIER, TOKEN_MULTIPLIER
+    for i in range(first, last, 4):
+        a, b = _absorb(a, words[i]), _absorb(b, words[i + 1])
+        c, d = _absorb(c, words[i + 2]), _absorb(d, words[i + 3])
+    return _absorb(_absorb(_absorb(a, b), c), d)
+
+
+@njit(cache=True, nogil=True)
+def _below(values, key, low, high):
+    """Return the first place of a sorted range that is not below a key."""
     while low < high:
         middle = (low + high) >> 1
-        value = values[middle]
-        if value < key or (equal and value == key):
+        if values[middle] < key:
             low = middle + 1
         else:
             high = middle
@@ -125,38 +166,72 @@ def _below(values, key, low, high, equal):
 
 
 @njit(cache=True, nogil=True)
-def locate(blocks, fences, verified, wanted, low, high, needed):
-    """Find the entries of some keys.
+def find_in_blocks(blocks, entries, wanted, places, docs):
+    """Find the documents that have some keys, in blocks that are checked when first read.
 
     Args:
-        blocks: uint64[]: blocks of `STRIDE` words, each with `ENTRIES` sorted keys first; the last
-            one ends with keys that no document has.
-        fences: uint64[blocks]: the first key of each.
-        verified: bool[blocks]: which of them were checked.
+        blocks: See `Blocks`; the last one is filled up with keys that no document has.
+        entries: Entries that are documents.
         wanted: uint64[n]: keys.
-        low: int64[n], out: the first entry of each key.
-        high: int64[n], out: the entry after its last one.
-        needed: bool[blocks], out: true for those that have to be checked first.
+        places: int64[room], out: places in ``wanted``, ascending.
+        docs: int64[room], out: documents.
 
     Returns:
-        Keys that were not found since a block of theirs has to be checked.
+        How many there are, of which as many are written as there is room for; -1 if a block is
+        damaged.
     """
-    count = fences.shape[0]
-    missing = 0
+    words, halves, fences, sums, verified = blocks
+    count = np.int64(0)
     for i in range(wanted.shape[0]):
         key = wanted[i]
-        first = max(_below(fences, key, 0, count, False) - 1, 0)
-        last = max(_below(fences, key, first, count, True) - 1, 0)
-        whole = True
-        for block in range(first, last + 1):
+        block = max(_below(fences, key, 0, fences.shape[0]) - 1, 0)
+        entry = np.int64(-1)
+        while block < fences.shape[0]:
+            begin = block * STRIDE
             if not verified[block]:
-                needed[block] = True
-                whole = False
-        if not whole:
-            missing += 1
-            continue
-        begin = first * STRIDE
-        low[i] = first * ENTRIES + _below(blocks, key, begin, begin + ENTRIES, False) - begin
-        begin = last * STRIDE
-        high[i] = last * ENTRIES + _below(blocks, key, begin, begin + ENTRIES, True) - begin
-    return missing
+                if checksum(words, begin, begin + STRIDE) != sums[block]:
+                    return np.int64(-1)
+                verified[block] = True
+            if entry < 0:
+                entry = _below(words, key, begin, begin + ENTRIES) - begin
+            end = min(entries - block * ENTRIES, ENTRIES)
+            while entry < end and words[begin + entry] == key:
+                if count < places.shape[0]:
+                    places[count] = i
+                    docs[count] = halves[2 * (begin + ENTRIES) + entry]
+                count += 1
+                entry += 1
+            if entry < ENTRIES:
+                break
+            block, entry = block + 1, 0  # the key may go on in the next one
+    return count
+
+
+@njit(cache=True, nogil=True)
+def add_to_chains(chains, first, keys, docs):
+    """Add documents, int64[m], with their keys, uint64[m, bands], from entry ``first`` on."""
+    mask = np.uint64(chains.last.shape[0] - 1)
+    at = np.int64(first)
+    for d in range(keys.shape[0]):
+        for band in range(keys.shape[1]):
+            slot = np.int64(keys[d, band] & mask)
+            chains.keys[at], chains.docs[at] = keys[d, band], docs[d]
+            chains.before[at] = chains.last[slot]
+            chains.last[slot] = at
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def find_in_chains(chains, wanted, places, docs):
+    """Do what `find_in_blocks` does; documents of a key come newest first."""
+    mask = np.uint64(chains.last.shape[0] - 1)
+    count = np.int64(0)
+    for i in range(wanted.shape[0]):
+        entry = np.int64(chains.last[np.int64(wanted[i] & mask)])
+        while entry >= 0:
+            if chains.keys[entry] == wanted[i]:
+                if count < places.shape[0]:
+                    places[count], docs[count] = i, chains.docs[entry]
+                count += 1
+            entry = np.int64(chains.before[entry])
+    return count

@@ -34,7 +34,7 @@ class WordBuffers(NamedTuple):
     """Working memory of `words`, for texts of ``size`` bytes in all; reused from call to call.
 
     A run is a longest stretch of bytes that may be in a word. There are at most
-    ``most = (size + documents) // 2 + 1``.
+    ``most = (size + documents) // 2 + 1``. All of them may be longer.
     """
 
     lowered: np.ndarray  # uint8[size + 2 * LANES]: the texts as `classify` makes them
@@ -245,7 +245,7 @@ def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans)
     """
     _find_runs(data, offsets, lower, buffers)
     lowered, edges, runs, hashes, rest, length, other = buffers
-    others = _hash_short(lowered, edges, runs[-1], hashes, rest, length, other)
+    others = _hash_short(lowered, edges, runs[offsets.shape[0] - 1], hashes, rest, length, other)
     base = offsets[0]
     count = run = found = np.int64(0)
     token_offsets[0] = 0

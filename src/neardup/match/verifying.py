@@ -16,10 +16,24 @@ SET_WORDS = 16
 
 def make_sets(sets: Ragged) -> Sets:
     """Prepare shingle sets for comparison."""
-    begin, size = sets.offsets[:-1].copy(), np.diff(sets.offsets).astype(np.int32)
+    begin = sets.offsets[:-1].copy()
+    size = (sets.offsets[1:] - begin).astype(np.int32)
     bitmaps = np.empty((len(size), SET_WORDS), dtype=np.uint64)
     kernels.fill_bitmaps(sets.values, begin, size, True, bitmaps)
     return Sets(sets.values, begin, size, bitmaps)
+
+
+def taken(sets: Sets | Ragged, rows: np.ndarray) -> Ragged:
+    """Return some sets, by their rows, one after the other."""
+    if isinstance(sets, Sets):
+        begin, lengths = sets.begin[rows], sets.size[rows].astype(np.int64)
+    else:
+        begin, lengths = sets.offsets[rows], sets.offsets[rows + 1] - sets.offsets[rows]
+    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    places = np.repeat(begin - offsets[:-1], lengths)
+    places += np.arange(int(offsets[-1]))
+    return Ragged(sets.values[places], offsets)
 
 
 def content_hashes(sets: Sets) -> np.ndarray:

@@ -13,7 +13,7 @@ from pathlib import Path
 from neardup.errors import NeardupError, OutputError, SpecError
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.io.remote_errors import failed
-from neardup.output.storing import delete_remote, remote_names, write_remote
+from neardup.output.storing import delete_empty_folders, delete_remote, remote_names, write_remote
 from neardup.output.writing import CLEAN, OUTPUTS, RECORD, check_folder
 from neardup.private_files import replacing, system_errors
 from neardup.threads import in_threads
@@ -53,12 +53,18 @@ def local_output(
             yield folder / _RESULT
             _publish(folder / _RESULT, place, mark)
             if not keep:
-                shutil.rmtree(folder / _RESULT, ignore_errors=True)
+                clear_work(folder)
     finally:
         if is_remote(place):
             with suppress(NeardupError):  # the first error counts
                 _check_mark(place, mark)
                 delete_remote(f"{place}/{_MARK}")
+                delete_empty_folders(place)
+
+
+def clear_work(work: Path) -> None:
+    """Remove what a run that is complete has left in its work folder."""
+    shutil.rmtree(work / _RESULT, ignore_errors=True)
 
 
 @contextmanager

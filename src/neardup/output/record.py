@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import platform
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup import __version__
+from neardup.engines.job import Job
 from neardup.engines.local import Outcome
 from neardup.engines.memory import peak_memory
 from neardup.output.tables import id_type
@@ -40,7 +42,10 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         "recipe_digest": outcome.recipe.digest,
         "asked": digest_of(job.manifest()),
         "run": job.resources.run,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "source": _source(outcome),
+        "frame": _frame(outcome),
+        "texts_digest": texts_digest(outcome.corpus.hashes),
         "secret_ids": job.secret_ids,
         "output": dict(job.output),
         "id_type": str(id_type(outcome)),
@@ -80,17 +85,45 @@ def digest_of(manifest: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
+def texts_digest(hashes: np.ndarray) -> str:
+    """Return the SHA-256 (hex) of all texts by their tokens, uint64[documents, 2], in input order.
+
+    It is the same wherever the texts are stored.
+    """
+    return hashlib.sha256(np.ascontiguousarray(hashes).tobytes()).hexdigest()
+
+
 def inputs_digest(inputs: list[list[Any]]) -> str:
     """Return the SHA-256 (hex) of what identifies the input files, without their paths."""
     known = [[size, time] for _, size, time in inputs]
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
 
+def _read_once(job: Job) -> bool:
+    """Return whether nobody can read the input again by its name."""
+    return not job.reading.get("given") or any(file.copy for file in job.source.files)
+
+
+def _frame(outcome: Outcome) -> dict[str, Any] | None:
+    """How a frame or a pipe was read, which may be given again; None for files."""
+    job = outcome.job
+    columns = job.source.columns
+    return (
+        {
+            "given": job.reading.get("given", []),
+            "text": list(columns.text),
+            "id": columns.id,
+            "encoding_errors": columns.encoding_errors,
+        }
+        if _read_once(job)
+        else None
+    )
+
+
 def _source(outcome: Outcome) -> dict[str, Any] | None:
     """What it takes to find the texts again; None where they can't be read twice."""
     job, corpus = outcome.job, outcome.corpus
-    given = job.reading.get("given")
-    if not given or any(file.copy is not None for file in job.source.files):
+    if _read_once(job):
         return None
     inputs = [found[:3] for found in job.inputs]
     return {

@@ -9,14 +9,16 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from neardup.engines.identifiers import id_array
 from neardup.engines.local import Outcome
 from neardup.engines.reading import Reader, Wanted
 from neardup.errors import InputError, InputNotFoundError
@@ -26,8 +28,10 @@ from neardup.io.remote import Url, is_remote, located, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import MAX_DOCUMENT, Columns, Partition, Source
 from neardup.output import tables
-from neardup.output.record import FORMAT, inputs_digest
+from neardup.output.record import FORMAT, inputs_digest, texts_digest
+from neardup.output.writing import CLEAN
 from neardup.recipe import Recipe
+from neardup.sketch.sketcher import Sketcher
 from neardup.spec import Spec
 from neardup.threads import Pool
 
@@ -142,6 +146,11 @@ class Results(ABC):
         """The local files that it read, as far as they can be found."""
 
     @property
+    def read_from(self) -> list[str]:
+        """Files, folders, patterns and URLs that it was given; none of a frame."""
+        return []
+
+    @property
     @abstractmethod
     def ends(self) -> np.ndarray:
         """int64[partitions]: documents up to the end of each partition of the input."""
@@ -184,12 +193,44 @@ class Results(ABC):
         yielded.
         """
 
+        return Places(self.reader, self.ends, positions).visit(work, threads)
+
+    def kept_places(self) -> Places:
+        """Return where the kept documents can be read, in the order of the input."""
+        kept = np.flatnonzero(self.array("kept"))
+        places = kept if self.positions_of is None else np.sort(self.positions_of[kept])
+        return Places(self.reader, self.ends, places)
+
+
+class Places(NamedTuple):
+    """Some documents of an input."""
+
+    reader: Reader
+    ends: np.ndarray  # int64[partitions]: documents up to the end of each
+    positions: np.ndarray  # int64[], ascending
+
+    def visit(
+        self, work: Callable[[Partition, np.ndarray, int], A], threads: int | None = None
+    ) -> Iterator[A]:
+        """See `Results.visit`."""
+
         def done(some: Wanted) -> A:
             assert some.rows is not None
             return work(some.partition, some.rows, some.documents)
 
         with Pool(threads) as pool:
-            yield from pool.ordered(done, self.reader.again(self.ends, positions))
+            yield from pool.ordered(done, self.reader.again(self.ends, self.positions))
+
+
+def _columns(about: dict[str, Any]) -> Columns:
+    """How an input was read, by what the record says."""
+    return Columns(
+        tuple(about["text"]),
+        about["id"],
+        about["encoding_errors"],
+        max_document=about.get("max_document", MAX_DOCUMENT),
+        skip_large=about.get("skip_large", False),
+    )
 
 
 class MemoryResults(Results):
@@ -236,6 +277,10 @@ class MemoryResults(Results):
     def inputs(self) -> list[Path]:
         files = self.outcome.job.source.files
         return [Path(f.path) for f in files if f.copy is None and not f.is_remote]
+
+    @property
+    def read_from(self) -> list[str]:
+        return list(self.outcome.job.reading.get("given", ()))
 
     @property
     def ends(self) -> np.ndarray:
@@ -346,13 +391,7 @@ class FolderResults(Results):
         try:
             source = open_source(
                 self.given,
-                Columns(
-                    tuple(about["text"]),
-                    about["id"],
-                    about["encoding_errors"],
-                    max_document=about.get("max_document", MAX_DOCUMENT),
-                    skip_large=about.get("skip_large", False),
-                ),
+                _columns(about),
                 input_format=about["input_format"],
                 delimiter=about.get("delimiter"),
                 partition_bytes=about["partition_bytes"],
@@ -368,6 +407,51 @@ class FolderResults(Results):
             changed = (str(now[0]) for old, now in pairs if old[1:] != now[1:])
             raise self.changed(next(changed, ""))
         return source
+
+    def give(self, source: object) -> None:
+        """Take the input from the caller, as the run can't find it; InputError for another one."""
+        about = self.record["frame"] or self._about
+        input_format, delimiter = about.get("input_format"), about.get("delimiter")
+        opened = open_source(
+            source, _columns(about), input_format=input_format, delimiter=delimiter
+        )
+        sketcher = Sketcher(replace(self.recipe, num_bands=0, rows=0))
+        name = opened.id_column
+
+        def read(item: tuple[int, Partition]) -> tuple[np.ndarray, list[pa.Array[Any]]]:
+            documents = item[1].read((name,) if name else ())
+            ids = id_array(documents.columns.column(name), name).chunks if name else []
+            return sketcher(documents.text).hashes, ids
+
+        with Pool() as pool:
+            found = list(pool.ordered(read, Reader(opened).partitions()))
+        hashes = [np.empty((0, 2), np.uint64), *(part for part, _ in found)]
+        places = np.arange(self.documents) if self.positions_of is None else self.positions_of
+        ids = pa.chunked_array([chunk for _, some in found for chunk in some], self.ids.type)
+        same = texts_digest(np.concatenate(hashes)) == self.record["texts_digest"]
+        if not same or (name and not ids.equals(self.ids.take(np.argsort(places)))):
+            raise InputError(
+                f"{self.name}: what is given has other texts, ids or rows than the run has read",
+                "give what it was made of, in the same order",
+            )
+        self.source, self.ends = opened, np.cumsum([len(part) for part in hashes[1:]])
+
+    def kept_places(self) -> Places:
+        """See `Results.kept_places`; where there is no input, the clean corpus is read."""
+        about, output = self.record["frame"], self.record["output"]
+        if "source" in vars(self) or about is None or not output["clean"] or output["annotate"]:
+            return super().kept_places()
+        reader = Reader(open_source(f"{self.name}/{CLEAN}", _columns(about)))
+        with Pool() as pool:
+            read = pool.ordered(lambda item: len(item[1].read().text), reader.partitions())
+            ends = np.cumsum(list(read), dtype=np.int64)
+        kept = int(self.record["counts"]["kept"])
+        if ends.max(initial=0) != kept:
+            raise InputError(
+                f"{self.name}/{CLEAN} does not have the {kept:,} documents that were kept",
+                "run neardup dedup again",
+            )
+        return Places(reader, ends, np.arange(kept))
 
     def _gone(self) -> InputNotFoundError | None:
         """Return the error for a path that was read and is no longer there; None if all are."""
@@ -387,8 +471,8 @@ class FolderResults(Results):
         if about is None:
             raise InputError(
                 f"{self.name}: its input was a frame or a pipe and can't be read again",
-                "for a later batch call `neardup.Index.from_run(run, path)` while the frame is "
-                "there; for all else write it to a file and run neardup dedup on that",
+                "give it again from Python, neardup.open(folder, source=frame), or write it to a "
+                "file and run neardup dedup on that",
             )
         return about
 
@@ -417,6 +501,10 @@ class FolderResults(Results):
             return [Path(file.path) for file in files if not file.is_remote]
         except InputError:
             return []
+
+    @property
+    def read_from(self) -> list[str]:
+        return [] if self.record["source"] is None else [str(path) for path in self.given]
 
     @functools.cached_property
     def ends(self) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from neardup.errors import OutputError
 from neardup.io.remote import check_bucket, files_below, place_of
@@ -15,11 +15,7 @@ _BUFFER = 8 << 20  # bytes of a request
 
 
 def remote_names(url: str) -> list[str]:
-    """Return the names of all files below a folder that can be written, relative to it.
-
-    Raises:
-        OutputError: It can't be listed, or nothing can be written there.
-    """
+    """Return the names of all files below a folder that can be written, relative to it."""
     scheme = url.partition("://")[0]
     if scheme in _READ_ONLY:
         raise OutputError(
@@ -37,11 +33,7 @@ def remote_names(url: str) -> list[str]:
 
 
 def write_remote(url: str, content: Path | bytes) -> None:
-    """Write a file, a copy or some bytes; nothing is left under its name where that fails.
-
-    Raises:
-        OutputError: It can't be written.
-    """
+    """Write a file, a copy or some bytes; nothing is left under its name where that fails."""
     try:
         place = place_of(url)
         store = place.arrow
@@ -64,12 +56,37 @@ def write_remote(url: str, content: Path | bytes) -> None:
         raise failed(url, error, OutputError) from error
 
 
-def delete_remote(url: str) -> None:
-    """Remove a file.
+def delete_empty_folders(url: str) -> None:
+    """Remove the empty objects that stand for folders without files, at and below a URL.
+
+    To delete an object, pyarrow makes one for the folder that it was in.
 
     Raises:
-        OutputError: It can't be removed.
+        OutputError: They can't be listed or removed.
     """
+    try:
+        place = place_of(url)
+        if place.arrow is None or place.arrow.type_name != "s3":
+            return
+        from pyarrow.fs import FileSelector
+
+        selector = FileSelector(place.path, recursive=True, allow_not_found=True)
+        infos = place.arrow.get_file_info(selector)
+        files = [PurePosixPath(info.path) for info in infos if info.is_file]
+        used = {folder for file in files for folder in file.parents}
+        removed: set[PurePosixPath] = set()
+        folders = [info.path for info in infos if not info.is_file]
+        for folder in map(PurePosixPath, sorted([place.path, *folders])):
+            if folder not in used and removed.isdisjoint(folder.parents):
+                removed.add(folder)
+                place.arrow.delete_dir(str(folder))
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        raise failed(url, error, OutputError) from error
+
+
+def delete_remote(url: str) -> None:
     try:
         place = place_of(url)
         if place.arrow is not None:

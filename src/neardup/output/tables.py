@@ -43,7 +43,6 @@ def _schema(outcome: Outcome, names: Sequence[str], null: Sequence[str] = ()) ->
 
 
 def clusters_schema(outcome: Outcome) -> pa.Schema:
-    """Return the schema of `cluster_tables`."""
     has_places = _has_places(outcome) or outcome.places is not None
     places = ("file", "row") if has_places else ()
     null = ("duplicate_of", "similarity")
@@ -94,7 +93,6 @@ def _has_places(outcome: Outcome) -> bool:
 
 
 def _places(outcome: Outcome, names: Any, positions: np.ndarray) -> list[Any]:
-    """Return ``file`` and ``row`` of some documents."""
     files, rows = outcome.corpus.places_of(positions)
     if outcome.job.source.format == "text":  # a file is a document, and a partition has several
         files, rows = (files + rows).astype(np.int32), np.zeros_like(rows)
@@ -116,7 +114,6 @@ def order_tables(order: np.ndarray) -> Iterator[pa.Table]:
 
 
 def edges_schema(outcome: Outcome) -> pa.Schema:
-    """Return the schema of `edge_tables`."""
     return _schema(outcome, ("doc_a", "doc_b", "id_a", "id_b", "similarity"))
 
 
@@ -213,7 +210,6 @@ def _expanded(
 
 
 def added_schema(outcome: Outcome) -> pa.Schema:
-    """Return the schema of `added_fields`."""
     return _schema(outcome, ADDED, ADDED)
 
 

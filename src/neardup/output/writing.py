@@ -52,7 +52,6 @@ class Writing:
     tables: str = "parquet"  # format of the tables, one of `TABLES`
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for the manifest."""
         return asdict(self)
 
     def check(self, source: Source) -> None:
@@ -113,12 +112,7 @@ def check_inputs(out: str | os.PathLike[str], inputs: Iterable[str]) -> None:
 
 
 def check_outside(out: str | os.PathLike[str], given: Iterable[str]) -> None:
-    """Refuse an output in a folder that is read: the next run would read it as well.
-
-    Args:
-        out: A folder or a URL.
-        given: Files, folders, patterns and URLs, as `located` returns them.
-    """
+    """Refuse an output in a folder that is read: the next run would read it as well."""
     place = located(out)
     for name in given:
         if name == STDIN or is_remote(name) != is_remote(place):
@@ -199,7 +193,6 @@ def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
 
 
 def _intact(state: RunState, written: dict[str, Stamp], place: Path, out: Path) -> bool:
-    """Return whether all files are as they were written, moved already or not."""
     where = {name: place / name if (place / name).exists() else out / name for name in written}
     return all(_is_as_written(where[name], stamp) for name, stamp in written.items()) and all(
         _clean_is_as_written(where[CLEAN], state, number) for number in state.done(CLEAN)
@@ -239,7 +232,6 @@ def _remove(path: Path) -> None:
 def _write_table(
     folder: Path, format: str, name: str, schema: pa.Schema, parts: Iterator[pa.Table]
 ) -> int:
-    """Write a table; return its rows."""
     rows = 0
     # Of few columns do values repeat so that a dictionary helps.
     values = tuple(column for column in schema.names if column != "file")
@@ -313,7 +305,6 @@ class _Clean:
         return corpus.limits(output.end - 1)[1] - corpus.limits(output.first)[0]
 
     def write(self, output: OutputFile, path: Path) -> None:
-        """Write one file."""
         with open_writer(path, output.layout) as writer:
 
             def prepare(wanted: Wanted) -> Any:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from neardup.errors import SpecError
 from neardup.synth.draws import I64, U64, Stream, permute, stream_keys, unit
-from neardup.synth.note_files import Written, check_free, ending_of, partial, truth_path
+from neardup.synth.note_files import Written, both_files, truth_path
 from neardup.synth.vocabulary import COMMON, make_words, strings
 
 ENDINGS = (".csv", ".parquet")
@@ -113,25 +113,17 @@ def write_persons(
     import pyarrow.csv as pcsv
     import pyarrow.parquet as pq
 
-    ending = ending_of(output, ENDINGS)
-    known = truth_path(output, ENDINGS) if truth is None else truth
-    if ending_of(known, (".parquet",)) and known.resolve() == output.resolve():
-        raise SpecError(f"truth is {known}; expected another file than {output}")
-    for path in (output, known):
-        check_free(path, overwrite)
-    with partial(known) as new_known, partial(output) as new:
-        size = 0
+    size = 0
+    with both_files(output, truth, ENDINGS, overwrite) as (new, known):
         first = persons(spec, 0, 0)
-        opened: Any = pcsv.CSVWriter if ending == ".csv" else pq.ParquetWriter
+        opened: Any = pcsv.CSVWriter if output.suffix == ".csv" else pq.ParquetWriter
         with opened(new, first.schema) as writer:
             for low, high in _ranges(spec):
                 table = persons(spec, low, high)
                 size += table.nbytes
                 writer.write_table(table)
-        pq.write_table(person_truth(spec), new_known)
-        new_known.replace(known)
-        new.replace(output)
-    return Written(spec.documents, size, output, known)
+        pq.write_table(person_truth(spec), known)
+    return Written(spec.documents, size, output, truth_path(output, truth))
 
 
 def _ranges(spec: PersonSpec) -> Iterator[tuple[int, int]]:

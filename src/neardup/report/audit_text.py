@@ -59,7 +59,6 @@ def recall(audit: dict[str, Any]) -> Iterator[Line]:
 
 
 def _without_neighbours(audit: dict[str, Any]) -> str:
-    """Return why there is no recall, and whether a larger sample may help."""
     filled = audit["documents"] - audit["empty"]
     if not filled:
         return "all documents are empty"

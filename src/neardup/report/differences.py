@@ -229,20 +229,17 @@ def align(a: Sequence[int], b: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 
 
 def _once(words: Sequence[int]) -> dict[tuple[int, ...], int]:
-    """Return runs of words that occur once, with where they begin."""
     runs = list(zip(*(words[k:] for k in range(_RUN)), strict=False))
     counts = Counter(runs)
     return {run: i for i, run in enumerate(runs) if counts[run] == 1}
 
 
 def _words(text: str) -> Iterator[re.Match[str]]:
-    """Yield the words of a text."""
     return (re.compile(r"\w+") if text.isascii() else _pattern()).finditer(text)
 
 
 @functools.cache
 def _pattern() -> re.Pattern[str]:
-    """Return what matches a word."""
     points = (*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0))
     marks = "".join(c for c in map(chr, points) if unicodedata.category(c)[0] == "M")
     return re.compile(rf"[{_UNSPACED}][{marks}]*|(?:[^\W{_UNSPACED}]+|[{marks}\u200d]+)+")

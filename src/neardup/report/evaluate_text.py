@@ -16,7 +16,6 @@ _STARS = (
 
 
 def render(result: dict[str, Any]) -> str:
-    """Return what a person wants to know."""
     if "judged" in result:
         return labelled(_judged(result["judged"]))
     blocking, recall = labelled(_blocking(result), 21), result["clusters"]["pairwise"]["recall"]

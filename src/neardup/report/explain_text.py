@@ -14,7 +14,6 @@ Note = tuple[str, str]
 
 
 def view(found: Explanation) -> View:
-    """Return what is shown of an explanation."""
     documents = [d for d in (found.document, found.other) if d is not None]
     names = tuple(name(document.doc_id) for document in documents)
     return View(_headline(found, *names), tuple(_notes(found, *names)), names, found.texts or ())
@@ -30,7 +29,6 @@ def view_of_pair(
 
 
 def _headline(found: Explanation, this: str, that: str = "") -> str:
-    """Return what became of the document, in one sentence."""
     document, other = found.document, found.other
     if other is None or (document.kept and not found.second_asked):
         return f"{this} is {found.why}."
@@ -44,7 +42,6 @@ def _headline(found: Explanation, this: str, that: str = "") -> str:
 
 
 def _headline_of_pair(pair: Comparison, this: str, that: str) -> str:
-    """Return whether two texts are duplicates, in one sentence."""
     both = f"{this} and {that} are"
     if not (pair.tokens_a and pair.tokens_b):
         return f"{both} not duplicates: {pair.note}."
@@ -56,7 +53,6 @@ def _headline_of_pair(pair: Comparison, this: str, that: str) -> str:
 
 
 def _notes(found: Explanation, this: str, that: str = "") -> Iterator[Note]:
-    """Yield what is known, in the order of interest."""
     document, other = found.document, found.other
     yield "document", _described(document, this)
     if other is not None:
@@ -85,7 +81,6 @@ def _notes(found: Explanation, this: str, that: str = "") -> Iterator[Note]:
 
 
 def _edge(found: Explanation) -> str:
-    """Return whether the two are in the list of edges, or documents with the same shingles."""
     if not found.edge_of:
         return "listed" if found.edge else "none"
     has = "has" if len(found.edge_of) == 1 else "have"
@@ -123,7 +118,6 @@ def _more(count: int) -> str:
 
 
 def _notes_of_pair(pair: Comparison, this: str, that: str, shingle: str) -> Iterator[Note]:
-    """Yield the numbers of two texts."""
     reaches = "reaches" if pair.duplicates else "is below"
     yield "similarity", f"{pair.similarity:.4f} of {shingle} shingles; {reaches} {pair.threshold:g}"
     both = f"{percent(pair.containment_b)} of {that} is in {this}"

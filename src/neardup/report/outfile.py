@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from neardup.errors import OutputError
-from neardup.output.writing import CLEAN, OUTPUTS
+from neardup.output.writing import CLEAN, OUTPUTS, check_outside
 from neardup.private_files import replacing
 from neardup.state.run_state import RUN_FOLDER
 
@@ -16,10 +16,12 @@ def check_file(
     path: str | os.PathLike[str],
     inputs: Iterable[str | os.PathLike[str]] = (),
     overwrite: bool = True,
+    given: Iterable[str] = (),
 ) -> Path:
     """Return the path if a file can and may be written there, as far as can be known before work.
 
-    Files of a run and ``inputs`` are never replaced, others only with ``overwrite``.
+    Files of a run and ``inputs`` are never replaced, others only with ``overwrite``. Nothing is
+    written in folders that are read, which are among the ``given`` names.
     """
     path = Path(path)
     # Not pathlib's: names that are too long, and closed folders, are no folders to os.path.
@@ -38,6 +40,7 @@ def check_file(
             raise OutputError(f"{path} is not a regular file", "name another file")
         if not overwrite:
             raise OutputError(f"{path} exists", "use overwrite=True, or name another file")
+    check_outside(path, given)
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise OutputError(f"{path.parent} can't be written to", "name another folder")
     return path

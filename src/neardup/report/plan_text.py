@@ -18,7 +18,6 @@ _SAMPLES = {
 
 
 def render(plan: Plan) -> str:
-    """Return what a person wants to know before a run."""
     warnings = (
         textwrap.fill(f"{'warning':<12}{one.text}", _WIDTH, subsequent_indent=" " * 12)
         for one in plan.warnings

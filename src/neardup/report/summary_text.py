@@ -8,20 +8,26 @@ from typing import Any
 from neardup.report.numbers import counted, share
 
 Row = tuple[str, str, str]
+#: A warning is due where so many documents have so large a share of duplicates.
+_MANY, _NEARLY_ALL = 20, 0.9
 _UNITS = {"word": "word", "char": "character"}
 
 
 def render(record: dict[str, Any], out: str) -> str:
     """Return what a person wants to know first of ``run.json``; ``out`` is its folder."""
-    rows = [*found(record), *_done(record)]
-    width = max(len(value) for _, value, _ in rows)
-    lines = [f"{name:<13}{value:>{width}}  {text}" for name, value, text in rows]
     files = ["clean/"] if record["output"]["clean"] else []
     ending = record["output"].get("tables", "parquet")
     files.append(f"clusters.{ending}")
     if record["spec"]["pairs"] == "all" or record["spec"]["cluster"] != "star":
         files.append(f"edges.{ending}")
-    return "\n".join([*lines, f"{'written':<13}{out}: {', '.join([*files, 'run.json'])}"])
+    return f"{aligned(record)}\n{'written':<13}{out}: {', '.join([*files, 'run.json'])}"
+
+
+def aligned(record: dict[str, Any]) -> str:
+    """Return the same without the files."""
+    rows = [*found(record), *_done(record)]
+    width = max(len(value) for _, value, _ in rows)
+    return "\n".join(f"{name:<13}{value:>{width}}  {text}" for name, value, text in rows)
 
 
 def found(record: dict[str, Any]) -> Iterator[Row]:
@@ -49,6 +55,9 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
     if counts["short"] > total / 2:
         what = "of the texts are shorter than a shingle; of them only equal ones are found"
         yield "warning", share(counts["short"], total), what
+    if total >= _MANY and removed > _NEARLY_ALL * total:
+        what = "of the documents are removed: few texts are nearly all; is it the right column?"
+        yield "warning", share(removed, total), what
 
 
 def _done(record: dict[str, Any]) -> Iterator[Row]:

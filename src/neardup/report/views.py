@@ -28,7 +28,6 @@ class View:
         return differences(*self.texts) if len(self.texts) == 2 else []
 
     def folded(self, context: int | None) -> Iterator[Difference | Fold]:
-        """Yield the differences as `differences.folded` does."""
         return folded(self.parts, context)
 
 

@@ -35,7 +35,6 @@ class Sketches(NamedTuple):
 
     @classmethod
     def empty(cls, documents: int, num_bands: int) -> Sketches:
-        """Return arrays of that many documents, uninitialised."""
         return cls(
             np.empty((documents, 2), dtype=np.uint64),
             np.empty(documents, dtype=np.int32),
@@ -97,20 +96,24 @@ class Sketcher:
         self.tokeniser = Tokeniser(recipe.shingle)
         self._signer = Signer(recipe.num_hashes, recipe.scheme, recipe.seed)
 
-    def __call__(self, texts: Texts) -> Sketches:
-        """Return the sketches of some texts."""
+    def __call__(self, texts: Texts, sets: list[Ragged] | None = None) -> Sketches:
+        """Return the sketches of some texts; add their sets of shingles to a list, if given."""
         data, offsets = self.tokeniser.normalise(texts)
         out = Sketches.empty(len(offsets) - 1, self.recipe.num_bands)
         for first, last in batches(offsets):
             tokens, _ = self.tokeniser.tokens(data, offsets[first : last + 1])
-            out.tokens[first:last] = np.diff(tokens.offsets)
+            out.tokens[first:last] = tokens.offsets[1:] - tokens.offsets[:-1]
             shingles = self.tokeniser.shingles(tokens, out.hashes[first:last])
-            out.shingles[first:last] = np.diff(shingles.offsets)
+            out.shingles[first:last] = shingles.offsets[1:] - shingles.offsets[:-1]
             if self.recipe.shingle.bag:
                 shingles = self.tokeniser.to_sets(shingles)
-            begin, sizes = shingles.offsets[:-1], np.diff(shingles.offsets).astype(np.int32)
+            begin, ends = shingles.offsets[:-1], shingles.offsets[1:]
+            sizes = (ends - begin).astype(np.int32)
             fill_bitmaps(shingles.values, begin, sizes, False, out.bitmaps[first:last])
             self._fill_keys(shingles, out.keys[first:last])
+            if sets is not None:
+                found = shingles if self.recipe.shingle.bag else self.tokeniser.to_sets(shingles)
+                sets.append(Ragged(found.values.copy(), found.offsets))
         return out
 
     def _fill_keys(self, shingles: Ragged, keys: np.ndarray) -> None:

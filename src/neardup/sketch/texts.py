@@ -24,7 +24,7 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 _NO_DATA = np.frombuffer(bytes(1), dtype=np.uint8)
 _NO_OFFSETS = np.frombuffer(bytes(8), dtype=np.int64)
 #: Working arrays above this size are not kept for the next call.
-_KEPT_BYTES = 64 << 20
+KEPT_BYTES = 64 << 20
 
 
 class Ragged(NamedTuple):
@@ -35,7 +35,6 @@ class Ragged(NamedTuple):
 
 
 def joined(rows: Iterable[Ragged], dtype: npt.DTypeLike = np.uint64) -> Ragged:
-    """Return rows one behind the other."""
     rows = list(rows)
     sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(r.offsets) for r in rows)])
     return Ragged(np.concatenate([np.empty(0, dtype), *(r.values for r in rows)]), sizes.cumsum())
@@ -59,7 +58,7 @@ class Workspace(threading.local):
         array = self._arrays.get(name)
         if array is None or len(array) < size:
             array = np.empty(size + size // 4 + 1024, dtype=dtype)
-            if array.nbytes <= _KEPT_BYTES:
+            if array.nbytes <= KEPT_BYTES:
                 self._arrays[name] = array
         return cast("npt.NDArray[_Scalar]", array[:size])
 

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
@@ -28,7 +27,6 @@ from neardup.errors import (
     SpecError,
 )
 from neardup.json_values import differences
-from neardup.spark.tasks import Work, check_versions
 from neardup.spec import Spec
 
 _IDS = ("string", "bigint", "int", "smallint", "tinyint")
@@ -105,20 +103,7 @@ def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
         raise ColumnError(message, "give the column of the ids another name")
 
 
-def check_executors(df: DataFrame, work: Work) -> None:
-    """Refuse to start where executors have other versions than the driver.
-
-    Raises:
-        DependencyError: The message names the first that differs, or is missing.
-    """
-    context = df.sparkSession.sparkContext
-    tasks = max(2, context.defaultParallelism)
-    with worker_errors():
-        context.parallelize(range(tasks), tasks).foreach(partial(check_versions, work=work))
-
-
-@dataclass(frozen=True)
-class Ids:
+class Ids(NamedTuple):
     """What is known of the ids: how many, whether all are whole numbers as text, and a hash.
 
     The hash is that of the ids and of the other columns that the result depends on.
@@ -137,19 +122,10 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
         InputError: There are no documents.
     """
     hashed = f.bit_xor(f.xxhash64(column(id), *map(column, others)))
-    groups = df.groupBy(column(id).alias("id")).agg(
-        f.count("*").alias("count"), hashed.alias("hash")
-    )
-    found: Any = _only_row(
-        groups.agg(
-            f.sum("count"),
-            f.min(f.when(f.col("count") > 1, f.col("id"))),
-            f.sum(f.col("id").isNull().cast("long")),
-            f.bool_and(f.col("id").cast("string").rlike(_WHOLE)),
-            f.bit_xor("hash"),
-        )
-    )
-    documents, doubled, nulls, numeric, digest = found
+    groups = df.groupBy(column(id).alias("id")).agg(f.count("*").alias("n"), hashed.alias("hash"))
+    whole = f.bool_and(f.col("id").cast("string").rlike(_WHOLE))
+    found = ["sum(n)", "min(if(n > 1, id, null))", "count_if(id is null)", "bit_xor(hash)"]
+    documents, doubled, nulls, digest, numeric = _only_row(groups.agg(*map(f.expr, found), whole))
     if not documents:
         raise InputError("the input holds no documents", "is this the right table?")
     hint = "give a column in which each value is there once"
@@ -229,16 +205,15 @@ class Checkpoint:
 
     def stage(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
         """Return the table of a stage, which is not run again if it is stored."""
-        if self.folder is None:
-            with worker_errors():
+        with worker_errors():
+            if self.folder is None:
                 made = make().persist(StorageLevel.DISK_ONLY)
                 made.count()
-            return made
-        path, session = f"{self.folder}/{name}", self.df.sparkSession
-        if not self._done(path):
-            with worker_errors():
+                return made
+            path = f"{self.folder}/{name}"
+            if not self._done(path):
                 make().write.mode("overwrite").parquet(path)
-        return session.read.parquet(path)
+            return self.df.sparkSession.read.parquet(path)
 
     def _done(self, path: str) -> bool:
         name, system = hadoop_file(self.df.sparkSession, f"{path}/_SUCCESS")

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from neardup.errors import FormatError, OutputError
+from neardup.io import paths
 from neardup.io.source import Layout
 from neardup.io.writers import open_writer
 from neardup.spark.checks import hadoop_file, worker_errors
@@ -35,8 +36,6 @@ _WRITE: dict[str, dict[str, Any]] = {
     "tsv": _CSV | _BLANKS | {"sep": "\t"},
     "jsonl": {"ignoreNullFields": False},
 }
-_FORMATS = ("parquet", "jsonl", "csv", "tsv", "delta")
-_ENDINGS = {"json": "jsonl", "ndjson": "jsonl", "pq": "parquet"}
 
 
 @contextmanager
@@ -49,14 +48,22 @@ def session(master: str | None = None, quiet: bool = False) -> Iterator[SparkSes
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # then Spark knows the master
     if master is None and not submitted:
         master = "local[*]"
+    settings: dict[str, Any] = {
+        "spark.app.name": "neardup",
+        "spark.hadoop.fs.permissions.umask-mode": "077",
+        "spark.ui.showConsoleProgress": not quiet,
+    }
+    if master is not None:
+        settings["spark.master"] = master
     if master is not None and master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")  # of PySpark's workers
+        # Half of the CPU of a job of minutes is the second compiler's, which gains it nothing.
+        roles = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+        settings |= dict.fromkeys(roles, "-XX:TieredStopAtLevel=1")
     umask = os.umask(0o077)  # Spark inherits it
     builder: Any = SparkSession.builder
-    builder = (builder if master is None else builder.master(master)).appName("neardup")
-    builder = builder.config("spark.hadoop.fs.permissions.umask-mode", "077")
-    found: SparkSession = builder.config("spark.ui.showConsoleProgress", not quiet).getOrCreate()
+    found: SparkSession = builder.config(map=settings).getOrCreate()
     os.umask(umask)
     found.sparkContext.setLogLevel("OFF")  # errors come as exceptions
     try:
@@ -90,10 +97,9 @@ def format_of(name: str) -> str:
     Raises:
         FormatError: It says nothing.
     """
-    ending = name.rstrip("/*").removesuffix(".gz").removesuffix(".zst").rpartition(".")[2].lower()
-    format = _ENDINGS.get(ending, ending)
-    if format not in _FORMATS:
-        raise FormatError(f"{name}: the ending names no format", "give `input_format`")
+    format, _ = paths.format_of(name.rstrip("/*"))
+    if format not in ("parquet", *_READ):
+        raise FormatError(f"{name}: the ending names no format of Spark", "give `input_format`")
     return format
 
 

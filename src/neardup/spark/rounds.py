@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, reduce
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -16,22 +17,24 @@ from neardup.spec import Spec
 _MOST_RANGES = 1_000
 
 
-def large_roots(candidates: DataFrame, spec: Spec, task_bytes: int) -> list[int]:
-    """Return the roots whose shingle sets are more than a task may hold.
+def sizes_of(candidates: DataFrame, spec: Spec, task_bytes: int) -> tuple[int, int, list[int]]:
+    """Return the documents, the bytes of their shingle sets, and roots too large for a task.
 
     Raises:
         SpecError: There are some, and pairs are to be listed, for which a task needs all of them.
     """
-    size = (f.sum(f.col("shingles").cast("long")) * 8).alias("size")
-    sizes = candidates.groupBy("root").agg(size).where(f.col("size") > task_bytes).collect()
-    if sizes and spec.enumerates:
-        largest = max(row["size"] for row in sizes)
+    size = f.sum(f.col("shingles").cast("long")) * 8
+    groups = candidates.groupBy("root").agg(f.count("*").alias("count"), size.alias("size"))
+    roots = f.collect_list(f.when(f.col("size") > task_bytes, f.col("root")))
+    found: Any = groups.agg(f.sum("count"), f.sum("size"), roots, f.max("size")).first()
+    documents, total, large, largest = found
+    if large and spec.enumerates:
         raise SpecError(
             f"documents that may be connected have {largest:,} bytes of shingle sets, which one "
             f"task needs to list their pairs; `task_bytes` is {task_bytes:,}",
             "raise `task_bytes` and the memory of executors, or use the clustering star",
         )
-    return [row["root"] for row in sizes]
+    return documents or 0, total or 0, large
 
 
 def compare_large(

@@ -15,7 +15,6 @@ from neardup.spark.checks import (
     Checkpoint,
     as_numbers,
     check_columns,
-    check_executors,
     check_ids,
     check_sent,
     column,
@@ -65,22 +64,22 @@ class SparkRun:
     def summary(self) -> dict[str, Any]:
         """Spec, recipe, and numbers of documents, of kept ones, of clusters."""
         n = self.about["spec"]["shingle"]["n"]
-        texts: Any = self.sketches.agg(
-            f.count("*").alias("documents"),
-            f.count_if(f.col("tokens") == 0).alias("empty"),
-            f.count_if(f.col("tokens").between(1, n - 1)).alias("short"),
-            f.sum(f.col("tokens").cast("long")).alias("tokens"),
-            f.sum(f.col("shingles").cast("long")).alias("shingles"),
+        texts: Any = self.sketches.selectExpr(
+            "count(*) documents",
+            "count_if(tokens = 0) empty",
+            f"count_if(tokens between 1 and {n - 1}) short",
+            "sum(tokens) tokens",
+            "sum(shingles) shingles",
         ).first()
         sizes: Any = (
             self.clusters.groupBy("cluster")
             .agg(f.count("*").alias("size"), f.count_if("kept").alias("kept"))
-            .agg(
-                f.sum("kept").alias("kept"),
-                f.sum(f.col("size") - f.col("kept")).alias("removed"),
-                f.count("*").alias("clusters"),
-                f.count_if(f.col("size") > 1).alias("clusters_of_two_or_more"),
-                f.max("size").alias("largest_cluster"),
+            .selectExpr(
+                "sum(kept) kept",
+                "sum(size - kept) removed",
+                "count(*) clusters",
+                "count_if(size > 1) clusters_of_two_or_more",
+                "max(size) largest_cluster",
             )
             .first()
         )
@@ -137,7 +136,7 @@ def dedup(
         check_columns(against, text, id, spec.replace(keep="first"))
         df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
     work = steps.work_of(spec)
-    check_executors(df, work)
+    steps.check_executors(df, work)
     ids = check_ids(df, id, df.columns[1:] if checkpoint else [])
     steps.warn_of_bands(spec, ids.documents)
     df = df.withColumn(id, column(id).cast("bigint")) if ids.numeric else df
@@ -153,15 +152,15 @@ def dedup(
         return steps.candidates(sketches, same, spec, ids.documents, task_bytes)
 
     found = store.stage("candidates", candidates)
-    check_sent(df.sparkSession, found.count() + same.count())
-    roots = rounds.large_roots(found, spec, task_bytes)
+    documents, size, roots = rounds.sizes_of(found, spec, task_bytes)
+    check_sent(df.sparkSession, documents + same.count())
     large = f.col("root").isin(roots)
 
     def sets(some: DataFrame) -> DataFrame:
         return steps.shingle_sets(df, some, spec, text, id)
 
     some = found.where(~large)
-    compared = store.stage("compared", lambda: steps.compare(some, sets(some), spec))
+    compared = store.stage("compared", lambda: steps.compare(some, sets(some), spec, size))
     if roots:
         some = found.where(large)
         far = rounds.compare_large(some, sets(some), spec, task_bytes, store.stage)

@@ -15,7 +15,7 @@ from neardup.errors import ColumnError, SpecError
 from neardup.recipe import Recipe
 from neardup.sketch.bands import choose_bands, rounded_documents
 from neardup.spark import tasks
-from neardup.spark.checks import column
+from neardup.spark.checks import column, worker_errors
 from neardup.spec import Spec
 
 #: A column that marks documents of an old corpus, which are kept.
@@ -52,6 +52,18 @@ def work_of(spec: Spec) -> tasks.Work:
         num_bands, rows = spec.num_bands, spec.rows
     recipe = Recipe(spec.shingle, spec.scheme, spec.seed, num_bands, rows)
     return tasks.Work(spec, recipe, tasks.versions())
+
+
+def check_executors(df: DataFrame, work: tasks.Work) -> None:
+    """Refuse to start where executors have other versions than the driver.
+
+    Raises:
+        DependencyError: The message names the first that differs, or is missing.
+    """
+    spark = df.sparkSession
+    count = max(2, spark.sparkContext.defaultParallelism)
+    with worker_errors():
+        _mapped(spark.range(0, count, 1, count), tasks.check_versions, "id long", work=work).count()
 
 
 def warn_of_bands(spec: Spec, documents: int) -> None:
@@ -99,7 +111,7 @@ def _mapped(df: DataFrame, task: Callable[..., Any], schema: str, **given: Any) 
     with warnings.catch_warnings():
         # PySpark asks for pandas and warns of its newest version, which nothing here uses.
         warnings.simplefilter("ignore", FutureWarning)
-        return df.mapInArrow(partial(task, **given), schema)
+        return df.mapInArrow(partial(tasks.run, task=task, **given), schema)
 
 
 def duplicates(sketches: DataFrame, spec: Spec) -> DataFrame:
@@ -168,22 +180,23 @@ def shingle_sets(
     The ids of these are sent to all machines, and not the texts to the ids.
     """
     texts = df.select(column(id).alias("id"), column(text).alias("text"))
-    chosen = texts.join(f.broadcast(wanted.select("id", "root")), "id")
+    roots = wanted.select("id", f.col("root").alias("doc"))
+    chosen = texts.join(f.broadcast(roots), "id")
     schema = f"root long, id {dict(texts.dtypes)['id']}, set binary"
     return _mapped(chosen, tasks.sets, schema, work=work_of(spec))
 
 
-def compare(candidates: DataFrame, sets: DataFrame, spec: Spec) -> DataFrame:
+def compare(candidates: DataFrame, sets: DataFrame, spec: Spec, bytes: int = 0) -> DataFrame:
     """Compare candidates exactly: what is a duplicate of what, see `neardup.spark.tasks.solve`.
 
     Args:
         candidates: See `candidates`.
         sets: Their sets, see `shingle_sets`.
         spec: What is asked for.
+        bytes: Of their sets, or an estimate.
     """
-    size = candidates.agg(f.sum(f.col("shingles").cast("long")) * 8).first()[0] or 0
     rows = candidates.drop("shingles").unionByName(sets, allowMissingColumns=True)
-    return solved(rows, spec, _partitions(sets, size))
+    return solved(rows, spec, _partitions(sets, bytes))
 
 
 def solved(rows: DataFrame, spec: Spec, parts: int) -> DataFrame:
@@ -204,12 +217,12 @@ def resolve(sketches: DataFrame, duplicates: DataFrame, compared: DataFrame) -> 
     rows = sketches.select("id").join(duplicates, "id", "left")
     rows = rows.withColumn("copy", f.col("first").isNotNull())
     rows = rows.withColumn("first", f.coalesce("first", "id")).join(answers, "first", "left")
-    return rows.select(
+    return rows.selectExpr(
         "id",
-        f.coalesce("cluster", "first").alias("cluster"),
-        (~f.col("copy") & f.col("other").isNull()).alias("kept"),
-        f.coalesce("other", f.when(f.col("copy"), f.col("first"))).alias("duplicate_of"),
-        f.coalesce("similarity", f.when(f.col("copy"), 1.0)).alias("similarity"),
+        "coalesce(cluster, first) cluster",
+        "not copy and other is null kept",
+        "coalesce(other, if(copy, first, null)) duplicate_of",
+        "coalesce(similarity, if(copy, 1.0D, null)) similarity",
     )
 
 
@@ -219,28 +232,15 @@ def edges(compared: DataFrame, duplicates: DataFrame, spec: Spec) -> DataFrame:
     With ``pairs="all"`` these are all pairs. Else one document stands for a group of exact
     duplicates, and each of the others has one edge, to that one.
     """
-    found = compared.where("edge").select(
-        f.col("id").alias("a"), f.col("other").alias("b"), "similarity"
-    )
-    same = duplicates.select(
-        f.col("first").alias("a"), f.col("id").alias("b"), f.lit(1.0).alias("similarity")
-    )
+    found = compared.where("edge").selectExpr("id a", "other b", "similarity")
+    same = duplicates.selectExpr("first a", "id b", "1.0D similarity")
     if spec.pairs == "all":
-        own = duplicates.select("first").distinct().select(f.col("first").alias("id"), "first")
-        group = duplicates.unionByName(own)
-        left = group.select(f.col("first").alias("a"), f.col("id").alias("x"))
-        right = group.select(f.col("first").alias("b"), f.col("id").alias("y"))
-        within = (
-            left.join(right, left.a == right.b)
-            .where("x < y")
-            .select(f.col("x").alias("a"), f.col("y").alias("b"), f.lit(1.0).alias("similarity"))
-        )
+        group = duplicates.unionByName(duplicates.selectExpr("first id", "first").distinct())
+        left, right = group.selectExpr("first a", "id x"), group.selectExpr("first b", "id y")
+        within = left.join(right, left.a == right.b).where("x < y")
+        same = within.selectExpr("x a", "y b", "1.0D similarity")
         found = found.join(left, "a", "left").join(right, "b", "left")
-        found = found.select(
-            f.coalesce("x", "a").alias("a"), f.coalesce("y", "b").alias("b"), "similarity"
-        )
-        same = within
-    rows = found.unionByName(same)
-    return rows.select(
-        f.least("a", "b").alias("id_a"), f.greatest("a", "b").alias("id_b"), "similarity"
+        found = found.selectExpr("coalesce(x, a) a", "coalesce(y, b) b", "similarity")
+    return found.unionByName(same).selectExpr(
+        "least(a, b) id_a", "greatest(a, b) id_b", "similarity"
     )

@@ -6,6 +6,7 @@ partition, in whatever order they come, so that a task that is run again returns
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import platform
 from collections.abc import Callable, Iterator
@@ -69,8 +70,8 @@ def versions() -> tuple[tuple[str, str], ...]:
     return (("neardup", __version__), ("Python", python), *libraries)
 
 
-def check_versions(task: int, work: Work) -> None:
-    """Refuse to work where versions are not those of the driver.
+def check_versions(batches: Batches, work: Work) -> Rows:
+    """Return the rows, but refuse to work where versions are not those of the driver.
 
     Raises:
         DependencyError: The message names the first that differs.
@@ -79,25 +80,32 @@ def check_versions(task: int, work: Work) -> None:
         if driver != here:
             message = f"{name} is {driver} on the driver and {here} on an executor"
             raise DependencyError(message, "install the same versions on all machines")
+    yield from batches
 
 
 def sketch(batches: Batches, work: Work) -> Rows:
     """Turn ``text`` to sketches. Other columns stay: ``doc``, ``id``, and what orders documents."""
-    check_versions(0, work)
-    for batch in batches:
-        text: Any = batch.column("text")
-        rows = pa.RecordBatch.from_arrays([batch.column("doc"), text], names=["doc", "text"])
-        columns: dict[str, Any] = {n: batch.column(n) for n in batch.schema.names if n != "text"}
+    for batch in check_versions(batches, work):
+        columns: dict[str, Any] = {n: batch.column(n) for n in batch.schema.names}
+        text = columns.pop("text")
         if work.spec.keep == "longest":
             columns["best"] = pc.fill_null(pc.utf8_length(text), 0).cast(pa.int64())
-        for made in sketch_stage.sketch([rows], work.recipe):
+        for made in sketch_stage.sketch([batch], work.recipe):
             keys: Any = made.column("keys")
-            names = ("tokens", "shingles", "hash", "bitmap")
-            columns |= {name: made.column(name) for name in names}
-            columns["keys"] = _bytes_of(numbers(keys.flatten()).reshape(-1, work.recipe.num_bands))
-            for name in ("hash", "bitmap"):
-                columns[name] = columns[name].cast(pa.binary())
-            yield pa.RecordBatch.from_pydict(columns)
+            columns |= {name: made.column(name) for name in ("tokens", "shingles")}
+            columns |= {name: made.column(name).cast(pa.binary()) for name in ("hash", "bitmap")}
+            rows = numbers(keys.flatten()).reshape(-1, work.recipe.num_bands)
+            yield _rows(**columns, keys=binary_of(rows).cast(pa.binary()))
+
+
+def _rows(**columns: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def run(batches: Batches, task: Callable[..., Rows], **given: Any) -> Rows:
+    """Run a task in a worker. After each one Spark collects garbage among all objects but these."""
+    gc.freeze()
+    yield from task(batches, **given)
 
 
 def _whole(task: Callable[..., Rows]) -> Callable[..., Rows]:
@@ -115,15 +123,11 @@ def _whole(task: Callable[..., Rows]) -> Callable[..., Rows]:
 def exact(rows: pa.Table, work: Work) -> Rows:
     """Find exact duplicates in all documents of some hashes: ``id``, and ``first`` of its group."""
     table = _in_order(rows, work.order)
-    docs = array_of(np.arange(len(table)))
-    hashes = [docs, _column(table, "hash").cast(pa.binary(16))]
-    for found in bucket_stage.exact([pa.RecordBatch.from_arrays(hashes, names=["doc", "hash"])]):
-        ids: Any = _column(table, "id")
-        others = pc.not_equal(found.column("doc"), found.column("first"))
-        firsts = ids.take(found.column("first"))
-        yield pa.RecordBatch.from_arrays(
-            [ids.filter(others), firsts.filter(others)], names=["id", "first"]
-        )
+    docs, ids = array_of(np.arange(len(table))), _column(table, "id")
+    hashes = _rows(doc=docs, hash=_column(table, "hash").cast(pa.binary(16)))
+    for found in bucket_stage.exact([hashes]):
+        others: Any = found.filter(pc.not_equal(found.column("doc"), found.column("first")))
+        yield _rows(id=ids.take(others["doc"]), first=ids.take(others["first"]))
 
 
 def spread(batches: Batches, shares: int) -> Rows:
@@ -137,15 +141,9 @@ def spread(batches: Batches, shares: int) -> Rows:
         entries["high"], entries["low"] = keys >> np.uint64(32), keys & np.uint64(0xFFFF)
         entries["doc"] = np.repeat(numbers(batch.column("doc")), len(keys) // batch.num_rows)
         entries = entries[order]
-        ends = np.cumsum(np.bincount(share, minlength=shares))
-        parts = np.split(entries, ends[:-1])
-        yield pa.RecordBatch.from_arrays(
-            [
-                array_of(np.arange(shares, dtype=np.int32)),
-                pa.array([part.tobytes() for part in parts], pa.binary()),
-            ],
-            names=["share", "entries"],
-        )
+        parts = np.split(entries, np.cumsum(np.bincount(share, minlength=shares))[:-1])
+        values = pa.array([part.tobytes() for part in parts], pa.binary())
+        yield _rows(share=array_of(np.arange(shares, dtype=np.int32)), entries=values)
 
 
 def forest(batches: Batches) -> Rows:
@@ -170,9 +168,7 @@ def _components(a: np.ndarray, b: np.ndarray, roots: bool) -> Rows:
     x, y = (np.searchsorted(docs, some).astype(np.int32) for some in (a, b))
     root = docs[connected(x, y, len(docs))]
     rows = slice(None) if roots else root != docs
-    yield pa.RecordBatch.from_arrays(
-        [array_of(docs[rows]), array_of(root[rows])], names=["doc", "root"]
-    )
+    yield _rows(doc=array_of(docs[rows]), root=array_of(root[rows]))
 
 
 @_whole
@@ -194,19 +190,14 @@ def mark(table: pa.Table, work: Work) -> Rows:
 
 
 def sets(batches: Batches, work: Work) -> Rows:
-    """Turn ``text`` to ``set``: the sorted 64-bit hashes of its shingles."""
+    """Turn ``text`` to ``set``: the sorted 64-bit hashes of its shingles. ``doc`` is the root."""
     for batch in batches:
-        rows = [array_of(np.arange(batch.num_rows)), batch.column("text")]
-        named = pa.RecordBatch.from_arrays(rows, names=["doc", "text"])
-        for found in sketch_stage.sets([named], work.recipe):
+        for found in sketch_stage.sets([batch], work.recipe):
             lists: Any = found.column("shingles")
             offsets = array_of(numbers(lists.offsets) * 8)
             buffers = [None, offsets.buffers()[1], lists.values.buffers()[1]]
             made = pa.Array.from_buffers(pa.large_binary(), len(lists), buffers)
-            yield pa.RecordBatch.from_arrays(
-                [batch.column("root"), batch.column("id"), made.cast(pa.binary())],
-                names=["root", "id", "set"],
-            )
+            yield _rows(root=batch["doc"], id=batch["id"], set=made.cast(pa.binary()))
 
 
 @_whole
@@ -246,25 +237,21 @@ def _solve(given: pa.Table, work: Work) -> Rows:
     if place.null_count:
         message = "a document of the sketches is not in the input any more"
         raise InputError(message, "start again, with another checkpoint")
-    docs = array_of(np.arange(len(table)))
-    keys = fixed_lists_of(_words(_column(table, "keys")))
-    named = pa.RecordBatch.from_arrays([docs, keys], names=["doc", "keys"])
+    own = np.arange(len(table))
+    named = _rows(doc=array_of(own), keys=fixed_lists_of(_words(_column(table, "keys"))))
     buckets = list(bucket_stage.bucket(bucket_stage.band_rows([named])))
     lists = _lists_of(_column(with_set, "set").take(place))
-    shingles = pa.RecordBatch.from_arrays([docs, lists], schema=sketch_stage.SETS)
+    shingles = pa.RecordBatch.from_arrays([array_of(own), lists], schema=sketch_stage.SETS)
     other, similarity = _resolved(buckets, shingles, spec.threshold, first, not earlier)
-    own = np.arange(len(table))
     cluster = np.where(other < 0, own, other)
     if spec.enumerates and not earlier:
         (edges,) = match_stage.pairs(buckets, [shingles], spec.threshold)
-        yield pa.RecordBatch.from_pydict(
-            {
-                "id": ids.take(edges.column("a")),
-                "other": ids.take(edges.column("b")),
-                "similarity": edges.column("similarity"),
-                "cluster": pa.nulls(len(edges), ids.type),
-                "edge": array_of(np.ones(len(edges), np.bool_)),
-            }
+        yield _rows(
+            id=ids.take(edges.column("a")),
+            other=ids.take(edges.column("b")),
+            similarity=edges.column("similarity"),
+            cluster=pa.nulls(len(edges), ids.type),
+            edge=array_of(np.ones(len(edges), np.bool_)),
         )
         if spec.cluster != "star":
             needed = [shingles] if spec.cluster == "bounded" else []
@@ -272,14 +259,12 @@ def _solve(given: pa.Table, work: Work) -> Rows:
             cluster[numbers(found.column("doc"))] = numbers(found.column("cluster"))
     rows = np.flatnonzero((other >= 0) | (cluster != own))
     kept = other[rows] < 0
-    yield pa.RecordBatch.from_pydict(
-        {
-            "id": ids.take(array_of(rows)),
-            "other": ids.take(array_of(other[rows], null=kept)),
-            "similarity": array_of(similarity[rows], null=kept),
-            "cluster": ids.take(array_of(cluster[rows])),
-            "edge": array_of(np.zeros(len(rows), np.bool_)),
-        }
+    yield _rows(
+        id=ids.take(array_of(rows)),
+        other=ids.take(array_of(other[rows], null=kept)),
+        similarity=array_of(similarity[rows], null=kept),
+        cluster=ids.take(array_of(cluster[rows])),
+        edge=array_of(np.zeros(len(rows), np.bool_)),
     )
 
 
@@ -329,11 +314,6 @@ def _words(values: Any) -> np.ndarray:
     """Return binary values of one length as uint64[n, words]."""
     width = pc.binary_length(values)[0].as_py() if len(values) else 8
     return words(values.cast(pa.binary(width)))
-
-
-def _bytes_of(rows: np.ndarray) -> ArrowArray:
-    """Return uint64[n, words] as binary values; the inverse of `_words`."""
-    return binary_of(rows).cast(pa.binary())
 
 
 def _lists_of(values: Any) -> ArrowArray:

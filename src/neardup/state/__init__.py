@@ -24,11 +24,9 @@ STORES = {
 def open_store(url: str, *, run: str = "neardup", state: RunState | None = None) -> BandStore:
     """Return the store that a URL names, neither connected to nor created yet.
 
-    Args:
-        url: ``memory``; ``sqlite`` for the file of ``state``; ``sqlite:FILE``; or
-            ``cassandra://HOST[:PORT]/KEYSPACE``, several hosts separated by commas.
-        run: Name that distinguishes runs in one keyspace.
-        state: State of the run.
+    URLs are ``memory``; ``sqlite`` for the file of ``state``; ``sqlite:FILE``; or
+    ``cassandra://HOST[:PORT]/KEYSPACE``, with several hosts separated by commas, and ``run`` as the
+    name that distinguishes runs in one keyspace.
     """
     if url == "sqlite" and state is not None:
         return state.band_store()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar, NamedTuple, Self, final
 
@@ -135,6 +135,13 @@ class BandStore(ABC):
                 f"keys are {keys.dtype}{list(keys.shape)}; expected uint64[{num_bands}, documents]"
             )
         self._put(partition, keys, metadata)
+
+    def together(self) -> AbstractContextManager[object]:
+        """Return a block for several calls of `put`: they are durable when it ends.
+
+        Where a store can't do that, each is when it returns.
+        """
+        return nullcontext()
 
     @final
     def partitions(self) -> dict[int, Entry]:

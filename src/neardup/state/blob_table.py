@@ -47,12 +47,10 @@ class BlobTable:
         return text.replace("<>", self.name)
 
     def create(self, connection: sqlite3.Connection) -> None:
-        """Make the tables."""
         connection.execute(self.named(_TABLE))
         connection.execute(self.named(_DATA))
 
     def drop(self, connection: sqlite3.Connection) -> None:
-        """Remove the tables."""
         connection.execute(self.named("DROP TABLE <>_data"))
         connection.execute(self.named("DROP TABLE <>"))
 
@@ -85,7 +83,6 @@ class BlobTable:
     def discard(
         self, connection: sqlite3.Connection, space: str, low: int = 0, high: int = 1 << 62
     ) -> None:
-        """Remove the blobs of a range of numbers."""
         found = connection.execute(self.named(_FIND), (space, low, high)).fetchall()
         text = self.named("DELETE FROM <>_data WHERE id >= ? AND id < ?")
         for first, size in found:
@@ -123,7 +120,6 @@ class BlobTable:
 
 
 def view_of(data: Blob) -> memoryview:
-    """Return a contiguous buffer as bytes."""
     view = memoryview(cast(Any, data))
     return view.cast("B") if view.nbytes else memoryview(b"")
 

@@ -83,7 +83,6 @@ class Database:
             raise self.damaged("its structure")
 
     def rows(self, text: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows that a statement gives."""
         with self._lock, self._errors():
             return self._connected().execute(text, values).fetchall()
 
@@ -98,9 +97,15 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection; what is done with it is durable afterwards, or was not done."""
+        """Lend the connection; what is done with it is durable afterwards, or was not done.
+
+        Within a transaction another one is a part of it.
+        """
         with self._lock, self._errors():
             connection = self._connected()
+            if connection.in_transaction:
+                yield connection
+                return
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
@@ -116,14 +121,12 @@ class Database:
                 raise
 
     def close(self) -> None:
-        """Let go of the file."""
         with self._lock:
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.close()
 
     def remove(self) -> None:
-        """Remove the file."""
         self.close()
         with self._errors():
             # The file first: SQLite takes no notice of a journal alone.
@@ -131,7 +134,6 @@ class Database:
             self.path.with_name(self.path.name + "-journal").unlink(missing_ok=True)
 
     def damaged(self, what: str) -> NeardupError:
-        """Return the error for damaged content."""
         return self.kind.unusable(f"{self.path}: {what} is damaged", self.kind.again)
 
     def _connected(self) -> sqlite3.Connection:

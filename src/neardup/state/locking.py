@@ -97,7 +97,6 @@ def sampled_checksum(path: Path) -> int:
 
 
 def file_checksum(path: Path) -> int:
-    """Return the CRC-32 of a file."""
     checksum = 0
     with path.open("rb") as file:
         while data := file.read(4 << 20):

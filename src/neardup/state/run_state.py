@@ -103,7 +103,6 @@ class RunState:
 
     @staticmethod
     def exists(folder: Path) -> bool:
-        """Return whether a folder holds a run, in whatever condition."""
         with suppress(OSError):
             return (folder / _FILE).stat().st_size > 0
         return False
@@ -125,7 +124,6 @@ class RunState:
                 path.rmdir()
 
     def close(self) -> None:
-        """Let go of the folder."""
         try:
             self._database.close()
         finally:
@@ -139,7 +137,6 @@ class RunState:
             self.close()
 
     def size(self) -> int:
-        """Return the bytes of all files in the folder."""
         return sum(path.lstat().st_size for path in self.folder.rglob("*"))
 
     def _remove_files(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
@@ -71,6 +72,9 @@ class RunStore(BandStore):
         return dict(self._table.index("notes").get(("notes", 0), {}))
 
     # Partitions.
+
+    def together(self) -> AbstractContextManager[object]:
+        return self._database.transaction()
 
     def _put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
         about = [keys.shape[1], len(metadata)]

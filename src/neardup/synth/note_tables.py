@@ -47,7 +47,6 @@ def generate(spec: SynthSpec, start: int = 0, stop: int | None = None) -> pa.Tab
 
 
 def documents_batch(spec: SynthSpec, start: int, stop: int) -> pa.RecordBatch:
-    """Generate a batch of documents."""
     words = lexicon(spec.vocabulary)
     codes, end = note_codes(spec, assign_roles(spec, start, stop), words)
     # Texts are runs of tokens: one `take`, and no copy after it.
@@ -83,17 +82,17 @@ def lines(batch: pa.RecordBatch) -> pa.Buffer:
 
 
 def truth(spec: SynthSpec, start: int = 0, stop: int | None = None) -> pa.Table:
-    """Return what the documents at positions [start, stop) were derived from, and how.
-
-    ``source`` of a member of a family is the one that stands for it; null for originals and for
-    that member. ``changed`` is the share of the source's words; null unless near.
-    """
+    """Return what the documents at positions [start, stop) were derived from, and how."""
     ranges = batches(spec, start, stop, spec.documents)
     return pa.Table.from_batches([truth_batch(spec, low, high) for low, high in ranges])
 
 
 def truth_batch(spec: SynthSpec, start: int, stop: int) -> pa.RecordBatch:
-    """Return the ground truth of a batch, see ``truth``."""
+    """Return the ground truth of a batch.
+
+    ``source`` of a member of a family is the one that stands for it; null for originals and for
+    that member. ``changed`` is the share of the source's words; null unless near.
+    """
     roles = assign_roles(spec, start, stop)
     derived = roles.source != roles.docs
     rows = array_of(np.arange(derived.size), null=~derived)  # null where there is no source

@@ -7,29 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from neardup.errors import SpecError
+from neardup.spec import check_probability, check_whole
 
 #: Stored with every corpus. A change of the texts that a spec gives needs another version.
 VERSION = "synth/2"
+#: Shares of near-duplicates and of exact copies, and the similarities of a family of a twentieth.
+SHAPES: dict[str, tuple[float, ...]] = {
+    "few": (0.0, 0.02),
+    "mixed": (0.2, 0.1, 0.4),
+    "above": (0.0, 0.02, 0.9),
+    "astride": (0.3, 0.02, 0.65, 0.75),
+    "below": (0.0, 0.02, 0.4),
+}
 
 
-def _check(valid: bool, name: str, value: object, expected: str) -> None:
-    if not valid:
-        raise SpecError(f"{name} is {value!r}; expected {expected}")
-
-
-def _number(name: str, value: object, low: float = 0.0, high: float = 1.0) -> None:
-    """Refuse what is not from ``low`` to ``high``, or not whole where ``low`` is a whole number."""
-    kind = int if isinstance(low, int) else int | float
-    valid = isinstance(value, kind) and low <= value <= high  # false for NaN
-    _check(valid, name, value, f"a number from {low:g} to {high:g}")
-
-
-def _range(name: str, value: object, low: float, high: float) -> tuple[Any, Any]:
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise SpecError(f"{name} is {value!r}; expected two numbers, the lower first")
-    _number(f"lower end of {name}", value[0], low, high)
-    _number(f"upper end of {name}", value[1], type(low)(value[0]), high)
-    return value[0], value[1]
+def _check_range(name: str, ends: tuple[float, float], low: float, high: float) -> None:
+    if not low <= ends[0] <= ends[1] <= high:
+        raise SpecError(f"{name} is {ends}; expected a range in {low:g} to {high:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +39,11 @@ class Family:
     high: float | None = None  # upper end, ``low`` to 0.99; None for ``low``
 
     def __post_init__(self) -> None:
-        high = self.low if self.high is None else self.high
-        _number("size of a family", self.size, 2, 2**31 - 1)
-        _number("low of a family", self.low, 0.05, 0.99)
-        _number("high of a family", high, float(self.low), 0.99)
-        object.__setattr__(self, "high", float(high))
-        object.__setattr__(self, "low", float(self.low))
+        low, high = float(self.low), float(self.low if self.high is None else self.high)
+        check_whole("size of a family", self.size, 2, 2**31 - 1)
+        _check_range("similarity of a family", (low, high), 0.05, 0.99)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
 
     def template(self) -> tuple[int, int, int]:
         """Return the numbers of words, slots, and values of a slot (0: any word).
@@ -99,20 +92,18 @@ class SynthSpec:
     vocabulary: int = 50_000  # different words, 100 to 100,000; frequency falls as 1 / rank
 
     def __post_init__(self) -> None:
-        _number("documents", self.documents, 1, 2**31 - 1)
-        _number("seed", self.seed, 0, 2**63 - 1)
-        _number("near", self.near)
-        _number("exact", self.exact)
-        low, high = _range("changed", self.changed, 0.0, 1.0)
+        check_whole("documents", self.documents, 1, 2**31 - 1)
+        check_whole("seed", self.seed, 0, 2**63 - 1)
+        for name, share in (("near", self.near), ("exact", self.exact)):
+            check_probability(name, share, low_open=False, high_open=False)
+        low, high = self.changed
         object.__setattr__(self, "changed", (float(low), float(high)))
-        object.__setattr__(self, "words", _range("words", self.words, 5, 100_000))
-        _number("vocabulary", self.vocabulary, 100, 100_000)
-        given, size = self.families, self.documents // 20
-        if given is None:
-            given = (Family(size),) if size > 1 else ()
-        valid = isinstance(given, tuple | list) and all(isinstance(f, Family) for f in given)
-        _check(valid, "families", given, "a tuple of Family")
-        object.__setattr__(self, "families", tuple(given))
+        _check_range("changed", self.changed, 0, 1)
+        _check_range("words", self.words, 5, 100_000)
+        check_whole("vocabulary", self.vocabulary, 100, 100_000)
+        if self.families is None:
+            size = self.documents // 20
+            object.__setattr__(self, "families", (Family(size),) if size > 1 else ())
         if self.counts["original"] < 1:
             raise SpecError(
                 f"no original is left among {self.documents} documents: {self.counts}",
@@ -126,31 +117,18 @@ class SynthSpec:
         >>> SynthSpec.shaped("astride", 1000).counts
         {'original': 630, 'near': 300, 'exact': 20, 'family': 50}
         """
-        _check(shape in SHAPES, "shape", shape, "one of " + ", ".join(SHAPES))
         near, exact, *likeness = SHAPES[shape]
-        size = documents // 20 if isinstance(documents, int) else 0
+        size = documents // 20
         families = (Family(size, *likeness),) if likeness and size > 1 else ()
         fields: dict[str, Any] = {"near": near, "exact": exact, "families": families}
         return cls(documents, seed, **{**fields, **changes})
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of documents of each kind."""
         near, exact = round(self.near * self.documents), round(self.exact * self.documents)
         family = sum(f.size for f in self.families or ())
         original = self.documents - near - exact - family
         return {"original": original, "near": near, "exact": exact, "family": family}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what is stored in the metadata of the files."""
         return {"version": VERSION, **dataclasses.asdict(self)}
-
-
-#: Shares of near-duplicates and of exact copies, and the similarities of a family of a twentieth.
-SHAPES: dict[str, tuple[float, ...]] = {
-    "few": (0.0, 0.02),
-    "mixed": (0.2, 0.1, 0.4),
-    "above": (0.0, 0.02, 0.9),
-    "astride": (0.3, 0.02, 0.65, 0.75),
-    "below": (0.0, 0.02, 0.4),
-}

@@ -50,7 +50,6 @@ class Lexicon(NamedTuple):
 
 
 def strings(values: list[str]) -> pa.Array[Any]:
-    """Return a list of strings as an Arrow array."""
     data = [value.encode() for value in values]
     offsets = np.zeros(len(data) + 1, np.int32)
     np.cumsum(np.fromiter(map(len, data), np.int32, len(data)), out=offsets[1:])

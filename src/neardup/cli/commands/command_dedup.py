@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from neardup.cli import options as o
-from neardup.cli.showing import show_events
+from neardup.cli.showing import show_events, show_record
 from neardup.errors import SpecError
 
 #: Options that go with --against, besides those that say how the input is read.
-_OF_ALL = ("inputs", "out", "against", "text", "quiet", "debug")
+_OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
 
 
 @o.grouped(
@@ -50,6 +51,7 @@ _OF_ALL = ("inputs", "out", "against", "text", "quiet", "debug")
 @o.spec_options
 @o.store_options
 @o.resource_options
+@o.json_option
 @o.quiet_option
 def dedup(
     inputs: tuple[str, ...],
@@ -59,6 +61,7 @@ def dedup(
     work: Path | None,
     quiet: bool,
     against: Path | None,
+    json_: bool,
     **options: Any,
 ) -> None:
     """Find near-duplicates in INPUT and write a deduplicated corpus.
@@ -77,9 +80,15 @@ def dedup(
     kept, and what it is a duplicate of) and against.json.
 
     With --run, the sketches that neardup sketch put into the store are used.
+
+    With --json, what is in run.json, or in against.json, is printed as well.
     """
     if against is not None:
-        _dedup_against(inputs, out, against, {**options, "overwrite": overwrite}, quiet)
+        record = _dedup_against(inputs, out, against, {**options, "overwrite": overwrite})
+        if json_:
+            click.echo(json.dumps(record, indent=2))
+        elif not quiet:
+            _show_against(record["counts"])
         return
     from neardup.api.running import run_in_folder
     from neardup.engines.clock import process_start
@@ -87,16 +96,13 @@ def dedup(
     with show_events(not quiet) as listener:
         request = o.request_of(inputs, options, begin=process_start(), listener=listener)
         found = run_in_folder(request, out, overwrite=overwrite, resume=resume, work=work)
-    if not quiet:
-        from neardup.report.summary_text import render
-
-        click.echo(render(found.record, out), err=True)
+    show_record(found.record, out, json_, quiet)
 
 
 def _dedup_against(
-    inputs: tuple[str, ...], out: str, against: Path, options: dict[str, Any], quiet: bool
-) -> None:
-    """Do it with ``--against``.
+    inputs: tuple[str, ...], out: str, against: Path, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Do it with ``--against``; return its record.
 
     Raises:
         SpecError: A setting is given that comes from the old corpus.
@@ -116,9 +122,11 @@ def _dedup_against(
             "leave it out",
         )
     paths, text = [Path(name) for name in inputs], options["text"].split(",")
-    counts = find(paths, text=text, against=against, out=out, **known).summary["counts"]
-    if not quiet:
-        for name in ("documents", "similar_to_old", "similar_within", "kept"):
-            click.echo(f"{counts[name]:>14,}   {name.replace('_', ' ')}", err=True)
-        if counts["skipped"]:
-            click.echo(f"{counts['skipped']:>14,}   left out, above --max-document", err=True)
+    return find(paths, text=text, against=against, out=out, **known).summary
+
+
+def _show_against(counts: dict[str, int]) -> None:
+    for name in ("documents", "similar_to_old", "similar_within", "kept"):
+        click.echo(f"{counts[name]:>14,}   {name.replace('_', ' ')}", err=True)
+    if counts["skipped"]:
+        click.echo(f"{counts['skipped']:>14,}   left out, above --max-document", err=True)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from neardup.cli import options as o
 from neardup.cli.main import as_options
 from neardup.errors import SpecError
+from neardup.report.numbers import counted
+
+if TYPE_CHECKING:
+    from neardup.engines.job import Job
 
 
 @o.grouped("neardup plan shards/ --preset clinical --memory 4GB")
@@ -19,23 +24,54 @@ from neardup.errors import SpecError
 @o.skip_large_option
 @o.spec_options
 @o.resource_options
+@o.option(
+    "--check",
+    is_flag=True,
+    group=o.INPUT,
+    help="Instead read all of INPUT, and list every file and line that dedup would refuse.",
+)
 @o.json_option
-def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
+def plan(inputs: tuple[str, ...], check: bool, json_: bool, **options: Any) -> None:
     """Estimate duplicates, memory, disk and time before running.
 
     Some 20,000 documents from all over INPUT are looked at: how many documents there are, how long
     they are, and how many are duplicates of each other; the bands that dedup will choose; memory,
     disk, and a range for the time on this machine; and warnings about settings that do not suit the
     texts.
+
+    With --check, the files and lines that dedup would refuse are listed, up to 1,000 of them, and
+    the exit code is 1 if there are any. Ids are not compared with each other.
     """
     from neardup.engines.clock import Clock
     from neardup.forecast.plan import plan
+
+    if check:
+        reading = o.request_of(inputs, {**options, "no_clean": True})  # nothing is written
+        _check(reading.job(Clock()), json_)
+        return
     from neardup.report.plan_text import render
 
     found = plan(o.request_of(inputs, options).job(Clock()))
     warnings = (replace(one, text=as_options(one.text)) for one in found.warnings)
     found = replace(found, warnings=tuple(warnings))
     click.echo(json.dumps(found.as_dict(), indent=2) if json_ else render(found))
+
+
+def _check(job: Job, as_json: bool) -> None:
+    from neardup.forecast.checking import check
+
+    found = check(job)
+    problems = [as_options(problem) for problem in found.problems]
+    if as_json:
+        click.echo(json.dumps({"documents": found.documents, "problems": problems}, indent=2))
+    else:
+        click.echo("".join(f"{problem}\n" for problem in problems), nl=False)
+        click.echo(
+            f"{counted(len(problems), 'problem')}, {counted(found.documents, 'good document')}",
+            err=True,
+        )
+    if problems:
+        sys.exit(1)
 
 
 @o.grouped("neardup tune --at 0.5:0.99 --at 0.05:0.001")

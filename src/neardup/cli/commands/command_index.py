@@ -48,18 +48,22 @@ def _command(example: str) -> Callable[[Callable[..., Any]], click.Command]:
     "--no-store-text", is_flag=True, group=o.OUTPUT, help="Store shingles instead of the texts."
 )
 @o.index_options
+@o.quiet_option
 @o.debug_option
-def create(folder: Path, run: Path | None, no_store_text: bool, **options: Any) -> None:
+def create(
+    folder: Path, run: Path | None, no_store_text: bool, quiet: bool, **options: Any
+) -> None:
     """Make an index."""
     from neardup.api.indexing import Index
 
     if run is not None:
-        if set(o.given_options()) - {"folder", "run", "no_store_text", "debug"}:
+        if set(o.given_options()) - {"folder", "run", "no_store_text", "quiet", "debug"}:
             raise SpecError(
                 "with `from_run` the settings are those of the run", "leave out the other options"
             )
         with Index.from_run(run, folder, store_text=not no_store_text) as made:
-            click.echo(f"added {len(made):,} documents", err=True)
+            if not quiet:
+                click.echo(f"added {len(made):,} documents", err=True)
         return
     Index.create(folder, spec=o.spec_of(options), store_text=not no_store_text).close()
 
@@ -70,6 +74,7 @@ def create(folder: Path, run: Path | None, no_store_text: bool, **options: Any) 
 @o.input_options
 @_conflict
 @o.timeout_option
+@o.quiet_option
 @o.debug_option
 def add(
     folder: Path,
@@ -82,6 +87,7 @@ def add(
     max_document: str,
     on_conflict: Any,
     timeout: float,
+    quiet: bool,
 ) -> None:
     """Add the documents of INPUT, whatever they are similar to.
 
@@ -100,7 +106,8 @@ def add(
             max_document=max_document,
             on_conflict=on_conflict,
         )
-    click.echo(f"added {count:,} documents", err=True)
+    if not quiet:
+        click.echo(f"added {count:,} documents", err=True)
 
 
 @_command("query notes.index new.jsonl --id id")

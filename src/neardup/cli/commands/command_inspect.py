@@ -64,7 +64,7 @@ def explain(
     from neardup.report.explain_text import view
 
     results = FolderResults(run)
-    check_html(html, results.inputs, overwrite)
+    check_html(html, results.inputs, overwrite, results.read_from)
     found = Run(results).explain(id_, other, texts=not no_text, **options)
     found = replace(found, notes=tuple(map(as_options, found.notes)))
     show(view(found), found.as_dict(), json_, html, context)

@@ -35,7 +35,7 @@ def audit(run: Path, json_: bool, quiet: bool, **options: Any) -> None:
     that were missed; the S-curve, predicted and observed; and whether each removed document has a
     kept one that reaches the threshold. RUN/audit.json keeps it for neardup report.
     """
-    from neardup.api.runs import open_run
+    from neardup import open as open_run
 
     with show_events(not quiet) as listener:
         found = open_run(run).audit(progress=listener, **options).as_dict()
@@ -93,7 +93,7 @@ def evaluate(run: Path, truth: Path, columns: str | None, json_: bool, **options
     if run.is_file() or any((run / name).is_file() for name in ("link.json", "records.sqlite")):
         _evaluate_links(run, truth, columns, json_, options)
         return
-    from neardup.api.runs import open_run
+    from neardup import open as open_run
     from neardup.report.evaluate_text import render
 
     named = None if columns is None else columns.split(",")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
-from neardup.cli.showing import context_option, show_events
+from neardup.cli.showing import context_option, show_events, show_record
 from neardup.errors import SpecError
 from neardup.spec import CLUSTERINGS
 
@@ -25,9 +25,16 @@ _AS_BEFORE = "[default: as in RUN]"
 @o.option("--pairs", type=click.Choice(["kept", "all"]), group=o.KEPT, help=_AS_BEFORE)
 @o.output_options
 @o.resource_options
+@o.json_option
 @o.quiet_option
 def recluster(
-    run: Path, out: str, quiet: bool, overwrite: bool, tree_threshold: float | None, **options: Any
+    run: Path,
+    out: str,
+    quiet: bool,
+    json_: bool,
+    overwrite: bool,
+    tree_threshold: float | None,
+    **options: Any,
 ) -> None:
     """Re-cluster a finished run with other settings.
 
@@ -46,10 +53,7 @@ def recluster(
     asked = Reclustering(spec, resources, writing, out, overwrite)
     with show_events(not quiet) as listener:
         found = recluster(results, asked, Clock(listener, process_start()))
-    if not quiet:
-        from neardup.report.summary_text import render
-
-        click.echo(render(found.record, out), err=True)
+    show_record(found.record, out, json_, quiet)
 
 
 @o.grouped(

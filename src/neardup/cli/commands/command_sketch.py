@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import click
@@ -24,8 +25,9 @@ from neardup.cli.showing import show_events
     help="Sketch every N-th partition, from the I-th on.",
 )
 @o.threads_option
+@o.json_option
 @o.quiet_option
-def sketch(inputs: tuple[str, ...], shard: str, quiet: bool, **options: Any) -> None:
+def sketch(inputs: tuple[str, ...], shard: str, json_: bool, quiet: bool, **options: Any) -> None:
     """Compute the band keys of INPUT into a shared store.
 
     Several machines may do so, each a shard of it. Give the same INPUT and settings to each. When
@@ -38,7 +40,9 @@ def sketch(inputs: tuple[str, ...], shard: str, quiet: bool, **options: Any) -> 
     with show_events(not quiet) as listener:
         request = o.request_of(inputs, options, listener=listener)
         found = sketch_into_store(request, Shard.parse(shard))
-    if not quiet:
+    if json_:
+        click.echo(json.dumps(found, indent=2))
+    elif not quiet:
         click.echo(
             f"sketched    {found['documents']:>12,}   documents in {found['partitions']:,} of "
             f"{found['of']:,} partitions",

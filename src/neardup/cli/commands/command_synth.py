@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -69,11 +67,7 @@ def command(
 
     spec = SynthSpec.shaped(**{name: v for name, v in fields.items() if v is not None})
     begin = time.perf_counter()
-    shown = sys.stderr if not quiet and sys.stderr.isatty() else io.StringIO()
-    with click.progressbar(length=spec.documents, label="notes", file=shown) as bar:
-        written = write(
-            spec, output, truth, overwrite, threads, lambda done: bar.update(done - bar.pos)
-        )
+    written = write(spec, output, truth, overwrite, threads)
     if not quiet:
         seconds, size = time.perf_counter() - begin, written.bytes / 1e6
         counts = ", ".join(f"{count:,} {kind}" for kind, count in spec.counts.items())

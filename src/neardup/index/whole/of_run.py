@@ -38,7 +38,7 @@ def kept_batches(results: Results) -> Iterator[Batch]:
     def read(partition: Partition, rows: np.ndarray, count: int) -> Any:
         return partition.texts(rows, count)
 
-    for texts in results.visit(places[order], read):
+    for texts in results.kept_places().visit(read):
         some = kept[order[done : done + len(texts)]]
         done += len(texts)
         yield Batch(checked_ids(ids.take(some)), as_text(texts))

@@ -87,7 +87,6 @@ class TablePartition(Partition):
         return _Fitting(table if not skipped else table.take(array_of(rows)), rows, skipped)
 
     def record(self, row: int) -> str:
-        """The place of a row, for messages."""
         return f"{self.name}: record {self.first + row + 1}"
 
     def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
@@ -288,7 +287,6 @@ def cut(
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
-    """How the rows of a file are written."""
     schema = strings_schema(columns.required)
     if file.size != 0:
         try:

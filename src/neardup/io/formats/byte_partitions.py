@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -132,13 +133,28 @@ class BytePartition(Partition):
     def schema(self) -> pa.Schema:
         return self.table(None, len(self.bounds(self.raw()))).schema
 
+    def halves(self) -> list[Partition]:
+        found, whole, extent = self.found(self.raw()), self._whole(), self._extent
+        if len(found) < 2:
+            return []
+        middle = self._skip + int(found[len(found) // 2, 0])
+        line = line_of(self._file, extent.start, extent.line)
+        halves: list[Partition] = []
+        for low, high in ((self._skip, middle), (middle, whole.size)):
+            data = np.zeros(high - low + kernels.PAD, np.uint8)
+            data[: high - low] = whole.data[low:high]
+            before = int(np.count_nonzero(whole.data[:low] == 10))
+            half = copy.copy(self)
+            half._extent, half._skip = Extent(0, 0, Raw(data, high - low), line + before), 0
+            halves.append(half)
+        return halves
+
     def raw(self) -> Raw:
         """The bytes of the records, until this thread asks for others."""
         data, size = self._whole()
         return Raw(data[self._skip :], size - self._skip)
 
     def place(self, start: int) -> str:
-        """The line of a byte of the records, for messages."""
         before = int(np.count_nonzero(self._whole().data[: self._skip + start] == 10))
         line = line_of(self._file, self._extent.start, self._extent.line)
         return f"{self._file.path}: line {line + before}"

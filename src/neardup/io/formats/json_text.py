@@ -46,9 +46,6 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
     """The table with the columns and types of a schema; columns that it lacks are null.
 
     Nested values become JSON text where the schema has strings.
-
-    Raises:
-        FormatError: A value does not fit, such as an integer that a float would round.
     """
     if table.schema.equals(schema, check_metadata=True):
         return table

@@ -136,11 +136,7 @@ def _present(raw: Raw, lines: np.ndarray, names: Sequence[str]) -> list[str]:
 def _find(
     raw: Raw, lines: np.ndarray, names: Sequence[str], every: bool = False
 ) -> tuple[Fields, int, int, bytes]:
-    """Check lines and find some of their members.
-
-    Returns:
-        (where they are, first line that is refused, why, raw name of an unknown member).
-    """
+    """Check lines; return (members, first line refused, why, raw name of an unknown one)."""
     keys = [name.encode(errors="surrogatepass") for name in names]
     values = np.empty((len(keys), len(lines), 2), np.int32)
     kinds = np.empty((len(keys), len(lines)), np.uint8)
@@ -159,7 +155,6 @@ def _find(
 
 
 def _last_newline(raw: Raw, final: bool, position: int, line: int | None) -> int:
-    """The end of the last whole line; of all where the file ends."""
     return raw.size if final else raw.data[: raw.size].tobytes().rfind(b"\n") + 1
 
 
@@ -223,7 +218,6 @@ def _still_missing(partition: JsonPartition, missing: set[str], names: dict[str,
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
-    """How the records of a file are written."""
     return Layout("jsonl", file.compression, text=columns.text)
 
 

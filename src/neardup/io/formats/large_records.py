@@ -56,7 +56,6 @@ def leave_out(stream: Any, head: memoryview, limit: RecordLimit) -> LeftOut:
 
 
 def too_large(where: str, what: str, limit: int) -> FormatError:
-    """The error for a text or a record of more than ``limit`` bytes."""
     return FormatError(
         f"{where}: a {what} of more than {limit:,} bytes",
         "raise `max_document`, or leave such documents out with `skip_large`=True where it is known"

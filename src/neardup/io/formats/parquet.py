@@ -72,7 +72,6 @@ class _ParquetFile:
         )
 
     def groups(self, groups: range, names: Names) -> pa.Table:
-        """Decode whole row groups."""
         with self.opened() as opened:
             return opened.read_row_groups(list(groups), _list(names), use_threads=False)
 
@@ -169,7 +168,6 @@ class _ParquetPartition(TablePartition):
 def cut(
     index: int, file: SourceFile, columns: Columns, partition_bytes: int
 ) -> Iterator[TablePartition]:
-    """Partitions of a Parquet file by its row groups."""
     if file.size == 0:
         return
     opened = _ParquetFile(file)

@@ -35,10 +35,6 @@ def write_index_report(
 
     Returns:
         The path.
-
-    Raises:
-        OutputError: The file exists, or can't be written.
-        DependencyError: Jinja is not installed.
     """
     need_jinja()
     path = check_file(path, folder.iterdir(), overwrite)

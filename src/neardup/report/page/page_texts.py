@@ -101,7 +101,6 @@ def _gathered(
 
 
 def _strings(column: Any) -> Any:
-    """Return values as strings, shortened."""
     try:
         strings: Any = column.cast(pa.large_string())
     except pa.ArrowException:

@@ -81,7 +81,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
     if not texts and (show or by):
         raise SpecError("`show` and `by` need texts=True", "leave them out, or show the texts")
     need_jinja()
-    path = check_file(path, results.inputs, overwrite)
+    path = check_file(path, results.inputs, overwrite, results.read_from)
     found = survey(results)
     show = list(dict.fromkeys(show))
     columns = [*show, *([] if by is None or by in show else [by])]
@@ -167,9 +167,9 @@ def _measured(
 
 
 def _about(results: Results, found: Survey, table: pa.Table | None) -> dict[str, Any]:
-    """Return what the page says of the run."""
     record = results.record
-    name, source = "a table or a pipe", record["source"]
+    frame, source = record["frame"], record["source"]
+    name = "standard input" if frame and frame["given"] else "a frame"
     if source is not None and source["given"]:
         names = [PurePath(path).name or str(path) for path in source["given"]]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -178,10 +178,7 @@ def _about(results: Results, found: Survey, table: pa.Table | None) -> dict[str,
     if table is not None:
         gone = found.duplicate_of[found.members] >= 0
         removed_bytes = int(np.asarray(table.column("size").to_numpy())[gone].sum())
-    ended = datetime.datetime.now()
-    if results.folder is not None:
-        changed = (results.folder / "run.json").stat().st_mtime
-        ended = datetime.datetime.fromtimestamp(changed)
+    ended = datetime.datetime.fromisoformat(record["date"]).astimezone()
     return {
         **record,
         "audit": stored_audit(results),

@@ -64,7 +64,6 @@ class CassandraStore(BandStore):
         return names.issuperset(cql.NAMES)
 
     def _find(self) -> tuple[uuid.UUID, str] | None:
-        """Return matrix and header of the run."""
         rows = self._session.ask(cql.FIND_RUN, [self.run], serial=True) if self._is_there() else []
         return rows[0] if rows and None not in rows[0] else None
 

@@ -1,8 +1,7 @@
 """Where a Cassandra is and how to log in: the URL, and settings of the environment.
 
-No message shows any of ``NEARDUP_CASSANDRA_USER`` and ``_PASSWORD``, ``_CA``, ``_CERT``, ``_KEY``
-(files; the first, or ``_TLS=1``, turns TLS on), ``_KEY_PASSWORD``, ``_CHECK_HOSTNAME`` (0 takes
-certificates of other hosts), ``_CONSISTENCY``, ``_DATACENTER`` and ``_PATIENCE`` (seconds).
+No message shows any of ``NEARDUP_CASSANDRA_USER`` and ``_PASSWORD``, ``_CA`` (a file; it, or
+``_TLS=1``, turns TLS on), ``_DATACENTER`` and ``_PATIENCE`` (seconds).
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from neardup.errors import SpecError, StoreError
 _PORT = 9042
 _FORM = "write cassandra://HOST[:PORT][,HOST[:PORT]...]/KEYSPACE"
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?", re.ASCII)
-_LEVELS = ("ONE", "LOCAL_ONE", "QUORUM", "LOCAL_QUORUM", "ALL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,6 @@ class Contact:
     user: str = field(repr=False)
     password: str = field(repr=False)
     patience: float  # seconds for which a server that does not answer is waited for
-    consistency: str  # of reads and writes
 
     @property
     def url(self) -> str:
@@ -40,11 +37,7 @@ class Contact:
 
     @classmethod
     def parse(cls, url: str, patience: float | None = None) -> Contact:
-        """Read a URL, and the settings of the environment, which take precedence.
-
-        Raises:
-            SpecError: The URL or a setting is wrong; the URL is not quoted.
-        """
+        """Read a URL, and the settings of the environment, which take precedence."""
         scheme, _, rest = url.partition("://")
         server, _, keyspace = rest.rpartition("/")
         login, _, hosts = server.rpartition("@")
@@ -60,17 +53,12 @@ class Contact:
         seconds = setting("PATIENCE") or "60"
         if not re.fullmatch(r"\d{1,9}(\.\d*)?", seconds):
             raise SpecError(f"NEARDUP_CASSANDRA_PATIENCE is {seconds!r}, expected seconds")
-        level = (setting("CONSISTENCY") or "LOCAL_QUORUM").upper()
-        if level not in _LEVELS:
-            known = ", ".join(_LEVELS)
-            raise SpecError(f"NEARDUP_CASSANDRA_CONSISTENCY is {level!r}, expected one of {known}")
         return cls(
             places,
             keyspace,
             setting("USER") or unquote(user),
             setting("PASSWORD") or unquote(password),
             float(seconds) if patience is None else patience,
-            level,
         )
 
 
@@ -80,21 +68,11 @@ def tls() -> ssl.SSLContext | None:
     if not authority and setting("TLS") in ("", "0"):
         return None
     try:
-        context = ssl.create_default_context(cafile=authority or None)
-        if setting("CHECK_HOSTNAME") == "0":
-            context.check_hostname = False
-        if setting("CERT"):
-            # With a password, even an empty one, OpenSSL does not ask at the terminal.
-            key, password = setting("KEY") or None, setting("KEY_PASSWORD")
-            context.load_cert_chain(setting("CERT"), key, password)
+        return ssl.create_default_context(cafile=authority or None)
     except OSError as error:  # ssl.SSLError is one
-        raise StoreError(
-            "the TLS files for Cassandra can't be read",
-            "check NEARDUP_CASSANDRA_CA, NEARDUP_CASSANDRA_CERT and NEARDUP_CASSANDRA_KEY",
-        ) from error
-    return context
+        message = "the certificate of the authority for Cassandra can't be read"
+        raise StoreError(message, "check NEARDUP_CASSANDRA_CA") from error
 
 
 def setting(name: str) -> str:
-    """Return a setting of the environment; empty where there is none."""
     return os.environ.get(f"NEARDUP_CASSANDRA_{name}", "")

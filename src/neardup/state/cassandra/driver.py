@@ -51,11 +51,7 @@ _ADVICE = {
 
 
 def connect(contact: Contact) -> Any:
-    """Return a session, whose cluster is to be shut down.
-
-    Raises:
-        DependencyError: The package is not installed, or has nothing to run its events.
-    """
+    """Return a session, whose cluster is to be shut down."""
     # What it logs is for those who listen; without a handler Python prints it to stderr.
     logging.getLogger("cassandra").addHandler(logging.NullHandler())
     try:
@@ -75,7 +71,7 @@ def connect(contact: Contact) -> Any:
     profile = cluster.ExecutionProfile(
         load_balancing_policy=policies.TokenAwarePolicy(nearest),
         retry_policy=policies.FallthroughRetryPolicy(),  # the session sends again itself
-        consistency_level=ConsistencyLevel.name_to_value[contact.consistency],
+        consistency_level=ConsistencyLevel.LOCAL_QUORUM,
         serial_consistency_level=ConsistencyLevel.LOCAL_SERIAL,
         request_timeout=_REQUEST_SECONDS,
         row_factory=query.tuple_factory,
@@ -99,7 +95,6 @@ def connect(contact: Contact) -> Any:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return whether to send a request again that failed so."""
     return _kind(error) in ("unreachable", "passing")
 
 

@@ -35,13 +35,11 @@ class Session:
         self._prepared: dict[str, Any] = {}
 
     def open(self) -> None:
-        """Connect, unless it is done."""
         if self._session is None:
             patience = min(self._contact.patience, driver.CONNECT_SECONDS)
             self._session = self._insist(lambda: driver.connect(self._contact), patience)
 
     def close(self) -> None:
-        """Let go of the connection."""
         session, self._session = self._session, None  # ends what is still being sent
         self._prepared = {}
         if session is not None:
@@ -79,7 +77,6 @@ class Session:
             pass
 
     def change(self, text: str) -> None:
-        """Change tables."""
         query = named(text, self._contact.keyspace)
         self._insist(lambda: self._session.execute(query, timeout=_SCHEMA_SECONDS))
 

@@ -1,0 +1,58 @@
+"""All that is wrong with an input, where a run names the first that it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from neardup.engines.job import Job
+from neardup.errors import InputError
+from neardup.io.source import Partition
+from neardup.threads import Pool
+
+#: Problems that are listed, at most: a file of another format has one in each line.
+_MOST = 1000
+
+
+class Checked(NamedTuple):
+    """What was found in an input that was read to its end, or to so many problems."""
+
+    documents: int  # that are good
+    problems: list[str]  # with file and place, and no text
+
+
+def check(job: Job) -> Checked:
+    """Read all files of a job, and list what a run would refuse."""
+    documents, problems = 0, list[str]()
+    with Pool(job.resources.threads) as pool:
+        for good, wrong in pool.ordered(lambda item: _read(item, job.wanted), _items(job)):
+            documents += good
+            problems += wrong
+            if len(problems) >= _MOST:
+                break
+    return Checked(documents, problems[:_MOST])
+
+
+def _items(job: Job) -> Iterator[Partition | InputError]:
+    """Yield all partitions, and an error for each file that can't be cut into them to its end."""
+    for number in range(len(job.source.files)):
+        try:
+            yield from job.source.partitions(number)
+        except InputError as error:
+            yield error
+
+
+def _read(item: Partition | InputError, columns: tuple[str, ...]) -> tuple[int, list[str]]:
+    """Return how many good documents a partition has, and what is wrong with the others."""
+    if isinstance(item, InputError):
+        return 0, [str(item)]
+    documents, problems, left = 0, list[str](), [item]
+    while left and len(problems) < _MOST:
+        partition = left.pop()
+        try:
+            documents += len(partition.read(columns).text)
+        except InputError as error:
+            halves = partition.halves()
+            left += reversed(halves)
+            problems += [] if halves else [str(error)]
+    return documents, problems
