@@ -341,6 +341,16 @@ LAYOUTS = [
 every = pytest.mark.parametrize("layout", LAYOUTS, ids=lambda x: f"{x.format}-{x.compression}")
 
 
+def test_small_tables_are_gathered_into_row_groups(tmp_path: Path) -> None:
+    table = pa.table({"text": ["x" * 1000] * 1000})
+    layout = Layout("parquet", "zstd", schema=table.schema)
+    with open_writer(tmp_path / "o", layout) as writer:
+        for _ in range(40):
+            writer.write(writer.prepare(table))
+    found = pq.ParquetFile(tmp_path / "o").metadata
+    assert [found.row_group(i).num_rows for i in range(found.num_row_groups)] == [34_000, 6_000]
+
+
 @every
 def test_the_disk_is_full(layout: Layout) -> None:
     if not Path("/dev/full").exists():

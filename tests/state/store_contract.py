@@ -130,6 +130,15 @@ class StoreContract(ABC):
         put(store, 0)  # with less metadata than before
         check(store, {0: DOCUMENTS, 1: DOCUMENTS})
 
+    def test_several_at_once(self, store: BandStore) -> None:
+        """Several partitions are there after the block, with what was put in before it."""
+        put(store, 5)
+        with store.together():
+            put(store, 1, 0)
+            put(store, 7, documents=10)
+        put(store, 2)
+        check(store, {0: DOCUMENTS, 1: DOCUMENTS, 2: DOCUMENTS, 5: DOCUMENTS, 7: 10})
+
     def test_partition_without_documents(self, store: BandStore) -> None:
         sizes = {0: 0, 1: 4, 2: 0}
         for partition, documents in sizes.items():

@@ -74,6 +74,16 @@ def everything(path: Path) -> object:
         return header, bands, entries, [store.metadata(n) for n in entries], store.notes()
 
 
+def test_an_error_leaves_none_of_several(tmp_path: Path) -> None:
+    with filled(tmp_path / "bands.sqlite") as store:
+        with pytest.raises(ValueError, match="expected uint64"), store.together():
+            put(store, 8)
+            store.put(9, some_keys(9)[:2], b"")
+        assert list(store.partitions()) == [0, 1, 2, 3]
+        put(store, 8)
+        assert list(store.partitions()) == [0, 1, 2, 3, 8]
+
+
 @contextmanager
 def refused(kind: type[NeardupError], words: str) -> Iterator[None]:
     with pytest.raises(kind, match=words) as caught:

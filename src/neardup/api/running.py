@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,21 +89,13 @@ class Request:
         wanted = wanted_columns(self.spec, None)
         limits = (parse_size(self.max_document), self.skip_large)
         columns = Columns(tuple(self.text), self.id, self.encoding_errors, wanted, *limits)
-        size, read_as = PARTITION_BYTES, self.input_format
-        opened = partial(
-            open_source,
-            self.source,
-            columns,
-            input_format=read_as,
-            delimiter=self.delimiter,
-            copy_folder=folder,
-        )
-        source = opened()
+        size, how = PARTITION_BYTES, (self.input_format, self.delimiter)
+        source = open_source(self.source, columns, *how, copy_folder=folder)
         if source.files:
             total = source.total_bytes or 0
             size = min(size, max(_SMALLEST_PARTITION, total // _FEW_PARTITIONS))
             size = max(size, total // _MANY_PARTITIONS)
-            source = opened(partition_bytes=size)
+            source = open_source(self.source, columns, *how, size, folder)
         self.writing.check(source)
         return Job(
             source,
@@ -114,7 +105,7 @@ class Request:
                 "given": self.given(),
                 "text": list(self.text),
                 "id": self.id,
-                "input_format": read_as,
+                "input_format": self.input_format,
                 "delimiter": self.delimiter,
                 "encoding_errors": self.encoding_errors,
                 "max_document": columns.max_document,

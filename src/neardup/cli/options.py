@@ -187,9 +187,7 @@ max_document_option = _input(
     help="Size that a text, or a record of JSON lines or CSV, may have; a larger one is refused.",
 )
 skip_large_option = _input(
-    "--skip-large",
-    is_flag=True,
-    help="Leave out documents above --max-document and count them.",
+    "--skip-large", is_flag=True, help="Leave out documents above --max-document and count them."
 )
 #: How inputs are read.
 input_options = _all(
@@ -273,9 +271,7 @@ _KEEP = [
         help="Which of the similar documents is kept. [default: first]",
     ),
     _kept(
-        "--order-by",
-        metavar="COLUMN",
-        help="Order of the documents. [default: that of the input]",
+        "--order-by", metavar="COLUMN", help="Order of the documents. [default: that of the input]"
     ),
     _kept(
         "--cluster",

@@ -31,27 +31,23 @@ def id_array(column: pa.ChunkedArray[Any], name: str) -> pa.ChunkedArray[Any]:
         kind = column.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if pa.types.is_integer(kind):
-        target: pa.DataType = pa.uint64() if pa.types.is_uint64(kind) else pa.int64()
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or "string_view" in str(kind):
-        target = pa.large_string()
-    elif pa.types.is_floating(kind):
+    hint, types, refused = _HINT, pa.types, f"column {name!r} holds {kind}, which can't be an id"
+    if types.is_floating(kind):
         hint = f"make them whole numbers, in pandas with .astype('Int64'), or {_HINT}"
-        raise ColumnError(f"column {name!r} holds {kind}, which can't be an id", hint)
-    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind):
+    elif types.is_timestamp(kind) or types.is_duration(kind) or types.is_time(kind):
         # They would come out as strings, which do not equal what went in.
         hint = f"make them strings, in pandas with .astype(str), or {_HINT}"
-        raise ColumnError(f"column {name!r} holds {kind}, which can't be an id", hint)
-    elif pa.types.is_boolean(kind) or pa.types.is_nested(kind):
-        raise ColumnError(f"column {name!r} holds {kind}, which can't be an id", _HINT)
+    if hint != _HINT or types.is_boolean(kind) or types.is_nested(kind):
+        raise ColumnError(refused, hint)
+    target: pa.DataType = pa.large_string()  # dates, decimals: as they are written
+    if types.is_integer(kind):
+        target = pa.uint64() if types.is_uint64(kind) else pa.int64()
     elif "binary" in str(kind):
         target = pa.large_binary()
-    else:
-        target = pa.large_string()  # dates, decimals: as they are written
     try:
         return column if column.type == target else column.cast(target)
     except pa.ArrowException as error:
-        raise ColumnError(f"column {name!r} holds {kind}, which can't be an id", _HINT) from error
+        raise ColumnError(refused, hint) from error
 
 
 def check_ids(

@@ -101,10 +101,7 @@ def evaluate(
         **about,
         "removed": right.scores(),
         "edges": None if edges is None else given.scores(),
-        "clusters": {
-            "pairwise": pair_counts(*clusters).scores(),
-            "b_cubed": b_cubed(*clusters),
-        },
+        "clusters": {"pairwise": pair_counts(*clusters).scores(), "b_cubed": b_cubed(*clusters)},
         "blocking": _blocking(results, given, judge.within(labels) + apart),
         "by_threshold": {"of": "clusters" if edges is None else "edges", "lines": lines},
         "best": max(scored, key=lambda line: (line["f1"], -line["threshold"]), default=None),

@@ -113,9 +113,11 @@ def truth_ids(
 
 
 def _read(source: Any) -> tuple[str, pa.Table]:
-    if isinstance(source, str | os.PathLike):
-        return str(source), _file(Path(source))
-    return "the truth", _table(source)
+    if not isinstance(source, str | os.PathLike):
+        return "the truth", _table(source)
+    if Path(source).is_dir():
+        raise InputError(f"{source} is a folder; expected a file")
+    return str(source), read_whole(Path(source), str(source))
 
 
 def _table(source: Any) -> pa.Table:
@@ -129,12 +131,6 @@ def _table(source: Any) -> pa.Table:
             f"the truth is of type {type(source).__name__}; expected a path, a table or pairs",
             "such as an Arrow table, a frame, a dict of two columns, or a list of pairs of ids",
         ) from error
-
-
-def _file(path: Path) -> pa.Table:
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; expected a file")
-    return read_whole(path, str(path))
 
 
 def _columns(

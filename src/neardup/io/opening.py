@@ -33,7 +33,6 @@ _MODULES = {
 def open_source(
     source: object,
     columns: Columns,
-    *,
     input_format: str | None = None,
     delimiter: str | None = None,
     partition_bytes: int = PARTITION_BYTES,

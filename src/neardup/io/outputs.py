@@ -37,8 +37,6 @@ _CODECS: dict[str, tuple[str, ...]] = {
     "arrow": ("zstd", "lz4", "none"),
     "text": (),
 }
-#: All of them.
-OUTPUT_CODECS = tuple(sorted({codec for codecs in _CODECS.values() for codec in codecs}))
 
 
 @dataclass(frozen=True)

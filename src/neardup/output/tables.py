@@ -173,11 +173,7 @@ def _numbered(pairs: Triple, names: np.ndarray, empty: Allocate) -> Triple:
 
 
 def _expanded(
-    first: np.ndarray,
-    others: np.ndarray,
-    a: np.ndarray,
-    b: np.ndarray,
-    similarity: np.ndarray,
+    first: np.ndarray, others: np.ndarray, a: np.ndarray, b: np.ndarray, similarity: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return all pairs of documents for the pairs of those that stand for exact duplicates."""
     order = np.argsort(first, kind="stable")

@@ -74,8 +74,7 @@ def lock_file(path: Path) -> sqlite3.Connection:
         lock.close()
         if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
             raise ResumeError(
-                f"another neardup process uses {path.parent}",
-                "wait for it, or name another output",
+                f"another neardup process uses {path.parent}", "wait for it, or name another output"
             ) from error
         raise OutputError(f"can't lock {path} ({error.sqlite_errorname})", CHECK) from error
     return lock

@@ -22,16 +22,7 @@ from neardup.io.columns import (
 )
 from neardup.io.formats.json_text import Joined
 from neardup.io.formats.large_records import too_large
-from neardup.io.source import (
-    Added,
-    Columns,
-    Documents,
-    Held,
-    Partition,
-    Rows,
-    SourceFile,
-    changed,
-)
+from neardup.io.source import Added, Columns, Documents, Held, Partition, Rows, SourceFile, changed
 from neardup.io.streams import Extent, Raw, line_of, read_range, view_of
 from neardup.kernels import records as kernels
 
