@@ -13,6 +13,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import queue
 import random
 import re
 import resource
@@ -123,7 +124,11 @@ class Soak:
         finally:
             stop.set()
         for _ in readers:
-            counts, memory, problems = reports.get(timeout=60)
+            try:
+                counts, memory, problems = reports.get(timeout=300)
+            except queue.Empty:
+                self._problems.append("a reader did not end within 300 s")
+                continue
             self.counts.update(counts)
             self._problems += problems + _grown("a reader", memory)
         for reader in readers:
