@@ -84,8 +84,9 @@ class Watch:
 
 
 @contextmanager
-def session(cores: int, log: Path) -> Iterator[SparkSession]:
+def session(cores: int, log: Path, **more: str) -> Iterator[SparkSession]:
     settings = {
+        **more,
         "spark.driver.memory": "2g",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": str(8 * cores),
@@ -94,7 +95,7 @@ def session(cores: int, log: Path) -> Iterator[SparkSession]:
         "spark.eventLog.compress": "false",
         "spark.eventLog.rolling.enabled": "false",
     }
-    options = " ".join(f"--conf {name}={value}" for name, value in settings.items())
+    options = " ".join(f"--conf {n.replace('_', '.')}={value}" for n, value in settings.items())
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{options} pyspark-shell"
     with files.session(f"local[{cores}]", quiet=True) as spark:
         yield spark
@@ -225,8 +226,10 @@ def run_pairs(find: Callable[[DataFrame, Pairs], Pairs], path: Path, cores: int)
     assert edges is not None
     truth = set(zip(*(edges[name].to_pylist() for name in ("id_a", "id_b")), strict=True))
     truth = {(min(pair), max(pair)) for pair in truth}
+    # What loops in the JVM needs both of its compilers, which is Spark's default.
+    more = {} if find is with_neardup else {"spark_driver_extraJavaOptions": "-server"}
     watch = Watch()
-    with tempfile.TemporaryDirectory() as folder, session(cores, Path(folder)) as spark:
+    with tempfile.TemporaryDirectory() as folder, session(cores, Path(folder), **more) as spark:
         found = find(spark.read.parquet(str(path)), truth)
         taken = watch.read()
     return {**taken, "pairs": len(truth), "recall": len(found & truth) / len(truth)}

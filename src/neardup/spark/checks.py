@@ -203,9 +203,15 @@ class Checkpoint:
             message = f"{self.folder}: the checkpoint has other settings or inputs: {found}"
             raise ResumeError(message, "use the same as before, or another `checkpoint`")
 
-    def stage(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
-        """Return the table of a stage, which is not run again if it is stored."""
+    def stage(self, name: str, make: Callable[[], DataFrame], final: bool = False) -> DataFrame:
+        """Return the table of a stage, which is not run again if it is stored.
+
+        Without a folder, a final one can't be recomputed if an executor is lost. But its plan does
+        not hold those of all stages before, which would double with each round.
+        """
         with worker_errors():
+            if self.folder is None and final:
+                return make().localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
             if self.folder is None:
                 made = make().persist(StorageLevel.DISK_ONLY)
                 made.count()

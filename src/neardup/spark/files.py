@@ -58,7 +58,7 @@ def session(master: str | None = None, quiet: bool = False) -> Iterator[SparkSes
     if master is not None and master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")  # of PySpark's workers
-        # Half of the CPU of a job of minutes is the second compiler's, which gains it nothing.
+        # A job of some minutes takes half of its CPU for the second compiler, and is no faster.
         roles = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
         settings |= dict.fromkeys(roles, "-XX:TieredStopAtLevel=1")
     umask = os.umask(0o077)  # Spark inherits it

@@ -42,7 +42,7 @@ def compare_large(
     sets: DataFrame,
     spec: Spec,
     task_bytes: int,
-    stage: Callable[[str, Callable[[], DataFrame]], DataFrame],
+    stage: Callable[..., DataFrame],
 ) -> DataFrame:
     """Compare candidates, of which no task holds more than a range and what is kept of another.
 
@@ -54,7 +54,7 @@ def compare_large(
         sets: Their shingle sets.
         spec: What is asked for; pairs are not listed.
         task_bytes: Bytes of shingle sets that a task may hold.
-        stage: Makes a table under a name, or finds it in the checkpoint.
+        stage: See `neardup.spark.checks.Checkpoint`.
 
     Raises:
         SpecError: These would be too many rounds.
@@ -103,7 +103,7 @@ def compare_large(
         return steps.solved(both, spec, last + 1)
 
     for turn in range(last + 1):
-        found.append(stage(f"round-{turn}", partial(own, turn)))
+        found.append(stage(f"round-{turn}", partial(own, turn), True))
         if turn < last:
-            found.append(stage(f"round-{turn}-later", partial(later, turn)))
+            found.append(stage(f"round-{turn}-later", partial(later, turn), True))
     return reduce(DataFrame.unionByName, found)
