@@ -118,7 +118,7 @@ soak: $(VENV)/.test
 
 # Which branches outside the kernels the tests take, those of child processes included; on Apache
 # Spark too where `make test-spark` has made its environment, and with Cassandra or the stores where
-# `make cassandra` or `make test-stores` have been run. Takes about three times as long as the tests.
+# `make cassandra` or `make test-stores` have been run.
 coverage: $(VENV)/.checks
 	$(BIN)/python -m coverage erase
 	$(BIN)/python -m coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
