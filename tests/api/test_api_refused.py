@@ -107,7 +107,7 @@ CALLS: list[tuple[Callable[[Any, Any, Path], object], type[NeardupError], str]] 
 ]
 
 
-@pytest.mark.parametrize(("call", "kind", "message"), CALLS, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("call", "kind", "message"), CALLS, ids=[call[2][:40] for call in CALLS])
 def test_refused(
     call: Callable[[Any, Any, Path], object],
     kind: type[NeardupError],
