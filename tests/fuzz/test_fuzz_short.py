@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,22 @@ CASES: dict[Any, int] = {
 @pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)
 def test_seeds(path: Path) -> None:
     runner.replay(path)
+
+
+def test_seeds_take_little_memory() -> None:
+    pytest.importorskip("resource")
+    script = """
+import resource
+from pathlib import Path
+from fuzz import runner
+import sys
+for name in sys.argv[1:]:
+    runner.replay(Path(name))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    command = [sys.executable, "-c", script, *map(str, SEEDS)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=FUZZ.parent)
+    assert int(done.stdout.split()[-1]) < 800_000  # kB; one of them took 2.2 GB
 
 
 @pytest.mark.parametrize("module", CASES, ids=lambda module: module.__name__)

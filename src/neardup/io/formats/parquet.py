@@ -19,7 +19,10 @@ from neardup.io.source import Columns, Layout, SourceFile, changed
 from neardup.io.streams import open_at, read_all
 
 _LARGE = 8  # a row group of more than so many partitions is sliced, others are decoded at once
-_BUFFER = 1 << 16  # bytes read at a time, for each column
+_BUFFER = 1 << 16  # bytes read at a time, for each column, of a file that is not small
+#: Of a small file, a column is read at once: with a buffer, a damaged page takes the 2 GB that it
+#: claims to have.
+_SMALL = 32 << 20
 _ROW_BYTES = 64  # that a document costs at least, however short its text
 _LOOKED_AT = 64  # columns whose real size is determined
 _LOOK_ROWS = 512
@@ -67,7 +70,7 @@ class _ParquetFile:
             open_at(self.file) if is_remote else source,
             metadata=self._metadata,
             pre_buffer=is_remote,
-            buffer_size=0 if is_remote else _BUFFER,
+            buffer_size=0 if is_remote or self.size <= _SMALL else _BUFFER,
             read_dictionary=list(dictionary) or None,
         )
 
