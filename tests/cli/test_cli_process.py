@@ -200,13 +200,14 @@ def test_standard_output_is_full(args: list[str], tmp_path: Path) -> None:
     elif args != ["--help"]:
         run("index", "add", tmp_path / "index", path, "--id", "id")
         args = [*args, str(tmp_path / "index"), str(path)]
-    with Path("/dev/full").open("w") as full, path.open() as lines:
+    with Path("/dev/full").open("w") as full, path.open() as notes:
         done = subprocess.run(
-            [*NEARDUP, *args], stdin=lines, stdout=full, stderr=subprocess.PIPE, text=True
+            [*NEARDUP, *args], stdin=notes, stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert done.returncode == 1
     said = "error: can't write to standard output: no space left on device"
-    assert done.stderr.splitlines() == [said]
+    lines = [line for line in done.stderr.splitlines() if "compiling kernels" not in line]
+    assert lines == [said]
 
 
 def test_closed_streams(tmp_path: Path) -> None:

@@ -151,9 +151,6 @@ def test_what_is_refused_at_once(tmp_path: Path) -> None:
         opened(put(tmp_path / "t.parquet.gz", "a"))
     with pytest.raises(InputError, match="given twice"):
         opened([path, Path(f"{tmp_path}/*.jsonl")])
-    for empty in ([], ()):
-        with pytest.raises(InputError, match="no input"):
-            opened(empty)
     with pytest.raises(FormatError, match="mixed"):
         opened([path, put(tmp_path / "b.txt", "b")])
     settings: tuple[dict[str, Any], ...] = (

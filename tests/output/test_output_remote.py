@@ -292,6 +292,7 @@ def test_recluster_below_an_input(store: Store, notes: Path, command: Command) -
 
 
 def test_nothing_is_written_below_an_input(notes: Path, tmp_path: Path, command: Command) -> None:
+    pytest.importorskip("jinja2")
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "notes.jsonl").write_bytes(notes.read_bytes())
