@@ -150,6 +150,25 @@ def test_interrupt(threads: int, seconds: float, many: Path, tmp_path: Path) -> 
         assert not out.exists()
 
 
+def test_an_interrupt_in_a_callback_is_not_lost() -> None:
+    script = """
+import ctypes, os, signal, time
+from neardup.cli.main import _prepare
+_prepare()
+def callback():
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000):
+        pass
+try:
+    ctypes.CFUNCTYPE(None)(callback)()
+    time.sleep(5)
+except KeyboardInterrupt:
+    print("heard")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("heard\n", "")
+
+
 def test_interrupt_while_it_reads_a_pipe(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*NEARDUP, "dedup", "-", "-o", tmp_path / "out"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import errno
 import gc
@@ -9,6 +10,7 @@ import importlib
 import os
 import re
 import sys
+import threading
 import traceback
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -144,6 +146,7 @@ def _prepare() -> None:
     """
     if sys.stdin is None:  # closed: whoever reads it finds its end
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115
+    sys.unraisablehook = _not_lost
     # Objects live as long as the command; to look for cycles of them over and over takes time.
     gc.set_threshold(200_000, 20, 100)
     # No linear algebra is done here, so that its threads would only wait.
@@ -154,6 +157,15 @@ def _prepare() -> None:
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
     # Numba loads SciPy where it is installed, for functions that no kernel calls.
     cast("dict[str, Any]", sys.modules).setdefault("scipy", None)
+
+
+def _not_lost(found: sys.UnraisableHookArgs) -> None:
+    """Repeat a Ctrl-C that came in a callback of a library, where it would be dropped."""
+    if found.exc_type is KeyboardInterrupt:
+        # From another thread, a moment later: here it would be dropped again.
+        threading.Timer(0.01, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(found)
 
 
 #: Arguments of the library whose option has another name.
