@@ -39,7 +39,7 @@ import neardup
 from harness import DATA, load, save, say, synthetic, table, text_bytes
 from neardup.spark import dedup, files, steps, tasks
 from neardup.spec import Spec
-from neardup.synth import Family
+from notes import Family
 from shapes import chain
 
 SIZES = {"notes": 100_000, "job": 100_000, "tiny": 100, "many": 500_000}

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bench.notes import Family, SynthSpec, write
 from neardup.engines.memory import (
     MemoryPlan,
     PrivatePeak,
@@ -25,7 +26,6 @@ from neardup.engines.memory import (
     show_size,
 )
 from neardup.errors import OutputError, SpecError
-from neardup.synth import Family, SynthSpec, write
 
 NEARDUP = [sys.executable, "-c", "from neardup.cli import main; main()"]
 DOCUMENTS = 120_000
