@@ -129,7 +129,6 @@ class Run(RunTables):
         other: object = None,
         *,
         texts: bool = True,
-        search: bool = False,
         limit: int = 20,
         threads: int | None = None,
     ) -> Explanation:
@@ -141,9 +140,7 @@ class Run(RunTables):
                 most similar of its duplicates.
             texts: Return the texts too. Without them, an input that can't be read is no error: what
                 only the input could say is None then, and a note says so.
-            search: Search the whole input for documents that reach the threshold with the first
-                one, whether banding finds them or not.
-            limit: Documents of each kind that are named; all are counted.
+            limit: Duplicates that are named; all are counted.
             threads: Number of threads; all cores by default.
 
         Raises:
@@ -152,7 +149,7 @@ class Run(RunTables):
         """
         from neardup.inspect.explain import Looking, explain
 
-        return explain(self._results, id, other, Looking(texts, search, limit, threads))
+        return explain(self._results, id, other, Looking(texts, limit, threads))
 
     @checked
     def audit(
