@@ -203,7 +203,7 @@ def test_audit_is_on_the_formats_page(runs: Path) -> None:
 CALLS = {
     "plan": ["notes.jsonl"],
     "tune": ["--at 0.9:0.99 --num-hashes 64", "--at 0.9:0.9999 --at 0.8:0.001 --num-hashes 16"],
-    "explain": ["pairs {removed}", "plain {kept} --search"],
+    "explain": ["pairs {removed}", "plain {kept}"],
     "compare": ["a.txt b.txt"],
     "evaluate": ["plain --truth truth.csv", "pairs --truth judged.csv"],
 }

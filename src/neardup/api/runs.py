@@ -24,6 +24,7 @@ from neardup.io.source import Source
 from neardup.output.results import FolderResults, MemoryResults
 from neardup.output.writing import Writing
 from neardup.recipe import Recipe
+from neardup.shown import Shown
 
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit
@@ -33,21 +34,11 @@ if TYPE_CHECKING:
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png", ".docx")
 
 
-class Evaluation(dict[str, Any]):
+class Evaluation(Shown, dict[str, Any]):
     """Plain values, see ``docs/formats.md``, that print as the command shows them."""
 
-    def __str__(self) -> str:
-        from neardup.api.notebook import text_of_evaluation
 
-        return text_of_evaluation(self)
-
-    def _repr_html_(self) -> str:
-        from neardup.api.notebook import of_evaluation
-
-        return of_evaluation(self)
-
-
-class Run(RunTables):
+class Run(Shown, RunTables):
     """What `neardup.dedup` found.
 
     Made by `neardup.dedup`, or by `neardup.open` from an output folder.
@@ -64,11 +55,6 @@ class Run(RunTables):
             f"{counts['removed']:,} removed>"
         )
 
-    def __str__(self) -> str:
-        from neardup.api.notebook import text_of_run
-
-        return text_of_run(self)
-
     def __reduce__(self) -> Any:
         results = self._results
         if not isinstance(results, MemoryResults):
@@ -84,11 +70,6 @@ class Run(RunTables):
     def recipe(self) -> Recipe:
         """How texts became band keys; `neardup.Index.create` takes it."""
         return self._results.recipe
-
-    def _repr_html_(self) -> str:
-        from neardup.api.notebook import of_run
-
-        return of_run(self)
 
     @checked
     def save(

@@ -13,6 +13,7 @@ from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
 from neardup.inspect.corpus_search import CorpusSearch
 from neardup.output.results import Results
 from neardup.recipe import Recipe
+from neardup.shown import Shown
 from neardup.sketch.bands import candidate_probability
 from neardup.threads import Pool, check_threads
 
@@ -61,7 +62,7 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Shown):
     """What a run did with a document, or with two, and why.
 
     The fields are in ``docs/formats.md``, JSON of explain. What needs the input is None where it
@@ -107,16 +108,6 @@ class Explanation:
         if document.form == "short":
             return "kept: shorter than a shingle, and no kept document has equal tokens"
         return f"kept: no kept document that it was compared with reaches {threshold}"
-
-    def __str__(self) -> str:
-        from neardup.api.notebook import text_of_explanation
-
-        return text_of_explanation(self)
-
-    def _repr_html_(self) -> str:
-        from neardup.api.notebook import of_explanation
-
-        return of_explanation(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values; ids are of the type that they have in the input."""

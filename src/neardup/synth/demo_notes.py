@@ -43,18 +43,15 @@ _WEIGHTS = 1 / np.arange(1.0, len(VOCABULARY) + 1)
 _WEIGHTS /= _WEIGHTS.sum()
 _BATCH = 4096
 
-NOTES = pa.schema(
-    [(name, pa.string()) for name in ("id", "text", "date", "kind")] + [("quality", pa.float64())]
-)
+_TYPES: dict[str, pa.DataType] = {
+    **dict.fromkeys(("id", "text", "date", "kind", "source_id"), pa.string()),
+    **dict.fromkeys(("quality", "changed"), pa.float64()),
+    **dict.fromkeys(("doc", "source"), pa.int64()),
+}
+#: Columns of the notes, and of their ground truth.
+NOTES = pa.schema([(name, _TYPES[name]) for name in ("id", "text", "date", "kind", "quality")])
 TRUTH = pa.schema(
-    {
-        "doc": pa.int64(),
-        "id": pa.string(),
-        "kind": pa.string(),
-        "source": pa.int64(),
-        "source_id": pa.string(),
-        "changed": pa.float64(),
-    }
+    [(name, _TYPES[name]) for name in ("doc", "id", "kind", "source", "source_id", "changed")]
 )
 
 
