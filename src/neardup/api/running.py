@@ -133,12 +133,11 @@ def run_in_folder(
     """Run, and write the results to a folder, or to a URL.
 
     What was done so far is stored in the folder ``.run`` in ``out``, so that a run that was killed
-    at any moment continues where it was. With a URL, or with ``work``, all is done in that folder,
-    and copied at the end.
+    at any moment continues where it was. With a URL, all is done in the folder ``work``, and copied
+    at the end.
     """
     place = located(out)
-    elsewhere = is_remote(place) or work is not None
-    if resume and elsewhere and _complete(request, place, overwrite):
+    if resume and is_remote(place) and _complete(request, place, overwrite):
         if work is not None and not request.resources.keep_run:
             clear_work(work)
         return FolderResults(place)
@@ -146,7 +145,7 @@ def run_in_folder(
     keep = request.resources.keep_run
     with local_output(place, overwrite=overwrite, resume=resume, work=work, keep=keep) as folder:
         found = _run_in_folder(request, folder, place, overwrite, resume)
-    if not elsewhere:
+    if not is_remote(place):
         return found
     results = FolderResults(place)
     if "source" in vars(found):  # a frame
