@@ -146,8 +146,8 @@ def dedup_as_asked(given: dict[str, Any]) -> Against:
 
     for name, parameter in inspect.signature(dedup).parameters.items():
         value, default = given[name], parameter.default
-        same = value is default or (is_given(default) and value == default)
-        if name not in _OF_BATCH.split() and not same:
+        fits = name in _OF_BATCH.split() or value is default
+        if not fits and not (is_given(default) and value == default):
             raise SpecError(
                 f"`{name}` does not apply with `against`",
                 "leave it out: the settings are those of the old corpus, and the first one is kept",
