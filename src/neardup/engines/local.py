@@ -38,6 +38,7 @@ from neardup.state.memory_store import MemoryStore
 from neardup.threads import Pool
 
 _TOGETHER = 8  # partitions that are stored at once
+_HELD = 64 << 20  # bytes of band keys that are held
 #: Steps of the run state: an array each, and the other values, which come last.
 _ARRAYS, _ANSWER = "arrays", "answer"
 _NAMES = ("first", "duplicate_of", "similarity", "cluster", "docs")
@@ -222,7 +223,7 @@ def _require_same_division(store: BandStore, shard: Shard) -> None:
 
 
 class _Keys:
-    """Band keys of all documents, held in memory while there is room."""
+    """Band keys of all documents; few are held in memory, many are read again."""
 
     def __init__(
         self, store: BandStore, entries: dict[int, Entry], documents: int, scratch: Scratch
@@ -236,7 +237,7 @@ class _Keys:
         """Return uint64[documents]: the keys of a band."""
         if band in self._held:
             return self._held[band]
-        hold = self._scratch.fits(4 * 8 * self._documents)  # and leaves room for others
+        hold = (len(self._held) + 1) * 8 * self._documents <= _HELD
         keys = (self._scratch.empty if hold else np.empty)(self._documents, np.uint64)
         for number, part in self._store.band(band):
             end = self._ends[number]
