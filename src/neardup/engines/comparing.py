@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from neardup.clock import Clock, Event
 from neardup.cluster.edges import Edges
-from neardup.cluster.kept import kept_set, star
-from neardup.engines.clock import Clock, Event
+from neardup.cluster.kept import counts_of, kept_set, star
 from neardup.engines.job import Job
-from neardup.engines.memory import Scratch
 from neardup.engines.metadata import Corpus
 from neardup.engines.reading import Reader, SetBuilder
 from neardup.kernels.jaccard import Sets
@@ -27,6 +26,7 @@ from neardup.match.bucketing import (
 from neardup.match.pairs import Found, PairSink, join, pairs_of_buckets
 from neardup.match.resolve import Limits, resolve
 from neardup.match.verifying import content_order
+from neardup.memory import Scratch
 from neardup.recipe import Recipe
 from neardup.sketch.tokenising import Tokeniser
 from neardup.stages.bucket_stage import first_of_equal
@@ -102,15 +102,7 @@ class Comparing:
         sets = self._sets(answer)
         self._decide(answer, sets)
         expand_to_duplicates(first, answer.duplicate_of, answer.similarity)
-        removed = answer.duplicate_of >= 0
-        sizes = np.bincount(answer.cluster, minlength=documents)
-        answer.counts |= {
-            "kept": documents - int(removed.sum()),
-            "removed": int(removed.sum()),
-            "clusters": int((sizes > 0).sum()),
-            "clusters_of_two_or_more": int((sizes > 1).sum()),
-            "largest_cluster": int(sizes.max(initial=0)),
-        }
+        answer.counts |= counts_of(answer.duplicate_of, answer.cluster)
         return answer
 
     def _bands(self, docs: np.ndarray) -> Iterable[BandBuckets]:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from neardup import __version__
-from neardup.engines.clock import Clock
+from neardup.clock import Clock
 from neardup.errors import SpecError
 from neardup.io.source import Source, unreadable
+from neardup.recipe import Recipe
 from neardup.spec import Spec
 from neardup.state import check_store
 from neardup.state.band_store import BandStore
@@ -105,7 +106,7 @@ class Job:
     clock: Clock = field(default_factory=Clock)
     state: RunState | None = None  # what the run has done so far; None to keep nothing
     output: Mapping[str, Any] = field(default_factory=dict)  # how the clean corpus is written
-    recipe: Mapping[str, Any] | None = None  # to use instead of choosing bands
+    recipe: Recipe | None = None  # to use instead of choosing bands
     sketches: BandStore | None = None  # of all documents by that recipe, open; they are reused
 
     @property
