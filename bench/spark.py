@@ -37,8 +37,9 @@ from pyspark.sql import functions as f
 
 import neardup
 from harness import DATA, load, save, say, synthetic, table, text_bytes
-from neardup.spark import dedup, files, steps, tasks
+from neardup.spark import dedup, files, steps
 from neardup.spec import Spec
+from neardup.stages import candidate_stage
 from neardup.synth import Family
 from shapes import chain
 
@@ -165,7 +166,9 @@ def spread(sketches: Any, spec: Spec, parts: int) -> Any:
     """The shuffle of band keys alone."""
     keys = sketches.select("doc", "keys")
     schema = "share int, entries binary"
-    return steps._mapped(keys, tasks.spread, schema, shares=3 * parts).repartition(parts, "share")
+    return steps._mapped(keys, candidate_stage.spread, schema, shares=3 * parts).repartition(
+        parts, "share"
+    )
 
 
 def single(path: Path, spec: Spec) -> set[Any]:
