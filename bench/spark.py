@@ -4,13 +4,13 @@
 
 `notes` are 100,000 mixed notes with 17 bands, and `many` are 500,000, step by step; `job` is the
 whole `dedup` of the first, its checks and the start of the Python workers included, and `tiny` the
-command on 100 notes. With another number of documents the result has it in its name.
-`above`, `astride` and `below` are 200,000 notes of which 30 % are one family above, astride or
-below the threshold; `chain` is a million documents, each similar to the next, that no task may hold. Each answer is
-compared with that of one machine. `neardup`, `mllib` and `text-dedup` find the pairs of 20,000
-notes: Spark's own MinHashLSH, and the functions of text-dedup's program for Spark, which need
-`pip install scipy rich` and `pip install --no-deps text-dedup==0.3.1`; pairs that an exact join
-finds are the truth. Each is a process of its own. Writes bench/results/spark.json.
+command on 100 notes. With another number of documents the result has it in its name. `above`,
+`astride` and `below` are 200,000 notes of which 30 % are one family above, astride or below the
+threshold; `chain` is a million documents, each similar to the next, that no task may hold. Each
+answer is compared with that of one machine. `neardup`, `mllib` and `text-dedup` find the pairs of
+20,000 notes: Spark's own MinHashLSH, and the functions of text-dedup's program for Spark, which
+need `pip install scipy rich` and `pip install --no-deps text-dedup==0.3.1`; pairs that an exact
+join finds are the truth. Each is a process of its own. Writes bench/results/spark.json.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import neardup
+from neardup import clock
 from neardup.clock import Clock, Event, process_start
-from neardup.engines import comparing
 from neardup.synth import SynthSpec, write
 
 #: Another process may take the cores at the wrong moment, after the last lap; one try is enough.
@@ -78,8 +78,8 @@ def test_a_long_stage_says_so_once(
     settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what would limit it only where it would."""
-    monkeypatch.setattr(comparing, "_PATIENCE", -1.0)
-    monkeypatch.setattr(comparing, "_LONG", -1.0)
+    monkeypatch.setattr(clock, "_PATIENCE", -1.0)
+    monkeypatch.setattr(clock, "_LONG", -1.0)
     texts = [f"one two three four five six {i}" for i in range(20)]
     events: list[Event] = []
     spec = neardup.Spec(threshold=0.3, **settings)

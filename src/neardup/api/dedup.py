@@ -13,13 +13,14 @@ from neardup.api.progress import Progress, show_progress
 from neardup.api.running import Request, run_in_folder, run_in_memory, sketch_into_store
 from neardup.api.runs import Run
 from neardup.clock import Clock
-from neardup.engines.job import Resources, Shard
+from neardup.engines.job import Resources
 from neardup.errors import SpecError
 from neardup.memory import parse_size
 from neardup.output.results import MemoryResults
 from neardup.output.writing import Writing
 from neardup.spec import ShingleSpec, Spec
 from neardup.spec import preset as settings_of
+from neardup.state.shards import Shard
 
 if TYPE_CHECKING:
     from neardup.api.indexing import Index

@@ -14,7 +14,7 @@ from typing import Any
 
 from neardup.clock import Clock, Event, Listener
 from neardup.engines.beginning import drop_store
-from neardup.engines.job import Job, Resources, Shard, wanted_columns
+from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run, sketch_shard
 from neardup.errors import (
     ColumnError,
@@ -45,6 +45,7 @@ from neardup.output.writing import (
 )
 from neardup.spec import Spec
 from neardup.state.run_state import RUN_FOLDER, RunState
+from neardup.state.shards import Shard
 from neardup.threads import Pool
 
 #: Errors that mean that the input or a setting must be changed, so that there is nothing to resume.

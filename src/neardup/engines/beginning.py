@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,17 +11,17 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from neardup.engines.job import Job, Shard
+from neardup.engines.job import Job
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, RecipeError, ResumeError, StoreError
 from neardup.io.source import Documents, Partition
 from neardup.json_values import differences
 from neardup.memory import MemoryPlan, Workload, plan_memory
 from neardup.recipe import Recipe
-from neardup.sketch.bands import SAMPLE, choose_bands, rounded_documents, sample_pairs
-from neardup.spec import Spec
+from neardup.sketch.bands import SAMPLE, recipe_for, sample_pairs
 from neardup.state import open_store
 from neardup.state.band_store import BandStore, Header
+from neardup.state.shards import require_shards
 
 
 @dataclass
@@ -102,23 +101,16 @@ def choose_recipe(job: Job, head: Head) -> Recipe:
     """Choose the bands by the first documents, unless the user did."""
     if head.documents == 0:
         refuse_nothing(job)
-    spec = job.spec
     if job.recipe is not None:
         job.recipe.require_usable("the earlier run")
         return job.recipe
-    if spec.method == "allpairs":
-        return _recipe(spec, 0, 0)
-    if spec.num_bands is not None and spec.rows is not None:
-        return _recipe(spec, spec.num_bands, spec.rows)
-    expected, sample = spec.documents or 0, None
-    if spec.order_by is None and head.documents:
-        expected = expected or int(head.documents * head.scale(job.source.total_bytes))
+    spec, documents, sample = job.spec, 0, None
+    # With ``order_by`` the result must not depend on which documents are the first of the input.
+    if spec.method == "lsh" and spec.num_bands is None and spec.order_by is None and head.documents:
+        documents = int(head.documents * head.scale(job.source.total_bytes))
         texts: Any = pa.chunked_array([found.text for _, _, found in head.parts])
         sample = sample_pairs(texts.slice(0, SAMPLE), spec.shingle)
-    # Else the result must not depend on which documents are the first of the input, so that nothing
-    # may be concluded from them.
-    bands = choose_bands(spec.threshold, spec.recall, rounded_documents(expected), sample)
-    return _recipe(spec, bands.num_bands, bands.rows)
+    return recipe_for(spec, documents, sample)
 
 
 def refuse_nothing(job: Job) -> None:
@@ -127,10 +119,6 @@ def refuse_nothing(job: Job) -> None:
     where = f"{files[0].path}: " if len(files) == 1 else ""
     if files:
         raise InputError(f"{where}the input holds no documents", "is this the right file?")
-
-
-def _recipe(spec: Spec, num_bands: int, rows: int) -> Recipe:
-    return Recipe(spec.shingle, spec.scheme, spec.seed, num_bands, rows)
 
 
 def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> MemoryPlan:
@@ -174,37 +162,11 @@ def _from_shared(job: Job, store: BandStore) -> Recipe:
             f"{where} has {recipe.num_bands} bands, which are not for method {spec.method}",
             "use the method of its sketches",
         )
-    num_bands, rows = spec.num_bands, spec.rows
-    if num_bands is None or rows is None or recipe.num_bands == 0:
-        num_bands, rows = recipe.num_bands, recipe.rows
-    recipe.require_same(_recipe(spec, num_bands, rows), where)
-    _require_shards(store)
+    if spec.num_bands is None and recipe.num_bands:
+        spec = spec.replace(num_bands=recipe.num_bands, rows=recipe.rows)
+    recipe.require_same(recipe_for(spec), where)
+    require_shards(store)
     return recipe
-
-
-def _require_shards(store: BandStore) -> None:
-    """Raise StoreError where a shard of the corpus is missing; the message says which."""
-    shards: dict[int, dict[int, int]] = {}
-    for name, text in store.notes().items():
-        if name.startswith("shard "):
-            shard = Shard.parse(name.removeprefix("shard "))
-            shards.setdefault(shard.of, {})[shard.number] = json.loads(text)["partitions"]
-    if not shards:
-        raise StoreError(
-            f"{store.url}: no shard of this run is complete", "wait until all are sketched"
-        )
-    # Shards of one number, all of them, make a corpus; others may be left from an earlier try.
-    of, found = max(shards.items(), key=lambda item: len(item[1]) / item[0])
-    if len(found) < of:
-        names = ", ".join(f"{i}/{of}" for i in range(1, of + 1) if i not in found)
-        raise StoreError(
-            f"{store.url}: shard {names} is missing", "sketch it with `shard`, then try again"
-        )
-    missing = set(range(max(found.values()))) - store.partitions().keys()
-    if missing:
-        raise StoreError(
-            f"{store.url}: partition {min(missing)} is missing", "sketch the shard again"
-        )
 
 
 def _open(job: Job, store: BandStore, recipe: Recipe | None = None) -> Recipe:

@@ -57,45 +57,6 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class Shard:
-    """A share of the partitions of a corpus: those whose number leaves a remainder.
-
-    Attributes:
-        number: From 1 to ``of``.
-        of: Number of shards.
-
-    Raises:
-        SpecError: There is no such shard.
-    """
-
-    number: int = 1
-    of: int = 1
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.number <= self.of:
-            raise SpecError(f"shard is {self.number}/{self.of}; expected 1/{self.of} or above")
-
-    def has(self, partition: int) -> bool:
-        """Return whether a partition belongs to it."""
-        return partition % self.of == self.number - 1
-
-    @classmethod
-    def parse(cls, text: str) -> Shard:
-        """Make a shard from ``"3/8"``.
-
-        >>> Shard.parse("3/8").of
-        8
-        """
-        number, slash, of = text.partition("/")
-        if not slash or not number.isdigit() or not of.isdigit():
-            raise SpecError(f"shard is {text!r}; expected NUMBER/OF", "for example 3/8")
-        return cls(int(number), int(of))
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
-
-
-@dataclass(frozen=True)
 class Job:
     """What a run is given."""
 

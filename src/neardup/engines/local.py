@@ -22,10 +22,10 @@ from neardup.engines.beginning import (
     store_of,
 )
 from neardup.engines.comparing import Answer, Comparing
-from neardup.engines.job import Job, Shard
+from neardup.engines.job import Job
 from neardup.engines.metadata import Corpus, PartitionMetadata, about_partition, gather
 from neardup.engines.reading import Reader
-from neardup.errors import InputError, StoreError
+from neardup.errors import InputError
 from neardup.io.source import Documents, Partition
 from neardup.memory import DOCUMENT, Scratch
 from neardup.recipe import Recipe
@@ -35,6 +35,7 @@ from neardup.stages.ordering import document_order, keep_order, require_stored
 from neardup.stages.warming import Warming
 from neardup.state.band_store import BandStore, Entry
 from neardup.state.memory_store import MemoryStore
+from neardup.state.shards import Shard, require_division, shards_of
 from neardup.threads import Pool
 
 _TOGETHER = 8  # partitions that are stored at once
@@ -198,27 +199,15 @@ def sketch_shard(job: Job, shard: Shard) -> dict[str, int]:
     reader = Reader(job.source)
     with Pool(job.resources.threads) as pool, store_of(job) as store:
         beginning = begin(job, store, reader, pool.threads, shared=True)
-        _require_same_division(store, shard)
+        require_division(store, shard)
         _Sketching(job, store, reader, beginning, pool).run(shard)
         job.source.check_unchanged()
         mine = [entry for n, entry in store.partitions().items() if shard.has(n)]
-        about = json.loads(store.notes()[f"shard {shard}"])
         return {
             "partitions": len(mine),
             "documents": sum(entry.documents for entry in mine),
-            "of": about["partitions"],
+            "of": shards_of(store)[shard],
         }
-
-
-def _require_same_division(store: BandStore, shard: Shard) -> None:
-    """Raise StoreError where shards of another number were sketched before."""
-    for name in store.notes():
-        before = Shard.parse(name.removeprefix("shard ")) if name.startswith("shard ") else shard
-        if before.of != shard.of:
-            raise StoreError(
-                f"{store.url}: shard is {shard}, and {before} was sketched before",
-                f"go on in shards of {before.of}, or begin again with another `run`",
-            )
 
 
 def _keys_of(
