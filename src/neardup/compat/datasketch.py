@@ -211,15 +211,14 @@ class MinHashLSH:
         row = np.ascontiguousarray(minhash.hashvalues[None])
         core = self._core
         with core.reading():
-            found = core.snapshot.candidates(bucket_names(band_keys(row, self.b, self.r)))
+            names = bucket_names(band_keys(row, self.b, self.r))
             if not self.verified:
+                found = core.snapshot.candidates(names)
                 return [row.id for row in sorted(core.catalogue.fetch(found.doc.tolist()))]
             own = Ragged(body, np.array([0, len(body)], dtype=np.int64))
-            one = np.zeros(1, dtype=np.int64)
-            back = np.zeros(len(found.row), dtype=np.int64)
-            if not len(back):
-                return []
-            return list(core.verifier.compared(own, one, back, found, self.threshold).id)
+            keep = core.verifier.keeper(own, np.zeros(1, dtype=np.int64), self.threshold)
+            found = core.snapshot.candidates(names, keep)
+            return core.verifier.matches(own, found, self.threshold, first=False).id
 
     def add_to_query_buffer(self, minhash: MinHash) -> None:
         """Ask for a set later."""

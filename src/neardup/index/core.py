@@ -203,8 +203,10 @@ class Core:
         low, rows = 0, _ROWS // 32
         while low < len(filled) or not parts:
             # Where each row has many candidates, those of few rows are in memory at a time.
-            found = self.snapshot.candidates(names[low : low + rows])
-            found = Candidates(filled[low + found.row], found.doc)
+            some = filled[low : low + rows]
+            keep = self.verifier.keeper(asked.sets, some, threshold)
+            found = self.snapshot.candidates(names[low : low + rows], keep)
+            found = Candidates(some[found.row], found.doc)
             parts.append(self.verifier.matches(asked.sets, found, threshold, first))
             low += rows
             rows = max(1, min(_ROWS, rows * _PAIRS // max(1, len(found.row))))
@@ -245,6 +247,8 @@ class Core:
                 yield from packed
 
         first = self.store(batch.ids, bodies())
+        if known is not None:
+            self.verifier.learn(np.arange(first, first + len(batch.ids)), known.sets)
         keys = parts[0].keys if len(parts) == 1 else np.concatenate([p.keys for p in parts])
         tokens = parts[0].tokens if len(parts) == 1 else np.concatenate([p.tokens for p in parts])
         filled = np.flatnonzero(tokens)
@@ -372,6 +376,8 @@ class Core:
         new[old.row] = False
         left = np.flatnonzero(new)
         kept = self._among_themselves(batch.ids, known, left, rows + base, answers)
+        if not len(kept):
+            return
         self.insert(batch.take(kept), known.take(kept))
 
     def _among_themselves(
