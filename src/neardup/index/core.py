@@ -26,13 +26,7 @@ from neardup.index.bodies import (
 )
 from neardup.index.catalogue import Catalogue, State
 from neardup.index.segments import Entries, SegmentWriter, write_file
-from neardup.index.snapshot import (
-    Candidates,
-    SegmentGoneError,
-    Snapshot,
-    bucket_names,
-    segment_path,
-)
+from neardup.index.snapshot import SegmentGoneError, Snapshot, bucket_names, segment_path
 from neardup.index.verified import Matches, Verifier, joined_matches
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.resolve import resolve
@@ -206,10 +200,10 @@ class Core:
             some = filled[low : low + rows]
             keep = self.verifier.keeper(asked.sets, some, threshold)
             found = self.snapshot.candidates(names[low : low + rows], keep)
-            found = Candidates(some[found.row], found.doc)
-            parts.append(self.verifier.matches(asked.sets, found, threshold, first))
+            wanted = found._replace(row=some[found.row])
+            parts.append(self.verifier.matches(asked.sets, wanted, threshold, first))
             low += rows
-            rows = max(1, min(_ROWS, rows * _PAIRS // max(1, len(found.row))))
+            rows = max(1, min(_ROWS, rows * _PAIRS // max(1, found.hits)))
         return parts[0] if len(parts) == 1 else joined_matches(parts)
 
     # Writing, within a transaction.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -31,10 +32,12 @@ class Candidates(NamedTuple):
     Attributes:
         row: int64[pairs]: rows that were asked about.
         doc: int64[pairs]: documents of the index; some may be gone.
+        hits: Pairs that were in memory for it, with those that were left out.
     """
 
     row: np.ndarray
     doc: np.ndarray
+    hits: int = 0
 
 
 def bucket_names(keys: np.ndarray) -> np.ndarray:
@@ -48,8 +51,14 @@ def bucket_names(keys: np.ndarray) -> np.ndarray:
     """
     if keys.shape[1] == 0:
         return np.zeros((len(keys), 1), dtype=np.uint64)
-    names: np.ndarray = keys + np.arange(keys.shape[1], dtype=np.uint64) * _MULTIPLIER
+    names: np.ndarray = keys + _offsets(keys.shape[1])
     return names
+
+
+@functools.cache
+def _offsets(bands: int) -> np.ndarray:
+    found: np.ndarray = np.arange(bands, dtype=np.uint64) * _MULTIPLIER
+    return found
 
 
 class Snapshot:
@@ -177,7 +186,7 @@ class Snapshot:
             kept = keep(rows, docs)
             rows, docs = rows[:kept], docs[:kept]
         packed = distinct(rows << 32 | docs)
-        return Candidates(packed >> 32, packed & (2**32 - 1))
+        return Candidates(packed >> 32, packed & (2**32 - 1), len(found.docs))
 
 
 _NOWHERE = np.empty(0, np.int64)
