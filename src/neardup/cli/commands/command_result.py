@@ -42,7 +42,7 @@ def recluster(
     were listed (--pairs all), or if no removed document falls below it. Else the input is read
     again, and must not have changed; its sketches are reused if RUN was made with --keep-run.
     """
-    from neardup.engines.clock import Clock, process_start
+    from neardup.clock import Clock, process_start
     from neardup.inspect.recluster import Reclustering, changed, recluster
     from neardup.output.results import FolderResults
 
@@ -108,7 +108,7 @@ def report(
 
         report_index(run, out, quiet, options["title"], options["overwrite"])
         return
-    from neardup.engines.memory import show_size
+    from neardup.memory import show_size
     from neardup.output.results import FolderResults
     from neardup.report.page import write_report
 
