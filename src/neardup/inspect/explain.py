@@ -1,7 +1,5 @@
 """Why a document was removed or kept, and how two documents of a run are related."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 

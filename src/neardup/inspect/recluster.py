@@ -5,8 +5,6 @@ the run decide it where they can, and no clean corpus is wanted. Else the texts 
 sketched unless the sketches are in memory, or in a run folder that was kept.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The entry point: a source from files, from frames, or from whatever is given."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a run found, in memory or in its output folder: record, tables, and the texts again."""
 
-from __future__ import annotations
-
 import functools
 import glob
 import json
@@ -89,7 +87,7 @@ class Results(ABC):
         return np.asarray(values.to_numpy())
 
     @functools.cached_property
-    def ids(self) -> pa.ChunkedArray[Any]:
+    def ids(self) -> "pa.ChunkedArray[Any]":
         """The ids of all documents."""
         return self.clusters(["doc_id"]).column(0)
 
@@ -195,7 +193,7 @@ class Results(ABC):
 
         return Places(self.reader, self.ends, positions).visit(work, threads)
 
-    def kept_places(self) -> Places:
+    def kept_places(self) -> "Places":
         """Return where the kept documents can be read, in the order of the input."""
         kept = np.flatnonzero(self.array("kept"))
         places = kept if self.positions_of is None else np.sort(self.positions_of[kept])
@@ -397,7 +395,7 @@ class FolderResults(Results):
         sketcher = Sketcher(replace(self.recipe, num_bands=0, rows=0))
         name = opened.id_column
 
-        def read(item: tuple[int, Partition]) -> tuple[np.ndarray, list[pa.Array[Any]]]:
+        def read(item: tuple[int, Partition]) -> "tuple[np.ndarray, list[pa.Array[Any]]]":
             documents = item[1].read((name,) if name else ())
             ids = id_array(documents.columns.column(name), name).chunks if name else []
             return sketcher(documents.text).hashes, ids
