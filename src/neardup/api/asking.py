@@ -14,10 +14,11 @@ from neardup.errors import InputError, SpecError
 from neardup.index.answers import id_values, matches_table
 from neardup.index.bodies import Id
 from neardup.index.core import BATCH, Batch, Core
-from neardup.index.incoming import Reading, batches_of, checked_id, one_text
+from neardup.index.incoming import batches_of, checked_id, one_text
 from neardup.index.index_check import problems_of
 from neardup.index.merging import Merger
 from neardup.inspect.compare import Comparison, compare
+from neardup.io.opening import Reading
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec

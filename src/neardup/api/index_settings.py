@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from neardup.errors import RecipeError, SpecError
-from neardup.index.incoming import Reading
+from neardup.io.opening import Reading
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
@@ -54,7 +54,7 @@ def is_power(durable: str) -> bool:
 
 def how_read(text: str | Sequence[str], id: str | None) -> Reading:
     """Return how a table is read."""
-    return Reading((text,) if isinstance(text, str) else tuple(text), id)
+    return Reading(text, id)
 
 
 def is_file(source: Any) -> bool:

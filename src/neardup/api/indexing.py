@@ -33,6 +33,7 @@ from neardup.index.incoming import batches_of, checked_id, checked_ids, one_text
 from neardup.index.log_check import require_whole_log
 from neardup.index.merging import clean, compact
 from neardup.index.place import index_folder, require_local
+from neardup.io.opening import Reading
 from neardup.recipe import Recipe
 from neardup.sketch.bands import recipe_for
 from neardup.spec import ShingleSpec, Spec
@@ -263,12 +264,7 @@ class Index(Asking):
             raise SpecError(
                 f"`on_conflict` is {on_conflict!r}; expected 'error', 'replace' or 'skip'"
             )
-        reading = how_read(text, id)._replace(
-            input_format=input_format,
-            encoding_errors=encoding_errors,
-            delimiter=delimiter,
-            max_document=max_document,
-        )
+        reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document)
         batches = batches_of(source, ids, reading)
         if not is_file(source):
             return self._insert(batches, on_conflict)

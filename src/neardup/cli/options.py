@@ -357,21 +357,14 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> "
     ``more`` are other fields of the request.
     """
     from neardup.api.running import Request
+    from neardup.io.opening import Reading
     from neardup.io.remote import location
 
-    reading = _taken(
-        options,
-        *("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large"),
-    )
-    return Request(
-        [location(name) for name in inputs],
-        tuple(options.pop("text").split(",")),
-        resources=resources_of(options),
-        writing=writing_of(options),
-        spec=spec_of(options),
-        **reading,
-        **more,
-    )
+    names = ("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large")
+    reading = Reading(options.pop("text").split(","), **_taken(options, *names))
+    resources, writing = resources_of(options), writing_of(options)
+    paths = [location(name) for name in inputs]
+    return Request(paths, reading, spec_of(options), resources, writing, **more)
 
 
 def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
