@@ -29,8 +29,8 @@ from neardup.errors import (
     SpecError,
     StoreError,
 )
-from neardup.index import core, merging, place, verified
-from neardup.index.log_check import require_whole_log
+from neardup.index import core, inserting, merging, place, verified
+from neardup.index.index_check import require_whole_log
 from neardup.index.whole.corpora import new_folder
 from neardup.index.whole.decontaminating import longest_shared
 
@@ -473,7 +473,7 @@ def test_bitmaps_that_are_remembered_change_no_answer(monkeypatch: pytest.Monkey
 
 
 def test_what_was_given_up_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "BATCH", 2)
+    monkeypatch.setattr(inserting, "BATCH", 2)
     index = neardup.Index.create(spec=SPEC)
     index.add(["x y z"], ids=[99])
     one, two, other, last = texts_of(0, 4)

@@ -29,9 +29,10 @@ from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.index.answers import answers_table
 from neardup.index.bodies import Id
 from neardup.index.catalogue import Catalogue, Options
-from neardup.index.core import BATCH, Answers, Batch, Core
+from neardup.index.core import BATCH, Batch, Core
 from neardup.index.incoming import batches_of, checked_id, checked_ids, one_text
-from neardup.index.log_check import require_whole_log
+from neardup.index.index_check import require_whole_log
+from neardup.index.inserting import Answers, insert, insert_all, insert_new
 from neardup.index.merging import clean, compact
 from neardup.index.place import index_folder, require_local
 from neardup.recipe import Recipe
@@ -280,7 +281,7 @@ class Index(Asking):
             for batch in batches:
                 for low in range(0, len(batch.texts), BATCH):
                     some = self._core.with_ids(batch, low, BATCH)
-                    count += self._core.insert_all(some, on_conflict)
+                    count += insert_all(self._core, some, on_conflict)
         self._merger.after_insert()
         return count
 
@@ -342,7 +343,7 @@ class Index(Asking):
             one = Batch([name], one_text(text))
             with self._core.writing():
                 self._core.require_kind(one.ids)
-                found = self._core.insert_new(one)
+                found = insert_new(self._core, one)
             self._merger.after_insert()
             of = found.duplicate_of[0]
             how = None if of is None else float(found.similarity[0])
@@ -353,7 +354,7 @@ class Index(Asking):
             for batch in batches_of(id_or_batch, ids, how_read(column, id)):
                 some = self._core.with_ids(batch, 0, len(batch.texts))
                 self._core.require_kind(some.ids)
-                more = self._core.insert_new(some)
+                more = insert_new(self._core, some)
                 if not batch.ids:  # also those of duplicates, which are in no document
                     self._core.give_away(some.ids[-1] + 1 if some.ids else 0)  # type: ignore[operator]
                 names += some.ids
@@ -399,7 +400,7 @@ class Index(Asking):
         batch = Batch([checked_id(id)], one_text(text))
         with self._core.writing():
             self._core.remove(batch.ids)
-            self._core.insert(batch)
+            insert(self._core, batch)
         self._merger.after_insert()
 
     @checked
