@@ -1,15 +1,16 @@
 """neardup on Apache Spark on this machine: speed of each step, shuffles, skew, a chain.
 
-    python bench/spark.py [--only notes,above,chain,...] [--scale 1] [--cores 2]
+    python bench/spark.py [--only notes,above,chain,...] [--documents N] [--cores 2]
 
 `notes` are 100,000 mixed notes with 17 bands, and `many` are 500,000, step by step; `job` is the
-whole of the first, and `tiny` the command on 100 notes. `above`, `astride` and
-`below` are 200,000 notes of which 30 % are one family above, astride or below the threshold;
-`chain` is a million documents, each similar to the next, that no task may hold. Each answer is
-compared with that of one machine. `neardup`, `mllib` and `text-dedup` find the pairs of 20,000
-notes: Spark's own MinHashLSH, and the functions of text-dedup's program for Spark, which need
-`pip install scipy rich` and `pip install --no-deps text-dedup==0.3.1`; pairs that an exact join
-finds are the truth. Each is a process of its own. Writes bench/results/spark.json.
+whole `dedup` of the first, its checks and the start of the Python workers included, and `tiny` the
+command on 100 notes. With another number of documents the result has it in its name. `above`,
+`astride` and `below` are 200,000 notes of which 30 % are one family above, astride or below the
+threshold; `chain` is a million documents, each similar to the next, that no task may hold. Each
+answer is compared with that of one machine. `neardup`, `mllib` and `text-dedup` find the pairs of
+20,000 notes: Spark's own MinHashLSH, and the functions of text-dedup's program for Spark, which
+need `pip install scipy rich` and `pip install --no-deps text-dedup==0.3.1`; pairs that an exact
+join finds are the truth. Each is a process of its own. Writes bench/results/spark.json.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ from pyspark.sql import functions as f
 
 import neardup
 from harness import DATA, load, save, say, synthetic, table, text_bytes
-from neardup.spark import dedup, files, steps, tasks
+from neardup.spark import dedup, files, steps
 from neardup.spec import Spec
+from neardup.stages import candidate_stage
 from neardup.synth import Family
 from shapes import chain
 
@@ -165,7 +167,9 @@ def spread(sketches: Any, spec: Spec, parts: int) -> Any:
     """The shuffle of band keys alone."""
     keys = sketches.select("doc", "keys")
     schema = "share int, entries binary"
-    return steps._mapped(keys, tasks.spread, schema, shares=3 * parts).repartition(parts, "share")
+    return steps._mapped(keys, candidate_stage.spread, schema, shares=3 * parts).repartition(
+        parts, "share"
+    )
 
 
 def single(path: Path, spec: Spec) -> set[Any]:
@@ -195,6 +199,12 @@ def run_job(path: Path, cores: int) -> dict[str, Any]:
         rows = dedup(df, spec=NOTES).clusters.where("kept").select("id").collect()
         taken, whole = watch.read(), begun.read()
     start = {f"{name}_with_start": whole[name] for name in ("seconds", "cpu_seconds")}
+    size = text_bytes(path) / 1e6
+    for what, cpu in (
+        ("dedup()", taken["cpu_seconds"]),
+        ("with the session", whole["cpu_seconds"]),
+    ):
+        say(f"{what}: {cpu:.1f} s of CPU, {size / cpu:.1f} MB/s a core")
     return {**taken, **start, "equal": {row["id"] for row in rows} == single(path, NOTES)}
 
 
@@ -313,7 +323,8 @@ def show(name: str, found: dict[str, Any], size: int, bytes: int) -> None:
     whole = [numbers for step, numbers in found["steps"].items() if step not in ("start", "bands")]
     cpu, shuffled = (sum(n[key] for n in whole) for key in ("cpu_seconds", "shuffled"))
     say(
-        f"all: {bytes / 1e6 / cpu:.1f} MB/s a core, {shuffled / size:.0f} bytes shuffled a document"
+        f"all: {cpu:.1f} s of CPU, {bytes / 1e6 / cpu:.1f} MB/s a core, "
+        f"{shuffled / size:.0f} bytes shuffled a document"
     )
     say(f"largest Python worker: {found['worker_bytes'] / 1e6:.0f} MB\n")
 
@@ -321,17 +332,18 @@ def show(name: str, found: dict[str, Any], size: int, bytes: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default=",".join(SIZES), help="by comma")
-    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of documents")
+    parser.add_argument("--documents", type=int, help="other than the usual number")
     parser.add_argument("--cores", type=int, default=2)
     args = parser.parse_args()
     names = args.only.split(",")
     if len(names) > 1:  # a JVM that has done something before is faster
         for name in names:
-            options = ["--scale", str(args.scale), "--cores", str(args.cores)]
+            options = ["--cores", str(args.cores)]
+            options += ["--documents", str(args.documents)] if args.documents else []
             subprocess.run([sys.executable, __file__, "--only", name, *options], check=True)
         return
     (name,) = names
-    size = round(SIZES[name] * args.scale)
+    size = args.documents or SIZES[name]
     found: dict[str, Any] = {"documents": size}
     if name == "chain":
         found |= run_chain(size, args.cores)
@@ -354,7 +366,8 @@ def main() -> None:
             found |= run_steps(path, Spec() if name in FAMILIES else NOTES, args.cores)
             show(name, found, size, found["bytes"])
     before: dict[str, Any] = (load("spark") or {}).get("found", {})
-    save("spark", {"found": before | {name: found}})
+    key = name if size == SIZES[name] else f"{name}-{size}"
+    save("spark", {"found": before | {key: found}})
 
 
 if __name__ == "__main__":

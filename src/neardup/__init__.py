@@ -19,7 +19,7 @@ _HOMES = {
     "neardup.api.linking": "blocks link",
     "neardup.api.indexing": "Index",
     "neardup.api.runs": "Run open",
-    "neardup.engines.job": "Shard",
+    "neardup.state.shards": "Shard",
     "neardup.errors": "NeardupError",
     "neardup.forecast.tune": "tune",
     "neardup.inspect.compare": "compare similarity",
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from neardup.api.linking import blocks, link
     from neardup.api.runs import Run
     from neardup.api.runs import open as open
-    from neardup.engines.job import Shard
     from neardup.errors import NeardupError
     from neardup.forecast.tune import tune
     from neardup.inspect.compare import compare, similarity
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from neardup.sketch.sketcher import band_keys, signatures
     from neardup.sketch.tokenising import shingle_sets
     from neardup.spec import ShingleSpec, Spec, preset
+    from neardup.state.shards import Shard
 
 __all__ = [
     "Bands",

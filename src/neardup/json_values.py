@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 #: A value that JSON can hold. Tuples are lists once they are read back.
 JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | bool | None"
 
 _FIELDS = 4  # to show; the others are counted
 _LENGTH = 60  # characters of a value
+
+
+def plain_id(value: Any) -> int | str:
+    """Return an id as a value that JSON has; bytes as the text that they are, as far as possible.
+
+    >>> plain_id(7), plain_id(b"A-7"), plain_id(b"7\\xff")
+    (7, 'A-7', '7\\\\xff')
+    """
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value if isinstance(value, int | str) else str(value)
 
 
 def differences(old: Mapping[str, JSON], new: Mapping[str, JSON]) -> str:

@@ -10,7 +10,6 @@ import pytest
 
 import neardup
 from common import Command
-from neardup.engines.job import Shard
 from neardup.errors import (
     ColumnError,
     FormatError,
@@ -27,6 +26,7 @@ from neardup.state import open_store
 from neardup.state.cassandra.contact import Contact
 from neardup.state.locking import refuse_links
 from neardup.state.memory_store import MemoryStore
+from neardup.state.shards import Shard
 from neardup.state.sqlite_store import SqliteStore
 from neardup.synth.note_files import ending_of
 

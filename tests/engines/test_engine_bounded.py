@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from neardup.engines.memory import (
+from neardup.errors import OutputError, SpecError
+from neardup.memory import (
     MemoryPlan,
     PrivatePeak,
     Scratch,
@@ -24,7 +25,6 @@ from neardup.engines.memory import (
     plan_memory,
     show_size,
 )
-from neardup.errors import OutputError, SpecError
 from neardup.synth import Family, SynthSpec, write
 
 NEARDUP = [sys.executable, "-c", "from neardup.cli import main; main()"]
@@ -224,6 +224,6 @@ def test_the_peak_is_seen_while_it_lasts() -> None:
 def test_the_peak_is_of_this_process_alone() -> None:
     """Linux counts what a parent had in memory as the peak of its child, at first."""
     parents = np.ones(60_000_000)  # 480 MB
-    code = "from neardup.engines.memory import peak_memory; print(peak_memory())"
+    code = "from neardup.memory import peak_memory; print(peak_memory())"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 1e6 < int(found.stdout) < parents.nbytes

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import neardup
-from neardup.engines import comparing
-from neardup.engines.clock import Clock, Event, process_start
+from neardup import clock
+from neardup.clock import Clock, Event, process_start
 from neardup.synth import SynthSpec, write
 
 #: Another process may take the cores at the wrong moment, after the last lap; one try is enough.
@@ -66,7 +66,7 @@ def test_every_moment_belongs_to_one_stage() -> None:
 
 
 def test_a_process_knows_when_it_was_started() -> None:
-    code = "from neardup.engines.clock import process_start; print(process_start())"
+    code = "from neardup.clock import process_start; print(process_start())"
     begin = time.monotonic()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert -0.1 < float(done.stdout) - begin < 1.0  # the system counts in hundredths
@@ -78,8 +78,8 @@ def test_a_long_stage_says_so_once(
     settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what would limit it only where it would."""
-    monkeypatch.setattr(comparing, "_PATIENCE", -1.0)
-    monkeypatch.setattr(comparing, "_LONG", -1.0)
+    monkeypatch.setattr(clock, "_PATIENCE", -1.0)
+    monkeypatch.setattr(clock, "_LONG", -1.0)
     texts = [f"one two three four five six {i}" for i in range(20)]
     events: list[Event] = []
     spec = neardup.Spec(threshold=0.3, **settings)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from neardup.announcing import heard_by
-from neardup.engines.warming import Warming
 from neardup.spec import Spec
+from neardup.stages.warming import Warming
 
 #: Two kinds of runs, which together call all kernels that are compiled beforehand.
 RUNS = {

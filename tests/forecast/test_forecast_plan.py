@@ -16,7 +16,7 @@ import neardup
 from neardup import plan
 from neardup.api import running
 from neardup.api.running import Request
-from neardup.engines.clock import Clock
+from neardup.clock import Clock
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.forecast import plan as module
 from neardup.forecast.advice import one_word_changed

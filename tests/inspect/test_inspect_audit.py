@@ -18,7 +18,7 @@ from inspect_calls import audit
 
 import neardup
 import oracle
-from neardup.engines.clock import Event
+from neardup.clock import Event
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit import Audit, stored_audit
 from neardup.inspect.audit_counts import COUNTER_BYTES, PairList, Tally, class_limits

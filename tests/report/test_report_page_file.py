@@ -18,7 +18,7 @@ import neardup
 from common import Command, write_lines
 from neardup.api.dedup import dedup
 from neardup.api.runs import Run
-from neardup.engines.clock import Event
+from neardup.clock import Event
 from neardup.errors import ColumnError, DependencyError, InputError, OutputError, SpecError
 from neardup.output.results import FolderResults, Results
 from neardup.report.page import write_report

@@ -174,7 +174,7 @@ def with_index(old: pa.Table, new: pa.Table) -> tuple[list[tuple[Any, ...]], dic
     """Return ids, kept, duplicate_of and similarity of one machine, and its counts."""
     from neardup.spark import steps
 
-    index = neardup.Index.create(spec=Spec(), recipe=steps.work_of(Spec()).recipe)
+    index = neardup.Index.create(spec=Spec(), recipe=steps.recipe_of(Spec()))
     index.add(old, id="id")
     run = neardup.dedup(new, against=index, id="id")
     names = ("doc_id", "kept", "duplicate_of", "similarity")

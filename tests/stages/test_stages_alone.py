@@ -16,18 +16,21 @@ import pytest
 import oracle
 from neardup import Recipe, ShingleSpec
 from neardup.arrays import numbers
+from neardup.match.bucketing import candidate_pairs
 from neardup.sketch.sketcher import Sketcher
 from neardup.sketch.tokenising import shingle_sets
 from neardup.stages import batches as arrow
 from neardup.stages.bucket_stage import BUCKETS, FIRSTS, band_rows, bucket, exact
+from neardup.stages.candidate_stage import ROOTS, SHARES, forest, mark, spread, union
 from neardup.stages.cluster_stage import CLUSTERS, cluster, expand_to_duplicates
-from neardup.stages.match_stage import ANSWERS, EDGES, pairs, resolve
+from neardup.stages.match_stage import ANSWERS, EDGES, pairs, resolve, resolve_new
 from neardup.stages.sketch_stage import SETS, sets, sketch, sketch_schema
 
 RECIPE = Recipe(ShingleSpec(n=2), num_bands=6, rows=2)
 TEXTS = ["one two three four", "One, two three FOUR!", None, "two three four five", "alone", ""]
 STAGES: list[Callable[..., Iterator[pa.RecordBatch]]] = [
-    sketch, exact, band_rows, bucket, sets, resolve, pairs, cluster,
+    sketch, exact, band_rows, bucket, sets, resolve, resolve_new, pairs, cluster,
+    spread, forest, union, mark,
 ]  # fmt: skip
 
 
@@ -217,6 +220,64 @@ def test_exact_duplicates_share_what_was_found_for_the_first() -> None:
     assert np.array_equal(similarity, [np.nan, 1.0, 0.8, 0.8, np.nan], equal_nan=True)
 
 
+# What only a cluster needs.
+
+
+def connected_rows(keys: np.ndarray, rows: np.ndarray) -> set[frozenset[int]]:
+    """Groups of rows that are connected by keys they share."""
+    groups = {int(row): {int(row)} for row in rows}
+    for a, b in zip(*candidate_pairs(keys), strict=True):
+        if a in groups and b in groups:
+            both = groups[int(a)] | groups[int(b)]
+            groups |= dict.fromkeys(both, both)
+    return {frozenset(group) for group in groups.values() if len(group) > 1}
+
+
+def groups_of(found: pa.RecordBatch) -> set[frozenset[int]]:
+    groups: dict[int, set[int]] = {}
+    for doc, root in zip(found["doc"].to_pylist(), found["root"].to_pylist(), strict=True):
+        groups.setdefault(root, set()).add(doc)
+    return {frozenset(group) for group in groups.values()}
+
+
+def test_components_of_candidates_from_shares_of_their_keys() -> None:
+    rng = np.random.default_rng(8)
+    keys = rng.integers(0, 150, (60, 3), dtype=np.uint64) << np.uint64(7)
+    columns = {"doc": pa.array(range(60)), "keys": arrow.binary_of(keys)}
+    whole = batch(**columns)
+    entries = list(spread([whole.slice(0, 25), whole.slice(25)], 4))
+    assert entries[0].schema == SHARES
+    rows = pa.Table.from_batches(entries).to_pylist()
+    trees = []
+    for side in (0, 1):
+        some = [row for row in rows if row["share"] % 2 == side]
+        trees += forest(pa.Table.from_pylist(some, schema=SHARES).to_batches())
+    (found,) = union(trees)
+    assert found.schema == ROOTS
+    expected = connected_rows(keys, np.arange(60))
+    assert groups_of(found) == expected and len(expected) > 5
+    # Whole components are thinned out: no bitmap of 1 and of 2 bits is near the other.
+    near = rng.random(60) < 0.5
+    bits = np.where(near, 1, rng.permutation(60) + 2).astype(np.uint64)
+    bitmaps = np.column_stack([np.uint64(2) ** bits, np.zeros((60, 3), np.uint64)])
+    columns |= {"shingles": pa.array([1] * 60, pa.int32()), "bitmap": arrow.binary_of(bitmaps)}
+    (left,) = mark([batch(**columns).take(pa.array(rng.permutation(60)))], 0.5)
+    both = [(a, b) for a, b in zip(*candidate_pairs(keys), strict=True) if near[a] and near[b]]
+    assert groups_of(left) == connected_rows(keys, np.unique(both))
+    assert len(left) < len(found)
+
+
+def test_documents_that_stay() -> None:
+    lists = {0: [1, 2, 3, 4], 1: [1, 2, 3, 5], 2: [1, 2, 3, 6], 3: [7, 8, 9], 4: [7, 8, 9, 10]}
+    buckets, of = [buckets_batch((0, [0, 1, 2]), (0, [3, 4]))], [sets_batch(lists)]
+    (found,) = resolve_new(buckets, of, 0.5, 2)
+    assert found.schema == ANSWERS
+    assert found["duplicate_of"].to_pylist() == [None, None, 0, None, 3]
+    (found,) = resolve_new(buckets, of, 0.5, 2, among=False)
+    assert found["duplicate_of"].to_pylist() == [None, None, 0, None, None]
+    assert list(resolve_new(buckets, of, 0.5, 0)) == list(resolve(buckets, of, 0.5))
+
+
 # What engines rely on.
 
 
@@ -236,6 +297,7 @@ def test_stages_import_neither_files_nor_engines_nor_the_command_line() -> None:
     code = (
         "import sys\n"
         "import neardup.stages.bucket_stage, neardup.stages.cluster_stage\n"
+        "import neardup.stages.candidate_stage, neardup.stages.ordering\n"
         "import neardup.stages.match_stage, neardup.stages.sketch_stage, neardup.stages.batches\n"
         "from neardup import Recipe\n"
         "rooms = ('io', 'state', 'engines', 'output', 'api', 'cli', 'inspect', 'forecast')\n"

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from neardup.errors import RecipeError, SpecError
 from neardup.index.incoming import Reading
 from neardup.recipe import Recipe
-from neardup.sketch.bands import candidate_probability, choose_bands, rounded_documents
+from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 from neardup.spec import preset as settings_of
 
@@ -25,17 +25,6 @@ def asked_spec(spec: Spec | None, preset: str | None, **given: Any) -> Spec:
         raise SpecError("give a neardup.Spec as `spec`, or a `preset`; not both")
     base = spec or settings_of(preset or "web")
     return base.replace(**{name: value for name, value in given.items() if value is not None})
-
-
-def recipe_for(spec: Spec) -> Recipe:
-    """Return the recipe of an index, with bands that are chosen where none are given."""
-    bands, rows = spec.num_bands, spec.rows
-    if spec.method == "allpairs":
-        bands, rows = 0, 0
-    elif bands is None or rows is None:
-        documents = rounded_documents(spec.documents or 0)
-        bands, rows, _ = choose_bands(spec.threshold, spec.recall, documents)
-    return Recipe(spec.shingle, spec.scheme, spec.seed, bands, rows)
 
 
 def agreed(asked: Spec, recipe: Recipe, shingle_asked: object) -> Spec:

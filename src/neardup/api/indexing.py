@@ -23,7 +23,6 @@ from neardup.api.index_settings import (
     how_read,
     is_file,
     is_power,
-    recipe_for,
 )
 from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.index.answers import answers_table
@@ -36,6 +35,7 @@ from neardup.index.inserting import Answers, insert, insert_all, insert_new
 from neardup.index.merging import clean, compact
 from neardup.index.place import index_folder, require_local
 from neardup.recipe import Recipe
+from neardup.sketch.bands import recipe_for
 from neardup.spec import ShingleSpec, Spec
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from neardup.api.arguments import checked
-from neardup.engines.memory import parse_size
 from neardup.errors import SpecError
 from neardup.io.whole import Form
+from neardup.memory import parse_size
 from neardup.records.fields import Field, LinkSpec, fields_of
 from neardup.records.link_steps import block, decide
 from neardup.records.outcome.link_runs import Blocks, LinkRun

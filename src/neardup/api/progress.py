@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from neardup.announcing import heard_by
-from neardup.engines.clock import Event, Listener
+from neardup.clock import Event, Listener
 from neardup.errors import SpecError
 
 #: What callers may ask for: ``"auto"``, yes, no, or a function that gets each event.

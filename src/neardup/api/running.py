@@ -6,17 +6,16 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from neardup.clock import Clock, Event, Listener
 from neardup.engines.beginning import drop_store
-from neardup.engines.clock import Clock, Event, Listener
-from neardup.engines.job import Job, Resources, Shard, wanted_columns
+from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run, sketch_shard
-from neardup.engines.memory import PrivatePeak, parse_size
 from neardup.errors import (
     ColumnError,
     DuplicateIdError,
@@ -32,6 +31,7 @@ from neardup.io.opening import PARTITION_BYTES, open_source, paths_of
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.io.source import MAX_DOCUMENT, Columns
 from neardup.json_values import differences
+from neardup.memory import PrivatePeak, parse_size
 from neardup.output.publishing import clear_work, local_output
 from neardup.output.record import digest_of, record
 from neardup.output.results import FolderResults
@@ -45,6 +45,7 @@ from neardup.output.writing import (
 )
 from neardup.spec import Spec
 from neardup.state.run_state import RUN_FOLDER, RunState
+from neardup.state.shards import Shard
 from neardup.threads import Pool
 
 #: Errors that mean that the input or a setting must be changed, so that there is nothing to resume.
@@ -67,7 +68,6 @@ class Request:
     resources: Resources = field(default_factory=Resources)
     writing: Writing = field(default_factory=Writing)
     delimiter: str | None = None  # of CSV files; None for comma and tab
-    recipe: Mapping[str, Any] | None = None  # to use instead of choosing bands
     max_document: int | str = MAX_DOCUMENT  # bytes, see `Columns`
     skip_large: bool = False
     begin: float | None = None  # of its time, on the clock of `time.monotonic`; None for now
@@ -115,7 +115,6 @@ class Request:
             clock=clock,
             state=state,
             output=self.writing.as_dict(),
-            recipe=self.recipe,
         )
 
     def given(self) -> list[str]:

@@ -14,13 +14,13 @@ from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
 from neardup.api.run_tables import RunTables
 from neardup.api.running import save
-from neardup.engines.clock import Clock
+from neardup.clock import Clock
 from neardup.engines.job import Resources
 from neardup.engines.local import Outcome
-from neardup.engines.memory import Scratch, parse_size
 from neardup.engines.reading import Reader
 from neardup.errors import OutputError, SpecError
 from neardup.io.source import Source
+from neardup.memory import Scratch, parse_size
 from neardup.output.results import FolderResults, MemoryResults
 from neardup.output.writing import Writing
 from neardup.recipe import Recipe

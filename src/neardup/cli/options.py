@@ -382,7 +382,7 @@ def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def resources_of(options: dict[str, Any]) -> Resources:
     from neardup.engines.job import Resources
-    from neardup.engines.memory import parse_size
+    from neardup.memory import parse_size
 
     memory = options.pop("memory", None)
     given = _taken(options, "threads", "store", "run", "keep_run")

@@ -17,7 +17,7 @@ from neardup.cli.main import as_options
 from neardup.cli.options import OUTPUT, file_option, option
 
 if TYPE_CHECKING:
-    from neardup.engines.clock import Event, Listener
+    from neardup.clock import Event, Listener
     from neardup.report.views import View
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,7 +84,7 @@ def show(
     view: View, values: dict[str, Any], as_json: bool, html: Path | None, context: int
 ) -> None:
     """Print a view, or the same values for programs as JSON, and write it as a page."""
-    from neardup.engines.identifiers import plain_id
+    from neardup.json_values import plain_id
     from neardup.report.views import page, render
 
     if html is not None:

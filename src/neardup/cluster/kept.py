@@ -25,3 +25,15 @@ def star(duplicate_of: np.ndarray) -> np.ndarray:
     """Return int32[n]: the kept document that each stands with."""
     own = np.arange(len(duplicate_of), dtype=np.int32)
     return np.where(duplicate_of < 0, own, duplicate_of).astype(np.int32)
+
+
+def counts_of(duplicate_of: np.ndarray, cluster: np.ndarray) -> dict[str, int]:
+    """Count kept and removed documents, and clusters; all arrays are int[documents]."""
+    removed, sizes = int((duplicate_of >= 0).sum()), np.bincount(cluster)
+    return {
+        "kept": len(duplicate_of) - removed,
+        "removed": removed,
+        "clusters": int((sizes > 0).sum()),
+        "clusters_of_two_or_more": int((sizes > 1).sum()),
+        "largest_cluster": int(sizes.max(initial=0)),
+    }

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import itertools
-import json
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from neardup.engines.job import Job, Shard
-from neardup.engines.memory import MemoryPlan, Workload, plan_memory
+from neardup.engines.job import Job
 from neardup.engines.reading import Reader
-from neardup.errors import InputError, NeardupError, RecipeError, ResumeError, StoreError
+from neardup.errors import InputError, RecipeError, ResumeError, StoreError
 from neardup.io.source import Documents, Partition
 from neardup.json_values import differences
+from neardup.memory import MemoryPlan, Workload, plan_memory
 from neardup.recipe import Recipe
-from neardup.sketch.bands import SAMPLE, choose_bands, rounded_documents, sample_pairs
-from neardup.spec import Spec
+from neardup.sketch.bands import SAMPLE, recipe_for, sample_pairs
 from neardup.state import open_store
 from neardup.state.band_store import BandStore, Header
+from neardup.state.shards import require_shards
 
 
 @dataclass
@@ -62,78 +61,56 @@ class Beginning(NamedTuple):
 
     recipe: Recipe
     plan: MemoryPlan
-    store: BandStore  # of the band keys, open
     head: Head | None = None  # what was read already; None where a run is resumed
 
 
-def begin(job: Job, reader: Reader, threads: int) -> Beginning:
-    if job.state is not None and job.state.manifest:
-        return _resume(job, threads)
-    if job.resources.run is not None:
-        return _from_shared(job, threads)
+def begin(
+    job: Job, store: BandStore, reader: Reader, threads: int, shared: bool = False
+) -> Beginning:
+    """Begin a run with a store, see `store_of`, which is open then.
+
+    With ``shared``, several processes sketch a corpus into it.
+    """
+    if not shared and job.state is not None and job.state.manifest:
+        recipe = _resume(job, store)
+        return Beginning(recipe, _plan(job, recipe, threads))
+    if not shared and job.resources.run is not None:
+        recipe = _from_shared(job, store)
+        return Beginning(recipe, _plan(job, recipe, threads))
     if job.sketches is not None and job.recipe is not None:
-        recipe = Recipe.from_dict(dict(job.recipe))
-        recipe.require_usable("the earlier run")
-        return Beginning(recipe, _plan(job, recipe, threads), job.sketches)
+        job.recipe.require_usable("the earlier run")
+        return Beginning(job.recipe, _plan(job, job.recipe, threads))
     head = Head.read(reader, job.wanted)
     recipe = choose_recipe(job, head)
     plan = _plan(job, recipe, threads, head)
-    plan.check(int(head.documents * head.scale(job.source.total_bytes)))
-    _note_in_manifest(job, recipe)
-    if job.resources.shared:
-        drop_store(job)  # what an earlier run of this output left there
-    store = _own_store(job)
-    with nothing_to_resume(job):
-        store.create(store_header(job, recipe))
-    return Beginning(recipe, plan, store, head)
-
-
-@contextmanager
-def nothing_to_resume(job: Job) -> Iterator[None]:
-    """Forget a run that can't use its store."""
-    try:
-        yield
-    except StoreError:
-        if job.state is not None:
-            job.state.manifest = {}
-        raise
-
-
-def join_shared(job: Job, reader: Reader, threads: int) -> Beginning:
-    """Open the store that several processes sketch a corpus into; the first of them makes it."""
-    head = Head.read(reader, job.wanted)
-    recipe = choose_recipe(job, head)
-    plan = _plan(job, recipe, threads, head)
-    store = _own_store(job)
-    try:
-        store.create(store_header(job, recipe))
-    except StoreError:
-        store, _ = _open(job, recipe)
-    return Beginning(recipe, plan, store, head)
+    header = Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
+    if shared:
+        try:
+            store.create(header)
+        except StoreError:  # another process was faster
+            _open(job, store, recipe)
+    else:
+        plan.check(int(head.documents * head.scale(job.source.total_bytes)))
+        _drop(job, store)  # what an earlier run of this output left there
+        store.create(header)
+        note_in_manifest(job, recipe)  # after the store: what has a manifest can be resumed
+    return Beginning(recipe, plan, head)
 
 
 def choose_recipe(job: Job, head: Head) -> Recipe:
     """Choose the bands by the first documents, unless the user did."""
     if head.documents == 0:
         refuse_nothing(job)
-    spec = job.spec
     if job.recipe is not None:
-        recipe = Recipe.from_dict(dict(job.recipe))
-        recipe.require_usable("the earlier run")
-        return recipe
-    if spec.method == "allpairs":
-        return _recipe(spec, 0, 0)
-    if spec.num_bands is not None and spec.rows is not None:
-        return _recipe(spec, spec.num_bands, spec.rows)
-    expected, sample = spec.documents or 0, None
-    if spec.order_by is None and head.documents:
-        expected = expected or int(head.documents * head.scale(job.source.total_bytes))
+        job.recipe.require_usable("the earlier run")
+        return job.recipe
+    spec, documents, sample = job.spec, 0, None
+    # With ``order_by`` the result must not depend on which documents are the first of the input.
+    if spec.method == "lsh" and spec.num_bands is None and spec.order_by is None and head.documents:
+        documents = int(head.documents * head.scale(job.source.total_bytes))
         texts: Any = pa.chunked_array([found.text for _, _, found in head.parts])
         sample = sample_pairs(texts.slice(0, SAMPLE), spec.shingle)
-    # Else the result must not depend on which documents are the first of the input, so that nothing
-    # may be concluded from them.
-    bands = choose_bands(spec.threshold, spec.recall, rounded_documents(expected), sample)
-    return _recipe(spec, bands.num_bands, bands.rows)
+    return recipe_for(spec, documents, sample)
 
 
 def refuse_nothing(job: Job) -> None:
@@ -142,10 +119,6 @@ def refuse_nothing(job: Job) -> None:
     where = f"{files[0].path}: " if len(files) == 1 else ""
     if files:
         raise InputError(f"{where}the input holds no documents", "is this the right file?")
-
-
-def _recipe(spec: Spec, num_bands: int, rows: int) -> Recipe:
-    return Recipe(spec.shingle, spec.scheme, spec.seed, num_bands, rows)
 
 
 def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> MemoryPlan:
@@ -161,12 +134,12 @@ def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> M
     return plan_memory(load, job.resources.memory)
 
 
-def _note_in_manifest(job: Job, recipe: Recipe) -> None:
+def note_in_manifest(job: Job, recipe: Recipe) -> None:
     if job.state is not None:
         job.state.manifest = {**job.manifest(), "recipe": recipe.as_dict()}
 
 
-def _resume(job: Job, threads: int) -> Beginning:
+def _resume(job: Job, store: BandStore) -> Recipe:
     assert job.state is not None
     about: dict[str, Any] = job.state.manifest
     asked = job.manifest()
@@ -178,99 +151,51 @@ def _resume(job: Job, threads: int) -> Beginning:
         )
     recipe = Recipe.from_dict(about["recipe"])
     recipe.require_usable(f"{job.state.folder}: this run")
-    try:
-        store, _ = _open(job, recipe)
-    except StoreError as error:
-        if job.resources.run is not None:
-            raise
-        store = _own_store(job)
-        try:
-            store.create(store_header(job, recipe))  # it was killed between the two
-        except StoreError:
-            raise error from None  # of another run, or damaged
-    return Beginning(recipe, _plan(job, recipe, threads), store)
+    return _open(job, store, recipe)
 
 
-def _from_shared(job: Job, threads: int) -> Beginning:
+def _from_shared(job: Job, store: BandStore) -> Recipe:
     """Begin with what several processes have sketched."""
-    store, recipe = _open(job)
-    spec, where = job.spec, f"run {job.resources.run}"
-    try:
-        if (spec.method == "allpairs") != (recipe.num_bands == 0):
-            raise RecipeError(
-                f"{where} has {recipe.num_bands} bands, which are not for method {spec.method}",
-                "use the method of its sketches",
-            )
-        num_bands, rows = spec.num_bands, spec.rows
-        if num_bands is None or rows is None or recipe.num_bands == 0:
-            num_bands, rows = recipe.num_bands, recipe.rows
-        recipe.require_same(_recipe(spec, num_bands, rows), where)
-        _require_shards(store)
-    except NeardupError:
-        store.close()
-        raise
-    _note_in_manifest(job, recipe)
-    return Beginning(recipe, _plan(job, recipe, threads), store)
-
-
-def _require_shards(store: BandStore) -> None:
-    """Raise StoreError where a shard of the corpus is missing; the message says which."""
-    shards: dict[int, dict[int, int]] = {}
-    for name, text in store.notes().items():
-        if name.startswith("shard "):
-            shard = Shard.parse(name.removeprefix("shard "))
-            shards.setdefault(shard.of, {})[shard.number] = json.loads(text)["partitions"]
-    if not shards:
-        raise StoreError(
-            f"{store.url}: no shard of this run is complete", "wait until all are sketched"
+    recipe, spec, where = _open(job, store), job.spec, f"run {job.resources.run}"
+    if (spec.method == "allpairs") != (recipe.num_bands == 0):
+        raise RecipeError(
+            f"{where} has {recipe.num_bands} bands, which are not for method {spec.method}",
+            "use the method of its sketches",
         )
-    # Shards of one number, all of them, make a corpus; others may be left from an earlier try.
-    of, found = max(shards.items(), key=lambda item: len(item[1]) / item[0])
-    if len(found) < of:
-        names = ", ".join(f"{i}/{of}" for i in range(1, of + 1) if i not in found)
-        raise StoreError(
-            f"{store.url}: shard {names} is missing", "sketch it with `shard`, then try again"
-        )
-    missing = set(range(max(found.values()))) - store.partitions().keys()
-    if missing:
-        raise StoreError(
-            f"{store.url}: partition {min(missing)} is missing", "sketch the shard again"
-        )
+    if spec.num_bands is None and recipe.num_bands:
+        spec = spec.replace(num_bands=recipe.num_bands, rows=recipe.rows)
+    recipe.require_same(recipe_for(spec), where)
+    require_shards(store)
+    return recipe
 
 
-def _open(job: Job, recipe: Recipe | None = None) -> tuple[BandStore, Recipe]:
+def _open(job: Job, store: BandStore, recipe: Recipe | None = None) -> Recipe:
     """Open the store of a run that was begun, of a recipe or of any; StoreError for another's."""
-    store = _own_store(job)
-    try:
-        header = store.open() if recipe is None else store.open(recipe.digest, recipe.as_dict())
-        found = differences(dict(header.about), _about(job))
-        if found:
-            raise StoreError(
-                f"{store.url}: the run has other settings or inputs: {found}",
-                "use the same input and settings as before, or name another store or run",
-            )
-    except NeardupError:
-        store.close()
-        raise
-    return store, Recipe.from_dict(dict(header.recipe))
+    header = store.open() if recipe is None else store.open(recipe.digest, recipe.as_dict())
+    if found := differences(dict(header.about), _about(job)):
+        raise StoreError(
+            f"{store.url}: the run has other settings or inputs: {found}",
+            "use the same input and settings as before, or name another store or run",
+        )
+    return Recipe.from_dict(dict(header.recipe))
 
 
-def _own_store(job: Job) -> BandStore:
-    resources, state = job.resources, job.state
-    if not resources.shared:
-        return open_store("memory" if state is None else "sqlite", state=state)
-    return open_store(resources.store, run=_owner(job))
+def store_of(job: Job) -> BandStore:
+    """Return the store of a job's band keys, neither connected to nor created yet."""
+    if job.sketches is not None:
+        return job.sketches
+    if not job.resources.shared:
+        return open_store("memory" if job.state is None else "sqlite", state=job.state)
+    return open_store(job.resources.store, run=_owner(job))
 
 
 def _owner(job: Job) -> str:
-    """Return the name of the run, which in a file with one run says whose it is."""
-    resources, state = job.resources, job.state
-    if resources.run is not None:
-        return resources.run
-    if state is None:
-        return f"dedup-{uuid.uuid4().hex}"
+    """Return the name of a run in a shared store, which in a file with one run says whose it is."""
+    if job.resources.run is not None:
+        return job.resources.run
+    assert job.state is not None
     # The same for the same output, so that what was given up there makes room.
-    return f"dedup-{uuid.uuid5(uuid.NAMESPACE_URL, str(state.folder.absolute())).hex}"
+    return f"dedup-{uuid.uuid5(uuid.NAMESPACE_URL, str(job.state.folder.absolute())).hex}"
 
 
 def _about(job: Job) -> dict[str, Any]:
@@ -279,12 +204,13 @@ def _about(job: Job) -> dict[str, Any]:
     return {**job.identity(), "run": _owner(job)} if job.resources.shared else job.identity()
 
 
-def store_header(job: Job, recipe: Recipe) -> Header:
-    return Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
-
-
 def drop_store(job: Job) -> None:
-    """Remove what a run left in a store outside its own file; what is another's stays."""
-    with _own_store(job) as store, suppress(StoreError):
-        if store.open().about.get("run") == _owner(job):
+    """Remove what a run left in its store; what is another's stays."""
+    with store_of(job) as store:
+        _drop(job, store)
+
+
+def _drop(job: Job, store: BandStore) -> None:
+    with suppress(StoreError):
+        if store.open().about.get("run") == _about(job).get("run"):
             store.drop()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from neardup.clock import Watch
 from neardup.cluster.edges import Edges
-from neardup.cluster.kept import kept_set, star
-from neardup.engines.clock import Clock, Event
+from neardup.cluster.kept import counts_of, kept_set, star
 from neardup.engines.job import Job
-from neardup.engines.memory import Scratch
 from neardup.engines.metadata import Corpus
 from neardup.engines.reading import Reader, SetBuilder
 from neardup.kernels.jaccard import Sets
@@ -27,15 +25,13 @@ from neardup.match.bucketing import (
 from neardup.match.pairs import Found, PairSink, join, pairs_of_buckets
 from neardup.match.resolve import Limits, resolve
 from neardup.match.verifying import content_order
+from neardup.memory import Scratch
 from neardup.recipe import Recipe
 from neardup.sketch.tokenising import Tokeniser
 from neardup.stages.bucket_stage import first_of_equal
 from neardup.stages.cluster_stage import clusters_of, expand_to_duplicates
 from neardup.stages.match_stage import edges_of
 from neardup.threads import Pool
-
-#: Seconds of comparing after which a run estimates how long it takes, and from which on it says so.
-_PATIENCE, _LONG = 5.0, 120.0
 
 
 @dataclass
@@ -102,15 +98,7 @@ class Comparing:
         sets = self._sets(answer)
         self._decide(answer, sets)
         expand_to_duplicates(first, answer.duplicate_of, answer.similarity)
-        removed = answer.duplicate_of >= 0
-        sizes = np.bincount(answer.cluster, minlength=documents)
-        answer.counts |= {
-            "kept": documents - int(removed.sum()),
-            "removed": int(removed.sum()),
-            "clusters": int((sizes > 0).sum()),
-            "clusters_of_two_or_more": int((sizes > 1).sum()),
-            "largest_cluster": int(sizes.max(initial=0)),
-        }
+        answer.counts |= counts_of(answer.duplicate_of, answer.cluster)
         return answer
 
     def _bands(self, docs: np.ndarray) -> Iterable[BandBuckets]:
@@ -174,7 +162,7 @@ class Comparing:
         else:
             with self.clock.stage("resolve", len(docs)) as advance:
                 buckets = self._buckets(docs)
-                watch = _Watch(self.clock, "resolve", _largest(buckets), len(docs), advance)
+                watch = Watch(self.clock, "resolve", _largest(buckets), len(docs), advance)
                 limits = Limits(spec.max_bucket, self.scratch.empty)
                 done = resolve(sets, buckets, spec.threshold, self.pool, limits, watch)
             duplicate_of, similarity = done.duplicate_of, done.similarity
@@ -197,7 +185,7 @@ class Comparing:
         with self.clock.stage("pairs", len(docs)) as advance:
             if not self.recipe.num_bands:
                 order = np.arange(len(docs))
-                watch = _Watch(self.clock, "pairs", len(docs), len(docs), advance)
+                watch = Watch(self.clock, "pairs", len(docs), len(docs), advance)
                 found = join(sets, spec.threshold, self.pool, sink, watch)
             else:
                 order = content_order(sets)
@@ -205,43 +193,11 @@ class Comparing:
                     sets.values, sets.begin[order], sets.size[order], sets.bitmaps[order]
                 )
                 buckets = self._buckets(docs[order])
-                watch = _Watch(self.clock, "pairs", _largest(buckets), len(docs), advance)
+                watch = Watch(self.clock, "pairs", _largest(buckets), len(docs), advance)
                 found = pairs_of_buckets(
                     by_content, buckets, spec.threshold, self.pool, sink, watch
                 )
             return found, edges_of(found, order, self.scratch.empty)
-
-
-@dataclass
-class _Watch:
-    """Passes on how far comparing is, and says once why it will take long."""
-
-    clock: Clock
-    stage: str  # ``pairs`` or ``resolve``
-    largest: int  # documents of the largest bucket
-    documents: int
-    advance: Callable[[int], None]
-    done: int = 0
-    said: bool = False
-    begin: float = field(default_factory=time.monotonic)
-
-    def __call__(self, documents: int, pairs: int) -> None:
-        self.done += documents
-        self.advance(documents)
-        passed = time.monotonic() - self.begin
-        if self.said or passed < _PATIENCE:
-            return
-        # In a family that is kept, each document is compared with more than the one before it.
-        whole = passed * (self.documents / self.done) ** 2
-        if whole > _LONG:
-            self.said = True
-            note = (
-                f"this may take {whole / 60:,.0f} minutes: {self.largest:,} documents share a "
-                f"bucket, and {pairs:,} pairs were compared so far"
-            )
-            if self.stage == "resolve":  # where pairs are listed it does not
-                note += "; `max_bucket` limits that"
-            self.clock.emit(Event(self.stage, self.done, self.documents, note=note))
 
 
 def _largest(buckets: Buckets) -> int:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from neardup import __version__
-from neardup.engines.clock import Clock
+from neardup.clock import Clock
 from neardup.errors import SpecError
 from neardup.io.source import Source, unreadable
+from neardup.recipe import Recipe
 from neardup.spec import Spec
 from neardup.state import check_store
 from neardup.state.band_store import BandStore
@@ -56,45 +57,6 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class Shard:
-    """A share of the partitions of a corpus: those whose number leaves a remainder.
-
-    Attributes:
-        number: From 1 to ``of``.
-        of: Number of shards.
-
-    Raises:
-        SpecError: There is no such shard.
-    """
-
-    number: int = 1
-    of: int = 1
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.number <= self.of:
-            raise SpecError(f"shard is {self.number}/{self.of}; expected 1/{self.of} or above")
-
-    def has(self, partition: int) -> bool:
-        """Return whether a partition belongs to it."""
-        return partition % self.of == self.number - 1
-
-    @classmethod
-    def parse(cls, text: str) -> Shard:
-        """Make a shard from ``"3/8"``.
-
-        >>> Shard.parse("3/8").of
-        8
-        """
-        number, slash, of = text.partition("/")
-        if not slash or not number.isdigit() or not of.isdigit():
-            raise SpecError(f"shard is {text!r}; expected NUMBER/OF", "for example 3/8")
-        return cls(int(number), int(of))
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
-
-
-@dataclass(frozen=True)
 class Job:
     """What a run is given."""
 
@@ -105,7 +67,7 @@ class Job:
     clock: Clock = field(default_factory=Clock)
     state: RunState | None = None  # what the run has done so far; None to keep nothing
     output: Mapping[str, Any] = field(default_factory=dict)  # how the clean corpus is written
-    recipe: Mapping[str, Any] | None = None  # to use instead of choosing bands
+    recipe: Recipe | None = None  # to use instead of choosing bands
     sketches: BandStore | None = None  # of all documents by that recipe, open; they are reused
 
     @property

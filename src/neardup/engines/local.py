@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -12,32 +12,34 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from neardup.clock import Event
 from neardup.cluster.edges import Edges
 from neardup.engines.beginning import (
     Beginning,
     begin,
-    join_shared,
-    nothing_to_resume,
+    note_in_manifest,
     refuse_nothing,
+    store_of,
 )
-from neardup.engines.clock import Event
 from neardup.engines.comparing import Answer, Comparing
-from neardup.engines.identifiers import Ids, check_ids, id_array
-from neardup.engines.job import Job, Shard
-from neardup.engines.memory import DOCUMENT, Scratch
+from neardup.engines.job import Job
 from neardup.engines.metadata import Corpus, PartitionMetadata, about_partition, gather
-from neardup.engines.ordering import document_order, keep_order, require_stored
 from neardup.engines.reading import Reader
-from neardup.engines.warming import Warming
-from neardup.errors import InputError, StoreError
+from neardup.errors import InputError
 from neardup.io.source import Documents, Partition
+from neardup.memory import DOCUMENT, Scratch
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Sketcher
+from neardup.stages.identifiers import Ids, check_ids, id_array
+from neardup.stages.ordering import document_order, keep_order, require_stored
+from neardup.stages.warming import Warming
 from neardup.state.band_store import BandStore, Entry
 from neardup.state.memory_store import MemoryStore
+from neardup.state.shards import Shard, require_division, shards_of
 from neardup.threads import Pool
 
 _TOGETHER = 8  # partitions that are stored at once
+_HELD = 64 << 20  # bytes of band keys that are held
 #: Steps of the run state: an array each, and the other values, which come last.
 _ARRAYS, _ANSWER = "arrays", "answer"
 _NAMES = ("first", "duplicate_of", "similarity", "cluster", "docs")
@@ -76,13 +78,14 @@ def run(job: Job) -> Outcome:
 def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
     clock = job.clock
     with Pool(job.resources.threads) as pool:
-        with clock.stage("choose bands"):
-            beginning = begin(job, reader, pool.threads)
-        recipe, store = beginning.recipe, beginning.store
+        store = store_of(job)
         # Sketches in memory stay with the run, for another threshold.
         sketches = store if isinstance(store, MemoryStore) else None
         with store if sketches is None else nullcontext():
-            parts = _Sketching(job, reader, beginning, pool).run()
+            with clock.stage("choose bands"):
+                beginning = begin(job, store, reader, pool.threads)
+            recipe = beginning.recipe
+            parts = _Sketching(job, store, reader, beginning, pool).run()
             entries = store.partitions()
             documents = sum(entry.documents for entry in entries.values())
             if documents == 0:
@@ -105,20 +108,18 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
                 clock.sizes["text"] = corpus.text
                 ids = _ids(job, corpus)
                 if job.resources.run is not None:
-                    with nothing_to_resume(job):
-                        require_stored(corpus, job.spec)
-                order = document_order(corpus, job.spec)
-                rank = keep_order(corpus, job.spec, order)
+                    require_stored(corpus.columns, job.spec)
+                    note_in_manifest(job, recipe)
+                order = document_order(corpus.columns, job.spec)
+                rank = keep_order(corpus.columns, documents, job.spec, order)
             job.source.check_unchanged()
             about_store = {"store": job.resources.public_store, "bytes": store.size()}
             answer = _answered(job, documents)
             if answer is None:
                 with clock.stage("compile"):
                     warming.finish()
-                keys = _Keys(store, entries, documents, scratch)
-                answer = Comparing(
-                    job, recipe, corpus, rank, keys.band, reader, scratch, pool
-                ).run()
+                keys_of = _keys_of(store, entries, documents, scratch)
+                answer = Comparing(job, recipe, corpus, rank, keys_of, reader, scratch, pool).run()
                 _keep_answer(job, answer)
     return Outcome(job, reader, corpus, answer, recipe, ids, order, about_store, scratch, sketches)
 
@@ -126,9 +127,11 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
 class _Sketching:
     """The first pass: texts to sketches, partition by partition into the store."""
 
-    def __init__(self, job: Job, reader: Reader, beginning: Beginning, pool: Pool) -> None:
-        self._job, self._reader, self._pool = job, reader, pool
-        self._head, self._store = beginning.head, beginning.store
+    def __init__(
+        self, job: Job, store: BandStore, reader: Reader, beginning: Beginning, pool: Pool
+    ) -> None:
+        self._job, self._store, self._reader, self._pool = job, store, reader, pool
+        self._head = beginning.head
         self._sketcher = Sketcher(beginning.recipe)
         self._room = beginning.plan.held if job.source.format != "text" else 0
 
@@ -195,55 +198,38 @@ def sketch_shard(job: Job, shard: Shard) -> dict[str, int]:
     ``documents`` of this shard, and ``of``, the partitions of the corpus.
     """
     reader = Reader(job.source)
-    with Pool(job.resources.threads) as pool:
-        beginning = join_shared(job, reader, pool.threads)
-        with beginning.store as store:
-            _require_same_division(store, shard)
-            _Sketching(job, reader, beginning, pool).run(shard)
-            job.source.check_unchanged()
-            mine = [entry for n, entry in store.partitions().items() if shard.has(n)]
-            about = json.loads(store.notes()[f"shard {shard}"])
-            return {
-                "partitions": len(mine),
-                "documents": sum(entry.documents for entry in mine),
-                "of": about["partitions"],
-            }
+    with Pool(job.resources.threads) as pool, store_of(job) as store:
+        beginning = begin(job, store, reader, pool.threads, shared=True)
+        require_division(store, shard)
+        _Sketching(job, store, reader, beginning, pool).run(shard)
+        job.source.check_unchanged()
+        mine = [entry for n, entry in store.partitions().items() if shard.has(n)]
+        return {
+            "partitions": len(mine),
+            "documents": sum(entry.documents for entry in mine),
+            "of": shards_of(store)[shard],
+        }
 
 
-def _require_same_division(store: BandStore, shard: Shard) -> None:
-    """Raise StoreError where shards of another number were sketched before."""
-    for name in store.notes():
-        before = Shard.parse(name.removeprefix("shard ")) if name.startswith("shard ") else shard
-        if before.of != shard.of:
-            raise StoreError(
-                f"{store.url}: shard is {shard}, and {before} was sketched before",
-                f"go on in shards of {before.of}, or begin again with another `run`",
-            )
+def _keys_of(
+    store: BandStore, entries: dict[int, Entry], documents: int, scratch: Scratch
+) -> Callable[[int], np.ndarray]:
+    """Return a function from bands to their keys, uint64[documents]; it holds some."""
+    ends = np.cumsum([entry.documents for entry in entries.values()]).tolist()
+    held: dict[int, np.ndarray] = {}
 
-
-class _Keys:
-    """Band keys of all documents, held in memory while there is room."""
-
-    def __init__(
-        self, store: BandStore, entries: dict[int, Entry], documents: int, scratch: Scratch
-    ) -> None:
-        self._store, self._documents, self._scratch = store, documents, scratch
-        ends = np.cumsum([entry.documents for entry in entries.values()]).tolist()
-        self._ends = dict(zip(entries, ends, strict=True))
-        self._held: dict[int, np.ndarray] = {}
-
-    def band(self, band: int) -> np.ndarray:
-        """Return uint64[documents]: the keys of a band."""
-        if band in self._held:
-            return self._held[band]
-        hold = self._scratch.fits(4 * 8 * self._documents)  # and leaves room for others
-        keys = (self._scratch.empty if hold else np.empty)(self._documents, np.uint64)
-        for number, part in self._store.band(band):
-            end = self._ends[number]
+    def keys_of(band: int) -> np.ndarray:
+        if band in held:
+            return held[band]
+        hold = (len(held) + 1) * 8 * documents <= _HELD
+        keys = (scratch.empty if hold else np.empty)(documents, np.uint64)
+        for (_, part), end in zip(store.band(band), ends, strict=True):
             keys[end - len(part) : end] = part
         if hold:
-            self._held[band] = keys
+            held[band] = keys
         return keys
+
+    return keys_of
 
 
 def _ids(job: Job, corpus: Corpus) -> Ids:

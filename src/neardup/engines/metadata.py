@@ -12,16 +12,16 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of, numbers
 from neardup.engines.job import Job
-from neardup.engines.memory import Scratch
 from neardup.errors import ColumnError, StoreError
 from neardup.io.source import Documents, Partition
+from neardup.memory import Scratch
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers
 from neardup.stages.batches import binary_of, words
+from neardup.stages.ordering import LENGTH
 
 _ABOUT = b"neardup"
 _OWN = ["neardup.hash", "neardup.tokens", "neardup.shingles", "neardup.bitmap"]
-_LENGTH = "neardup.length"
 
 
 class PartitionMetadata(NamedTuple):
@@ -69,7 +69,7 @@ def about_partition(
         "neardup.bitmap": binary_of(sketches.bitmaps),
     }
     if job.spec.keep == "longest":
-        columns[_LENGTH] = pc.utf8_length(documents.text).cast(pa.int32())
+        columns[LENGTH] = pc.utf8_length(documents.text).cast(pa.int32())
     for name in job.wanted:
         if name in documents.columns.column_names:
             columns[name] = documents.columns.column(name)
@@ -95,8 +95,7 @@ class Corpus(NamedTuple):
     tokens: np.ndarray  # int32[documents]
     shingles: np.ndarray  # int32[documents]
     bitmaps: np.ndarray  # uint64[documents, 4]
-    lengths: np.ndarray  # int32[documents]: characters; empty unless the longest is kept
-    columns: pa.Table  # those that the run itself needs
+    columns: pa.Table  # those that the run itself needs; characters if the longest is kept
     ends: np.ndarray  # int64[partitions]: documents up to the end of each
     places: list[tuple[int, int, int]]  # (file, start, size) of each partition
     text: int  # bytes of all texts
@@ -125,14 +124,12 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
     hashes = scratch.empty((documents, 2), np.uint64)
     tokens, shingles = (scratch.empty(documents, np.int32) for _ in range(2))
     bitmaps = scratch.empty((documents, BITMAP_WORDS), np.uint64)
-    lengths = np.empty(0, np.int32)
     ends: list[int] = []
     places: list[tuple[int, int, int]] = []
     schemas: dict[bytes, pa.Schema] = {}
     tables: list[pa.Table] = []
-    replaced = skipped = text = end = measured = 0
+    replaced = skipped = text = end = 0
     for part in parts:
-        own = [name for name in part.table.column_names if name.startswith("neardup.")]
         for batch in part.table.to_batches():
             at, end = end, end + len(batch)
             if end > documents:
@@ -141,14 +138,9 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
             tokens[at:end] = numbers(batch.column("neardup.tokens"))
             shingles[at:end] = numbers(batch.column("neardup.shingles"))
             bitmaps[at:end] = words(batch.column("neardup.bitmap"))
-            if _LENGTH in own:
-                if not len(lengths):
-                    lengths = scratch.filled(documents, np.int32, 0)
-                lengths[at:end] = numbers(batch.column(_LENGTH))
-                measured += len(batch)
         if part.schema and part.schema not in schemas:
             schemas[part.schema] = pa.ipc.read_schema(pa.py_buffer(part.schema))
-        tables.append(part.table.drop(own))
+        tables.append(part.table.drop(_OWN))
         ends.append(end)
         places.append((part.file, part.start, part.size))
         replaced += part.replaced
@@ -161,7 +153,6 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
         tokens,
         shingles,
         bitmaps,
-        lengths if measured == documents else lengths[:0],  # of some shards only
         _joined(tables),
         np.array(ends, dtype=np.int64),
         places,

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.engines.memory import Scratch
 from neardup.engines.metadata import Corpus
 from neardup.io.source import Documents, Partition, Source
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import SET_WORDS, make_sets
+from neardup.memory import Scratch
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 

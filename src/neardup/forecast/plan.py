@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from neardup.clock import Clock
 from neardup.engines.beginning import Head, choose_recipe
-from neardup.engines.clock import Clock
 from neardup.engines.job import Job, Resources
 from neardup.engines.local import Outcome, run
-from neardup.engines.memory import Workload, plan_memory
 from neardup.engines.reading import Reader
 from neardup.errors import InputError
 from neardup.forecast.advice import Advice, advice
 from neardup.intervals import wilson
 from neardup.io.opening import open_source
 from neardup.io.source import Columns, Partition
+from neardup.memory import Workload, plan_memory
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import as_text
@@ -195,7 +195,7 @@ def _measured(job: Job, recipe: Recipe, looked: _Looked, size: int) -> Outcome:
     resources = Resources(threads=job.resources.threads)  # a sample needs little memory
     source = open_source(table, Columns())
     clock = Clock(job.clock.listener)
-    return run(Job(source, spec, resources, {}, clock, recipe=recipe.as_dict()))
+    return run(Job(source, spec, resources, {}, clock, recipe=recipe))
 
 
 def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan:

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.identifiers import id_array
-from neardup.engines.memory import parse_size
 from neardup.errors import InputError, SpecError
 from neardup.index.bodies import Id, text_array
 from neardup.index.core import Batch
 from neardup.io.opening import open_source
 from neardup.io.source import MAX_DOCUMENT, Columns
+from neardup.memory import parse_size
 from neardup.sketch.texts import as_text
+from neardup.stages.identifiers import id_array
 
 _LONGEST = 2**63
 

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from neardup.engines.clock import Clock, Event, Listener
-from neardup.engines.identifiers import plain_id
-from neardup.engines.memory import PrivatePeak, Workload, plan_memory, show_size
+from neardup.clock import Clock, Event, Listener
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, PairList, Tally
 from neardup.inspect.corpus_search import CorpusSearch
 from neardup.inspect.exact_search import SHINGLE_BYTES, ExactSearch, Similar
 from neardup.intervals import wilson
+from neardup.json_values import plain_id
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import make_sets, similarities, taken
+from neardup.memory import PrivatePeak, Workload, plan_memory, show_size
 from neardup.output.results import Results
 from neardup.private_files import write_private
 from neardup.sketch.bands import candidate_probability

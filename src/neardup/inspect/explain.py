@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from neardup.engines.identifiers import plain_id
 from neardup.errors import InputError, SpecError
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
 from neardup.inspect.corpus_search import CorpusSearch
 from neardup.inspect.exact_search import ExactSearch, Similar
+from neardup.json_values import plain_id
 from neardup.output.results import Results
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability

@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from neardup.cluster.components import components
 from neardup.cluster.edges import Edges
-from neardup.cluster.kept import kept_set, star
+from neardup.cluster.kept import counts_of, kept_set, star
 from neardup.engines.comparing import Answer
 from neardup.engines.job import Job
 from neardup.engines.local import Outcome
-from neardup.engines.memory import Scratch
 from neardup.engines.metadata import Corpus
 from neardup.engines.reading import Reader
 from neardup.errors import InputError
 from neardup.io.source import Columns, Layout, Partition, Source
+from neardup.memory import Scratch
 from neardup.output.results import Results
 from neardup.spec import Spec
 
@@ -94,16 +94,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     # Documents go by their numbers here, and by their places in the input in an answer.
     places = np.arange(n) if results.positions_of is None else results.positions_of
     by_place = np.argsort(places)
-    removed = int((duplicate_of >= 0).sum())
-    sizes = np.bincount(cluster, minlength=n)
-    counts = {
-        **old["counts"],
-        "kept": n - removed,
-        "removed": removed,
-        "clusters": int((sizes > 0).sum()),
-        "clusters_of_two_or_more": int((sizes > 1).sum()),
-        "largest_cluster": int(sizes.max(initial=0)),
-    }
+    counts = {**old["counts"], **counts_of(duplicate_of, cluster)}
     counts |= {} if edges is None else {"edges": len(edges)}
     target = np.append(places, -1)[duplicate_of].astype(np.int32)
     answer = Answer(
@@ -142,4 +133,4 @@ def _corpus(results: Results) -> Corpus:
     except InputError:
         ends = np.array([n])
     zeros, text = np.zeros(n, np.int32), results.record["bytes"].get("text", 0)
-    return Corpus(none, zeros, zeros, none, none, pa.table({}), ends, [], text, [], 0, 0)
+    return Corpus(none, zeros, zeros, none, pa.table({}), ends, [], text, [], 0, 0)

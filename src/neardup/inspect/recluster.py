@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from neardup import __version__
-from neardup.engines.clock import Clock, Event
+from neardup.clock import Clock, Event
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run
-from neardup.engines.memory import PrivatePeak
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
 from neardup.inspect.from_tables import MissingSource, outcome_of, what_is_needed
 from neardup.io.opening import open_source
 from neardup.io.remote import located, location
 from neardup.io.source import Source
+from neardup.memory import PrivatePeak
 from neardup.output.publishing import local_output
 from neardup.output.record import record
 from neardup.output.results import FolderResults, MemoryResults, Results
@@ -169,7 +169,7 @@ class _Again:
             missing = set(wanted) - set(source.column_names() or wanted)
             if missing:
                 raise ColumnError(f"the input has no column {min(missing)!r}")
-        recipe, output = results.recipe.as_dict(), asked.writing.as_dict()
+        recipe, output = results.recipe, asked.writing.as_dict()
         return Job(source, asked.spec, asked.resources, reading, self.clock, state, output, recipe)
 
     @contextmanager

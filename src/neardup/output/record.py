@@ -15,7 +15,7 @@ import pyarrow as pa
 from neardup import __version__
 from neardup.engines.job import Job
 from neardup.engines.local import Outcome
-from neardup.engines.memory import peak_memory
+from neardup.memory import peak_memory
 from neardup.output.tables import id_type
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from neardup.engines.identifiers import id_array
 from neardup.engines.local import Outcome
 from neardup.engines.reading import Reader, Wanted
 from neardup.errors import InputError, InputNotFoundError
@@ -33,6 +32,7 @@ from neardup.output.writing import CLEAN
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import Spec
+from neardup.stages.identifiers import id_array
 from neardup.threads import Pool
 
 A = TypeVar("A")

@@ -318,7 +318,9 @@ class _Clean:
                 )
                 return writer.prepare(records)
 
-            for prepared in self._pool.ordered(prepare, self._wanted(output)):
+            # Several files wait at once: no more for each than keeps the threads at work.
+            ahead = self._pool.threads
+            for prepared in self._pool.ordered(prepare, self._wanted(output), ahead):
                 writer.write(prepared)
 
     def _wanted(self, output: OutputFile) -> Iterator[Wanted]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from neardup.engines.memory import show_size as size
 from neardup.forecast.plan import Plan, Share
+from neardup.memory import show_size as size
 from neardup.report.numbers import counted, labelled, percent, short
 
 _WIDTH = 96

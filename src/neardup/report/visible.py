@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from neardup.engines.identifiers import plain_id
-from neardup.engines.memory import show_size
 from neardup.errors import DependencyError
+from neardup.json_values import plain_id
+from neardup.memory import show_size
 from neardup.report.numbers import percent, share, short
 
 #: Controls but newline and tab; marks of direction; what takes no room, but for the joiners that

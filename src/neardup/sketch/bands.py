@@ -10,9 +10,10 @@ import numpy as np
 
 from neardup.errors import SpecError
 from neardup.kernels.signing import EMPTY
+from neardup.recipe import Recipe
 from neardup.sketch.sketcher import signatures
 from neardup.sketch.texts import Texts, as_text, text_buffers
-from neardup.spec import ShingleSpec
+from neardup.spec import ShingleSpec, Spec
 
 #: Longest signature that is chosen automatically.
 MAX_HASHES = 1024
@@ -229,3 +230,14 @@ def choose_bands(
             "ask for a lower recall, a higher threshold, or the method allpairs",
         )
     return best[1]
+
+
+def recipe_for(spec: Spec, documents: int = 0, sample: Sample | None = None) -> Recipe:
+    """Return a recipe for a spec, with bands for so many documents where it names none."""
+    num_bands, rows = spec.num_bands, spec.rows
+    if spec.method == "allpairs":
+        num_bands, rows = 0, 0
+    elif num_bands is None or rows is None:
+        documents = rounded_documents(spec.documents or documents)
+        num_bands, rows, _ = choose_bands(spec.threshold, spec.recall, documents, sample)
+    return Recipe(spec.shingle, spec.scheme, spec.seed, num_bands, rows)

@@ -67,12 +67,7 @@ def compare_large(
             f"{ranges:,} ranges of two fifths of `task_bytes`; expected {_MOST_RANGES:,} or fewer",
             "raise `task_bytes` and the memory of executors, or `documents`, for more rows",
         )
-    order = [f.desc("old")] if "old" in candidates.columns else []
-    for name, way in steps.work_of(spec).order:
-        if dict(candidates.dtypes)[name] in ("float", "double"):
-            # NaN is between numbers and null, as for Arrow; for Spark it is the largest number.
-            order.append(f.when(f.col(name).isNull(), 2).otherwise(f.isnan(name).cast("int")))
-        order.append(f.desc_nulls_last(name) if way == "descending" else f.asc_nulls_last(name))
+    order = steps.keep_order(candidates, spec)
     cut = candidates.repartitionByRange(ranges, *order).withColumn("range", f.spark_partition_id())
     rows = stage(
         "ranges", lambda: cut.drop("root", "shingles").join(sets.select("id", "set"), "id")

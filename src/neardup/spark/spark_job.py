@@ -19,6 +19,7 @@ from neardup.spark.checks import (
     check_sent,
     column,
 )
+from neardup.spark.tasks import versions
 from neardup.spec import Spec
 from neardup.spec import preset as settings_of
 
@@ -135,15 +136,14 @@ def dedup(
     if against is not None:
         check_columns(against, text, id, spec.replace(keep="first"))
         df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
-    work = steps.work_of(spec)
-    steps.check_executors(df, work)
+    recipe = steps.recipe_of(spec)
     ids = check_ids(df, id, df.columns[1:] if checkpoint else [])
     steps.warn_of_bands(spec, ids.documents)
     df = df.withColumn(id, column(id).cast("bigint")) if ids.numeric else df
     df = as_numbers(df, name)
     store = Checkpoint(given, checkpoint)
-    about = {"spec": spec.as_dict(), "recipe": work.recipe.as_dict()}
-    job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(work.versions[:2])}
+    about = {"spec": spec.as_dict(), "recipe": recipe.as_dict()}
+    job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(versions()[:2])}
     store.begin({**about, **job}, ids)
     sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))
     same = store.stage("duplicates", lambda: steps.duplicates(sketches, spec))

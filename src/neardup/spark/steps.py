@@ -8,15 +8,16 @@ from functools import partial
 from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from neardup.errors import ColumnError, SpecError
 from neardup.recipe import Recipe
 from neardup.sketch.bands import choose_bands, rounded_documents
 from neardup.spark import tasks
-from neardup.spark.checks import column, worker_errors
+from neardup.spark.checks import column
 from neardup.spec import Spec
+from neardup.stages import candidate_stage as stage
 
 #: A column that marks documents of an old corpus, which are kept.
 OLD = "neardup: old"
@@ -30,7 +31,7 @@ _MARKED = 100
 _MANY = 20_000_000
 
 
-def work_of(spec: Spec) -> tasks.Work:
+def recipe_of(spec: Spec) -> Recipe:
     """Choose the bands, as one machine does that orders documents by their ids.
 
     Raises:
@@ -45,25 +46,11 @@ def work_of(spec: Spec) -> tasks.Work:
             raise SpecError(f"`{name}` is {value!r}, which is not for Spark", "leave it out")
     if spec.cluster == "louvain":
         raise SpecError("`cluster` is 'louvain', which needs the whole graph on one machine")
-    if spec.num_bands is None or spec.rows is None:
+    num_bands, rows = spec.num_bands, spec.rows
+    if num_bands is None or rows is None:
         documents = rounded_documents(spec.documents or 0)
         num_bands, rows, _ = choose_bands(spec.threshold, spec.recall, documents)
-    else:
-        num_bands, rows = spec.num_bands, spec.rows
-    recipe = Recipe(spec.shingle, spec.scheme, spec.seed, num_bands, rows)
-    return tasks.Work(spec, recipe, tasks.versions())
-
-
-def check_executors(df: DataFrame, work: tasks.Work) -> None:
-    """Refuse to start where executors have other versions than the driver.
-
-    Raises:
-        DependencyError: The message names the first that differs, or is missing.
-    """
-    spark = df.sparkSession
-    count = max(2, spark.sparkContext.defaultParallelism)
-    with worker_errors():
-        _mapped(spark.range(0, count, 1, count), tasks.check_versions, "id long", work=work).count()
+    return Recipe(spec.shingle, spec.scheme, spec.seed, num_bands, rows)
 
 
 def warn_of_bands(spec: Spec, documents: int) -> None:
@@ -103,7 +90,8 @@ def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> Dat
     kinds = [f"{name} {kind}" for name, kind in given.dtypes[:-1]]
     kinds += ["best long"] if spec.keep == "longest" else []
     made = "tokens int, shingles int, hash binary, bitmap binary, keys binary"
-    return _mapped(given, tasks.sketch, ", ".join([*kinds, made]), work=work_of(spec))
+    recipe = recipe_of(spec)
+    return _mapped(given, tasks.sketch, ", ".join([*kinds, made]), spec=spec, recipe=recipe)
 
 
 def _mapped(df: DataFrame, task: Callable[..., Any], schema: str, **given: Any) -> DataFrame:
@@ -111,16 +99,26 @@ def _mapped(df: DataFrame, task: Callable[..., Any], schema: str, **given: Any) 
     with warnings.catch_warnings():
         # PySpark asks for pandas and warns of its newest version, which nothing here uses.
         warnings.simplefilter("ignore", FutureWarning)
-        return df.mapInArrow(partial(tasks.run, task=task, **given), schema)
+        work = partial(tasks.run, task=task, driver=tasks.versions(), **given)
+        return df.mapInArrow(work, schema)
 
 
 def duplicates(sketches: DataFrame, spec: Spec) -> DataFrame:
     """Find exact duplicates: the ``id`` of each, and of the ``first`` of its group."""
-    kind = dict(sketches.dtypes)["id"]
-    filled = sketches.where("tokens > 0").drop("doc", "tokens", "shingles", "bitmap", "keys")
-    schema = f"id {kind}, first {kind}"
-    groups = filled.repartition(_partitions(sketches), "hash")
-    return _mapped(groups, tasks.exact, schema, work=work_of(spec))
+    groups = sketches.where("tokens > 0").repartition(_partitions(sketches), "hash")
+    first = f.first("id").over(Window.partitionBy("hash").orderBy(*keep_order(sketches, spec)))
+    return groups.select("id", first.alias("first")).where("id != first")
+
+
+def keep_order(df: DataFrame, spec: Spec) -> list[Column]:
+    """Return what puts documents into keep order, those of an old corpus first."""
+    order = [f.desc("old")] if "old" in df.columns else []
+    for name, way in tasks.order_of(spec):
+        if dict(df.dtypes)[name] in ("float", "double"):
+            # NaN is between numbers and null, as for Arrow; for Spark it is the largest number.
+            order.append(f.when(f.col(name).isNull(), 2).otherwise(f.isnan(name).cast("int")))
+        order.append(f.desc_nulls_last(name) if way == "descending" else f.asc_nulls_last(name))
+    return order
 
 
 def _partitions(df: DataFrame, bytes: int = 0) -> int:
@@ -150,25 +148,24 @@ def candidates(
         task_bytes: Bytes that a task may hold. Of larger components all documents are returned,
             those included that are not similar to any other.
     """
-    work = work_of(spec)
+    num_bands = recipe_of(spec).num_bands
     filled = sketches.where("tokens > 0").join(duplicates.select("id"), "id", "left_anti")
-    parts = _partitions(sketches, documents * work.recipe.num_bands * _ENTRY)
+    parts = _partitions(sketches, documents * num_bands * _ENTRY)
     keys = filled.select("doc", "keys")
-    spread = _mapped(keys, tasks.spread, "share int, entries binary", shares=3 * parts)
-    trees = _mapped(spread.repartition(parts, "share"), tasks.forest, "doc long, root long")
-    roots = _mapped(trees.repartition(1), tasks.union, "doc long, root long")
+    spread = _mapped(keys, stage.spread, "share int, entries binary", shares=3 * parts)
+    trees = _mapped(spread.repartition(parts, "share"), stage.forest, "doc long, root long")
+    roots = _mapped(trees.repartition(1), stage.union, "doc long, root long")
     roots = roots.persist(StorageLevel.DISK_ONLY)
-    most = task_bytes // (8 * work.recipe.num_bands + _MARKED)
-    sizes = roots.groupBy("root").count()
-    large = f.col("root").isin(
-        [row["root"] for row in sizes.where(f.col("count") > most).collect()]
+    sizes = (
+        roots.groupBy("root").count().where(f.col("count") * (8 * num_bands + _MARKED) > task_bytes)
     )
+    large = f.col("root").isin([row["root"] for row in sizes.collect()])
     found = filled.drop("tokens", "hash").join(roots, "doc")
     rest = found.drop("doc", "bitmap", "root").columns
     types = dict(found.dtypes)
     schema = ", ".join([*(f"{name} {types[name]}" for name in rest), "root long"])
     some = found.where(~large).repartition(parts, "root")
-    marked = _mapped(some, tasks.mark, schema, work=work)
+    marked = _mapped(some, tasks.mark, schema, spec=spec)
     return marked.unionByName(found.where(large).select(*rest, "root"))
 
 
@@ -183,7 +180,7 @@ def shingle_sets(
     roots = wanted.select("id", f.col("root").alias("doc"))
     chosen = texts.join(f.broadcast(roots), "id")
     schema = f"root long, id {dict(texts.dtypes)['id']}, set binary"
-    return _mapped(chosen, tasks.sets, schema, work=work_of(spec))
+    return _mapped(chosen, tasks.sets, schema, recipe=recipe_of(spec))
 
 
 def compare(candidates: DataFrame, sets: DataFrame, spec: Spec, bytes: int = 0) -> DataFrame:
@@ -203,7 +200,7 @@ def solved(rows: DataFrame, spec: Spec, parts: int) -> DataFrame:
     """Compare the documents of each ``root``."""
     kind = dict(rows.dtypes)["id"]
     schema = f"id {kind}, other {kind}, similarity double, cluster {kind}, edge boolean"
-    return _mapped(rows.repartition(parts, "root"), tasks.solve, schema, work=work_of(spec))
+    return _mapped(rows.repartition(parts, "root"), tasks.solve, schema, spec=spec)
 
 
 def resolve(sketches: DataFrame, duplicates: DataFrame, compared: DataFrame) -> DataFrame:

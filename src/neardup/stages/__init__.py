@@ -10,5 +10,7 @@
 
 Each is a top-level function whose arguments can be pickled, and knows nothing of files, threads of
 others or engines. ``doc`` is the number of a document in keep order: of two similar documents the
-one with the lower number is kept.
+one with the lower number is kept. What comes before is here, too: ids that are unique, the order of
+documents, and kernels that are compiled; and for a cluster, which documents are compared together,
+see `neardup.stages.candidate_stage`.
 """

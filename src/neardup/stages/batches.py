@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from neardup.arrays import ArrowArray, array_of, numbers
 from neardup.sketch.texts import Ragged
@@ -40,6 +41,9 @@ def lists_of(values: np.ndarray, offsets: np.ndarray) -> ArrowArray:
 
 def words(array: ArrowArray) -> np.ndarray:
     """Return binary values of one length as uint64[n, words]; the inverse of `binary_of`."""
+    if not pa.types.is_fixed_size_binary(array.type):
+        values: Any = array
+        array = values.cast(pa.binary(pc.binary_length(values)[0].as_py() if len(array) else 8))
     width: int = array.type.byte_width
     data = array.buffers()[1]
     if data is None:
@@ -64,6 +68,17 @@ def columns_of(batches: Batches, *names: str) -> list[np.ndarray]:
         for part, name in zip(parts, names, strict=True):
             part.append(numbers(batch.column(name)))
     return [np.concatenate(part) if part else np.empty(0, np.int64) for part in parts]
+
+
+def one_batch(batches: Batches) -> pa.RecordBatch:
+    """Put batches, at least one, together; binary values may have more than 2 GB then."""
+    table = pa.Table.from_batches(list(batches))
+    fields = [
+        field.with_type(pa.large_binary()) if pa.types.is_binary(field.type) else field
+        for field in table.schema
+    ]
+    (batch,) = table.cast(pa.schema(fields)).combine_chunks().to_batches()
+    return batch
 
 
 def schema_of(**columns: pa.DataType) -> pa.Schema:

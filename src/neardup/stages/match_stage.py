@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of
+from neardup.arrays import array_of, numbers
 from neardup.cluster.edges import Allocate, Edges
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
@@ -86,6 +86,37 @@ def resolve(
         array_of(duplicate_of.astype(np.int64), null=kept),
         array_of(answer.similarity, null=kept),
     ]
+    yield pa.RecordBatch.from_arrays(columns, schema=ANSWERS)
+
+
+def resolve_new(
+    buckets: Batches, sets: Batches, threshold: float, old: int, among: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """Decide as `resolve` does, but the first ``old`` documents stay, even if they are similar.
+
+    The others are compared with them, and if ``among`` with each other. ``sets`` are one batch of
+    documents 0, 1, ..., all in keep order.
+    """
+    buckets, (every,) = list(buckets), sets
+    other, similarity = np.full(len(every), -1), np.full(len(every), np.nan)
+
+    def compare(docs: np.ndarray, last: int) -> np.ndarray:
+        (answer,) = resolve(buckets, [every.take(array_of(docs))], threshold)
+        found: Any = answer.column("duplicate_of")
+        target = numbers(found.fill_null(-1))
+        rows = (docs >= old) & (target >= 0) & (target < last)
+        rows &= (other[docs] < 0) | (target < other[docs])
+        other[docs[rows]] = target[rows]
+        similarity[docs[rows]] = numbers(answer.column("similarity").fill_null(0.0))[rows]
+        return target
+
+    left, new = np.arange(old), np.arange(old, len(every))
+    while len(left):  # those of them that are similar to another one take turns
+        left = left[compare(np.append(left, new), old)[: len(left)] >= 0]
+    if among and (other[new] < 0).any():
+        compare(new[other[new] < 0], len(every))
+    kept = other < 0
+    columns = [every.column("doc"), array_of(other, null=kept), array_of(similarity, null=kept)]
     yield pa.RecordBatch.from_arrays(columns, schema=ANSWERS)
 
 

@@ -91,7 +91,7 @@ def dedup(
             _show_against(record["counts"])
         return
     from neardup.api.running import run_in_folder
-    from neardup.engines.clock import process_start
+    from neardup.clock import process_start
 
     with show_events(not quiet) as listener:
         request = o.request_of(inputs, options, begin=process_start(), listener=listener)

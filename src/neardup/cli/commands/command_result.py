@@ -43,7 +43,7 @@ def recluster(
     were listed (--pairs all), or if no removed document falls below it. Else the input is read
     again, and must not have changed; its sketches are reused if RUN was made with --keep-run.
     """
-    from neardup.engines.clock import Clock, process_start
+    from neardup.clock import Clock, process_start
     from neardup.inspect.recluster import Reclustering, changed, recluster
     from neardup.output.results import FolderResults
 
@@ -107,7 +107,7 @@ def report(
     if (run / "index.sqlite").is_file():
         _report_index(run, out, quiet, options["title"], options["overwrite"])
         return
-    from neardup.engines.memory import show_size
+    from neardup.memory import show_size
     from neardup.output.results import FolderResults
     from neardup.report.page import write_report
 
@@ -122,7 +122,7 @@ def report(
 
 def _report_index(folder: Path, out: Path, quiet: bool, title: str | None, overwrite: bool) -> None:
     from neardup.api.indexing import Index
-    from neardup.engines.memory import show_size
+    from neardup.memory import show_size
     from neardup.report.page.index_page import write_index_report
 
     if given := o.given_options("show", "by", "no_text", "max_clusters", "context", "threads"):

@@ -35,7 +35,7 @@ def sketch(inputs: tuple[str, ...], shard: str, json_: bool, quiet: bool, **opti
     there.
     """
     from neardup.api.running import sketch_into_store
-    from neardup.engines.job import Shard
+    from neardup.state.shards import Shard
 
     with show_events(not quiet) as listener:
         request = o.request_of(inputs, options, listener=listener)

@@ -70,8 +70,8 @@ def stream(
     same text is answered as before and not added again.
     """
     from neardup.api.indexing import Index
-    from neardup.engines.memory import parse_size
     from neardup.io.source import Columns
+    from neardup.memory import parse_size
 
     fields = text.split(",")
     limit = Columns(max_document=parse_size(max_document)).max_document

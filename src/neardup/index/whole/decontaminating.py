@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.engines.identifiers import take_ids
 from neardup.index.whole.corpora import Corpus
 from neardup.inspect.exact_search import ExactSearch, Similar
 from neardup.io.source import Documents, Partition
@@ -21,6 +20,7 @@ from neardup.match.verifying import make_sets
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec
+from neardup.stages.identifiers import take_ids
 from neardup.threads import Pool
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.identifiers import plain_id
+from neardup.json_values import plain_id
 from neardup.output.results import Results
 from neardup.report.differences import cut
 from neardup.report.page.page_texts import CHARACTERS, template, walk

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.engines.identifiers import plain_id
 from neardup.errors import ColumnError
 from neardup.io.columns import missing_column
 from neardup.io.source import Partition
+from neardup.json_values import plain_id
 from neardup.output.results import Results
 from neardup.report.differences import Cut, segments
 from neardup.sketch.tokenising import Tokeniser, batches

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup import __version__
-from neardup.engines.clock import Event, Listener
+from neardup.clock import Event, Listener
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.inspect.audit import stored_audit
 from neardup.output.results import Results

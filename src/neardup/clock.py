@@ -9,6 +9,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+#: Seconds of comparing after which a run estimates how long it takes, and from which on it says so.
+_PATIENCE, _LONG = 5.0, 120.0
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -91,3 +94,35 @@ class Clock:
         yield advance
         self.lap(name)
         self.emit(Event(name, done, total, unit, finished=True))
+
+
+@dataclass
+class Watch:
+    """Passes on how far comparing is, and says once why it will take long."""
+
+    clock: Clock
+    stage: str  # ``pairs`` or ``resolve``
+    largest: int  # documents of the largest bucket
+    documents: int
+    advance: Callable[[int], None]
+    done: int = 0
+    said: bool = False
+    begin: float = field(default_factory=time.monotonic)
+
+    def __call__(self, documents: int, pairs: int) -> None:
+        self.done += documents
+        self.advance(documents)
+        passed = time.monotonic() - self.begin
+        if self.said or passed < _PATIENCE:
+            return
+        # In a family that is kept, each document is compared with more than the one before it.
+        whole = passed * (self.documents / self.done) ** 2
+        if whole > _LONG:
+            self.said = True
+            note = (
+                f"this may take {whole / 60:,.0f} minutes: {self.largest:,} documents share a "
+                f"bucket, and {pairs:,} pairs were compared so far"
+            )
+            if self.stage == "resolve":  # where pairs are listed it does not
+                note += "; `max_bucket` limits that"
+            self.clock.emit(Event(self.stage, self.done, self.documents, note=note))

@@ -38,7 +38,7 @@ class Warming:
             values = json.dumps(spec.as_dict())
             try:
                 self._process = subprocess.Popen(  # noqa: S603
-                    [sys.executable, "-m", "neardup.engines.warming", values],
+                    [sys.executable, "-m", "neardup.stages.warming", values],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

@@ -93,17 +93,6 @@ def take_ids(ids: Ids, positions: np.ndarray) -> pa.Array[Any]:
     return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
 
-def plain_id(value: Any) -> int | str:
-    """Return an id as a value that JSON has; bytes as the text that they are, as far as possible.
-
-    >>> plain_id(7), plain_id(b"A-7"), plain_id(b"7\\xff")
-    (7, 'A-7', '7\\\\xff')
-    """
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    return value if isinstance(value, int | str) else str(value)
-
-
 def _value(scalar: pa.Scalar[Any]) -> Any:
     try:
         return scalar.as_py()

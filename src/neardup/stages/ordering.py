@@ -9,64 +9,76 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import numbers
-from neardup.engines.metadata import Corpus
+from neardup.arrays import array_of, numbers
 from neardup.errors import ColumnError, StoreError
 from neardup.spec import Spec
 
+#: Characters of each document, where the longest is kept.
+LENGTH = "neardup.length"
 #: Up to here float64 holds every whole number.
 _EXACT = 2.0**53
 
 
-def require_stored(corpus: Corpus, spec: Spec) -> None:
+def require_stored(columns: pa.Table, spec: Spec) -> None:
     """Raise StoreError for sketches of other processes without what orders the documents."""
-    there = corpus.columns.column_names
-    column = spec.keep.partition(":")[2]
-    if spec.order_by is not None and spec.order_by not in there:
-        setting, value = "order_by", spec.order_by
-    elif (spec.keep == "longest" and not len(corpus.lengths)) or (column and column not in there):
-        setting, value = "keep", spec.keep
-    else:
-        return
-    raise StoreError(
-        f"`{setting}` is {value!r}, and the sketches hold nothing to order documents by it",
-        f"sketch again with {setting}={value!r}, as another `run`",
-    )
+    for setting, value, name in (
+        ("order_by", spec.order_by, spec.order_by),
+        ("keep", spec.keep, keep_column(spec)),
+    ):
+        there = not name or name in columns.column_names
+        if not there or (name == LENGTH and columns.column(LENGTH).null_count):  # of some shards
+            raise StoreError(
+                f"`{setting}` is {value!r}, and the sketches hold nothing to order documents by it",
+                f"sketch again with {setting}={value!r}, as another `run`",
+            )
 
 
-def document_order(corpus: Corpus, spec: Spec) -> np.ndarray | None:
+def keep_column(spec: Spec) -> str:
+    """Return the column whose values decide what is kept; empty where the order alone does."""
+    return LENGTH if spec.keep == "longest" else spec.keep.partition(":")[2]
+
+
+def document_order(columns: pa.Table, spec: Spec) -> np.ndarray | None:
     """Return int64[documents]: positions in the order of ``order_by``; None for the input's."""
     if spec.order_by is None:
         return None
-    ranks = _ranks(corpus, spec.order_by, "order_by", descending=False)
-    return np.argsort(ranks, kind="stable")
+    return np.argsort(_ranks(columns, spec.order_by, "order_by", None))
 
 
-def keep_order(corpus: Corpus, spec: Spec, order: np.ndarray | None) -> np.ndarray:
+def keep_order(
+    columns: pa.Table, documents: int, spec: Spec, order: np.ndarray | None
+) -> np.ndarray:
     """Return int32[documents]: ranks; of two similar documents that of the lower rank is kept.
 
     Where ``keep`` does not decide, ``order`` does, see `document_order`.
     """
-    ranks = np.arange(corpus.documents, dtype=np.int32)
-    rank = ranks.copy()
-    if order is not None:
-        rank[order] = ranks
-    if spec.keep == "first":
+    rank = np.arange(documents, dtype=np.int32)
+    if name := keep_column(spec):
+        descending = not spec.keep.startswith("min:")
+        rank = _ranks(columns, name, "keep", order, descending=descending)
+    if order is None:
         return rank
-    if spec.keep == "longest":
-        best = -corpus.lengths.astype(np.int64)
-    else:
-        how, _, name = spec.keep.partition(":")
-        best = _ranks(corpus, name, "keep", descending=how == "max")
-    rank[np.lexsort((rank, best))] = ranks
-    return rank
+    by_position = np.empty_like(rank)
+    by_position[order] = rank
+    return by_position
 
 
-def _ranks(corpus: Corpus, name: str, setting: str, *, descending: bool) -> np.ndarray:
-    """Return int64[documents]: ranks of the values of a column, nulls last."""
-    if name not in corpus.columns.column_names:
+def _ranks(
+    columns: pa.Table,
+    name: str,
+    setting: str,
+    order: np.ndarray | None,
+    *,
+    descending: bool = False,
+) -> np.ndarray:
+    """Return int32[documents]: ranks of the values of a column, from 0, in ``order``.
+
+    Of equal values the first has the lowest; nulls are last.
+    """
+    if name not in columns.column_names:
         raise ColumnError(f"`{setting}` names a column that is not there: {name!r}")
-    column: Any = corpus.columns.column(name)
+    column: Any = columns.column(name)
+    column = column if order is None else column.take(array_of(order))
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
@@ -76,10 +88,10 @@ def _ranks(corpus: Corpus, name: str, setting: str, *, descending: bool) -> np.n
         column = _as_numbers(column, name)
     direction: Any = "descending" if descending else "ascending"
     try:
-        found: Any = pc.rank(column, sort_keys=direction, tiebreaker="dense")
+        found: Any = pc.rank(column, sort_keys=direction, tiebreaker="first")
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:  # lists, structs
         raise ColumnError(f"column {name!r} of type {column.type} can't be ordered") from error
-    return numbers(found, np.int64)
+    return numbers(found, np.int32) - np.int32(1)
 
 
 def _as_numbers(column: Any, name: str) -> Any:
