@@ -441,6 +441,32 @@ def test_an_index_with_a_damaged_log_is_not_written_to(tmp_path: Path) -> None:
     assert log.read_bytes() == bad  # readers leave what can be looked into
 
 
+def test_the_last_transaction_is_not_lost_without_a_word(tmp_path: Path) -> None:
+    """SQLite takes it for one that was not finished."""
+    index = neardup.Index.create(tmp_path / "a", shingle="word:2")
+    for number in range(4):
+        index.add_if_new(number, f"text {number} has {number**2} words, or {number**3}")
+    note = tmp_path / "a" / "committed"
+    assert oct(note.stat().st_mode)[-3:] == "600"
+    shutil.copytree(tmp_path / "a", tmp_path / "b", ignore=shutil.ignore_patterns("*-shm"))
+    shutil.copytree(tmp_path / "b", tmp_path / "c")
+    log = tmp_path / "b" / "index.sqlite-wal"
+    bad = bytearray(log.read_bytes())
+    bad[-50] ^= 4
+    log.write_bytes(bad)
+    require_whole_log(tmp_path / "b" / "index.sqlite")
+    with neardup.Index.open(tmp_path / "b", readonly=True) as left:
+        assert len(left) == 3 and "committed last are lost" in left.check()[0]
+    with pytest.raises(StoreError, match="committed last are lost"):
+        neardup.Index.open(tmp_path / "b")
+    with neardup.Index.open(tmp_path / "c", durable="process") as whole:
+        assert whole.add(["more"], ids=[9]) == 1 and whole.check() == []
+    with neardup.Index.open(tmp_path / "c") as whole:
+        assert len(whole) == 5 and whole.check() == []
+        (tmp_path / "c" / "committed").write_bytes(bytes(12)[:-1] + b"x")
+        assert "committed is damaged" in whole.check()[0]
+
+
 def family(count: int) -> list[str]:
     """Texts with a frame, which are candidates of one another and not similar enough."""
     draw = random.Random(1)

@@ -9,12 +9,11 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from neardup.api.index_settings import how_read
 from neardup.errors import InputError, SpecError
 from neardup.index.answers import id_values, matches_table
 from neardup.index.bodies import Id
 from neardup.index.core import BATCH, Batch, Core
-from neardup.index.incoming import Reading, batches_of, checked_id, one_text
+from neardup.index.incoming import Reading, batches_of, checked_id, how_read, one_text
 from neardup.index.index_check import problems_of
 from neardup.index.merging import Merger
 from neardup.inspect.compare import Comparison, compare

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -41,6 +42,17 @@ class Reading(NamedTuple):
             max_document=parse_size(self.max_document),
             skip_large=self.skip_large,
         )
+
+
+def how_read(text: str | Sequence[str], id: str | None) -> Reading:
+    """Return how a table is read."""
+    return Reading((text,) if isinstance(text, str) else tuple(text), id)
+
+
+def is_file(source: Any) -> bool:
+    """Return whether a source is a file, or several."""
+    paths = source if isinstance(source, list | tuple) else [source]
+    return bool(paths) and isinstance(paths[0], os.PathLike)
 
 
 def one_text(text: str) -> pa.LargeStringArray:

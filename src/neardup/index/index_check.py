@@ -11,7 +11,9 @@ import numpy as np
 
 from neardup.errors import NeardupError, StoreError
 from neardup.index.bodies import Row, is_intact
+from neardup.index.catalogue import Catalogue
 from neardup.index.core import Core
+from neardup.index.place import noted_commit
 
 _FETCHED = 4096
 _HEADER, _HEAD = 32, 24  # bytes of the header of the log, and of that of each frame
@@ -30,6 +32,7 @@ def problems_of(core: Core) -> list[str]:
     try:
         if core.catalogue.path is not None:
             require_whole_log(core.catalogue.path)
+            require_last_commit(core.catalogue)
         with core.reading() as state:
             check = core.catalogue.rows("PRAGMA integrity_check(1)")
             if check != [("ok",)]:
@@ -101,6 +104,26 @@ def _column(core: Core, text: str) -> np.ndarray:
     return np.array([row[0] for row in rows], dtype=np.int64)
 
 
+def require_last_commit(catalogue: Catalogue) -> None:
+    """Refuse a database that has lost the last transaction that was noted.
+
+    Raises:
+        StoreError: It has, or the note is damaged.
+    """
+    assert catalogue.path is not None
+    noted = noted_commit(catalogue.path)  # first: others may commit meanwhile
+    with catalogue.reading() as state:
+        if state.generation < noted:
+            raise _lost(catalogue.path)
+
+
+def _lost(what: Path) -> StoreError:
+    return StoreError(
+        f"{what} is damaged: documents that were committed last are lost",
+        "merge the index into a new one, and add the last documents again",
+    )
+
+
 def require_whole_log(database: Path) -> None:
     """Refuse a database whose log has lost a transaction that was committed.
 
@@ -114,10 +137,7 @@ def require_whole_log(database: Path) -> None:
     found = _damage(log)
     # What another process writes meanwhile looks damaged once, and not twice at one place.
     if found is not None and found == _damage(log):
-        raise StoreError(
-            f"{log} is damaged: documents that were committed last are lost",
-            "merge the index into a new one, and add the last documents again",
-        )
+        raise _lost(log)
 
 
 def _damage(log: Path) -> tuple[bytes, int] | None:
