@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from neardup.api.index_settings import how_read
 from neardup.errors import InputError, SpecError
 from neardup.index.answers import id_values, matches_table
 from neardup.index.bodies import Id
@@ -163,7 +162,7 @@ class Asking:
         tables: list[pa.Table] = []
         base = 0
         with self._core.reading() as state:
-            for batch in self._asked(texts, how_read(text, id)):
+            for batch in self._asked(texts, Reading(text, id)):
                 for low in range(0, max(1, len(batch.texts)), BATCH):
                     some = batch.texts.slice(low, BATCH)
                     found = self._core.matches(some, limit)
@@ -194,7 +193,7 @@ class Asking:
         tables: list[pa.Table] = []
         base = 0
         with self._core.reading() as state:
-            for batch in self._asked(texts, how_read(text, None)):
+            for batch in self._asked(texts, Reading(text)):
                 for low in range(0, max(1, len(batch.texts)), BATCH):
                     some = batch.texts.slice(low, BATCH)
                     found = self._core.matches(some, self._spec.threshold, first=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,12 @@ from neardup.sketch.texts import as_text
 from neardup.stages.identifiers import id_array
 
 _LONGEST = 2**63
+
+
+def is_file(source: Any) -> bool:
+    """Return whether a source is a file, or several."""
+    paths = source if isinstance(source, list | tuple) else [source]
+    return bool(paths) and isinstance(paths[0], os.PathLike)
 
 
 def one_text(text: str) -> pa.LargeStringArray:
