@@ -61,7 +61,7 @@ def synthetic(
     shape: str, documents: int, forms: Sequence[str] = ("parquet", "jsonl"), **changes: Any
 ) -> Corpus:
     """Notes of a shape, with changes to it, written unless they are there."""
-    from neardup.synth import SynthSpec, write
+    from notes import SynthSpec, write
 
     spec = SynthSpec.shaped(shape, documents, SEED, **changes)
     digest = hashlib.sha256(json.dumps(spec.as_dict()).encode()).hexdigest()[:8]

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness import DATA, SHAPES, clear, measure, median, neardup, save, say, synthetic, table
-from neardup.synth import Family
+from notes import Family
 
 LIMIT = 600.0
 

@@ -41,7 +41,7 @@ from harness import DATA, load, save, say, synthetic, table, text_bytes
 from neardup.spark import dedup, files, steps
 from neardup.spec import Spec
 from neardup.stages import candidate_stage
-from neardup.synth import Family
+from notes import Family
 from shapes import chain
 
 SIZES = {"notes": 100_000, "job": 100_000, "tiny": 100, "many": 500_000}

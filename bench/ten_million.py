@@ -16,8 +16,8 @@ import shutil
 import numpy as np
 
 from harness import DATA, SEED, clear, measure, median, neardup, save, say, synthetic, table
-from neardup.synth import Family, SynthSpec
-from neardup.synth.roles import EXACT, NEAR, assign_roles
+from notes import Family, SynthSpec
+from notes.roles import EXACT, NEAR, assign_roles
 
 MEMORY = "4GB"
 LIMIT = 3600.0

@@ -10,10 +10,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from neardup.engines.memory import MemoryPlan, Workload, plan_memory
-
 from experiments import paper
 from experiments.stores import ROOT
+from neardup.memory import MemoryPlan, Workload, plan_memory
 
 __all__ = ["RESULTS", "corpus", "fitting_notes", "limits", "plan"]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.notes import SynthSpec, write
 from experiments.jobs import whole_job
 from experiments.notes import synthetic_notes
 from experiments.pairs import SHINGLE
@@ -23,7 +24,6 @@ from experiments.stores import Store, empty_afterwards, find_stores, measure, op
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Sketcher
 from neardup.state import Header
-from neardup.synth import SynthSpec, write
 
 __all__ = ["timing"]
 

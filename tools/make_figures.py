@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 
 import browser
 import neardup
-from neardup.synth import SynthSpec, generate
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT))
+from bench.notes import SynthSpec, generate  # noqa: E402
 from experiments import charts  # noqa: E402
 
 TARGET = ROOT / "docs/figures"

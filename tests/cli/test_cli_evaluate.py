@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import neardup
+from bench.notes import SynthSpec, write
 from common import Command, some_rows, write_lines
 from neardup.inspect.evaluate import evaluate
 from neardup.output.results import FolderResults
-from neardup.synth import SynthSpec, write
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 from cli_process import NEARDUP
 
+from bench.notes import SynthSpec, write
 from common import SECRET, files_of, some_rows, write_lines
-from neardup.synth import SynthSpec, write
 
 pytestmark = pytest.mark.usefixtures("kernels")
 

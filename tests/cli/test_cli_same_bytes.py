@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 from cli_process import NEARDUP
 
+from bench.notes import Family, SynthSpec, generate
 from common import Command, files_of, some_rows, write_lines
-from neardup.synth import Family, SynthSpec, generate
 
 COUNT = 2000
 

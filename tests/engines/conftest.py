@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "kernels"))
 
 from killing import Forge, Work
 
-from neardup.synth import SynthSpec, generate, write
+from bench.notes import SynthSpec, generate, write
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bench.notes import Family, SynthSpec, write
 from neardup.errors import OutputError, SpecError
 from neardup.memory import (
     MemoryPlan,
@@ -25,7 +26,6 @@ from neardup.memory import (
     plan_memory,
     show_size,
 )
-from neardup.synth import Family, SynthSpec, write
 
 NEARDUP = [sys.executable, "-c", "from neardup.cli import main; main()"]
 DOCUMENTS = 120_000

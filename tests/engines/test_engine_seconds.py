@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import neardup
+from bench.notes import SynthSpec, write
 from neardup import clock
 from neardup.clock import Clock, Event, process_start
-from neardup.synth import SynthSpec, write
 
 #: Another process may take the cores at the wrong moment, after the last lap; one try is enough.
 TRIES = 6

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import neardup
+from bench.notes import SynthSpec, write
 from neardup import plan
 from neardup.api import running
 from neardup.api.running import Request
@@ -24,7 +25,6 @@ from neardup.forecast.plan import Plan
 from neardup.intervals import wilson
 from neardup.report.plan_text import render
 from neardup.spec import ShingleSpec, Spec, preset
-from neardup.synth import SynthSpec, write
 
 SEED = 11
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import random
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -77,6 +79,42 @@ def minhash(items: range, num_perm: int = 128) -> MinHash:
     made = MinHash(num_perm)
     made.update_batch(str(i).encode() for i in items)
     return made
+
+
+def test_signatures_are_those_of_datasketch_1() -> None:
+    made = MinHash(4, 1)
+    made.update(b"Hello")
+    assert made.hashvalues.tolist() == [734825475, 960773806, 359816889, 342714745]
+    a, b = made.permutations.tolist()
+    x = int.from_bytes(hashlib.sha1(b"Hello").digest()[:4], "little")
+    expected = [((p * x + q) % 2**64) % (2**61 - 1) % 2**32 for p, q in zip(a, b, strict=True)]
+    assert made.hashvalues.tolist() == expected
+
+
+def test_signatures_of_pairs() -> None:
+    """As those of weighted sets: pairs of integers, equal where both are."""
+
+    class Weighted(NamedTuple):
+        hashvalues: np.ndarray
+        seed: int = 1
+
+        def __len__(self) -> int:
+            return len(self.hashvalues)
+
+    draw = np.random.default_rng(1)
+    one, other = (Weighted(draw.integers(-5, 1000, (128, 2))) for _ in range(2))
+    near = Weighted(one.hashvalues.copy())
+    near.hashvalues[:8, 1] += 1
+    lsh, forest = MinHashLSH(threshold=0.5), MinHashLSHForest()
+    for key, weighted in {"one": one, "near": near, "other": other}.items():
+        lsh.insert(key, weighted)  # type: ignore[arg-type]
+        forest.add(key, weighted)  # type: ignore[arg-type]
+    forest.index()
+    assert sorted(lsh.query(one)) == ["near", "one"]  # type: ignore[arg-type]
+    assert forest.query(near, 1) == ["near"]  # type: ignore[arg-type]
+    assert (
+        forest.get_minhash_hashvalues("one") != forest.get_minhash_hashvalues("near")
+    ).sum() == 8
 
 
 def test_signatures_that_grow() -> None:
@@ -183,10 +221,14 @@ def test_sets_in_buckets(verified: bool, tmp_path: Path) -> None:
 
 def test_settings_of_sets_in_buckets() -> None:
     assert (MinHashLSH(params=(4, 8)).b, MinHashLSH(params=(4, 8)).r) == (4, 8)
+    # Who does not want to miss anything gets more bands, and who fears false ones fewer.
+    shapes = [MinHashLSH(0.8, weights=(w, 1 - w)) for w in (0.1, 0.4, 0.6, 0.9)]
+    assert [(one.b, one.r) for one in shapes] == [(14, 9), (10, 12), (9, 14), (6, 21)]
     for wrong in (
         {"threshold": 0},
         {"num_perm": 1},
-        {"weights": (0.1, 0.9)},
+        {"weights": (0.5, 0.9)},
+        {"weights": (-0.5, 1.5)},
         {"params": (100, 100)},
         {"storage_config": {"type": "redis"}},
     ):

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.errors import StoreError
-from neardup.index.segments import Entries, Segment, merged, write_file
+from neardup.index.segments import Entries, Found, Segment, merged, write_file
 from neardup.kernels import searching as kernels
 
 DIGEST = "d" * 64
@@ -46,9 +46,11 @@ def test_which_documents_have_keys(numbers: list[int], more: list[int], room: in
     verified = np.zeros(len(rows), np.bool_)
     words.flags.writeable = halves.flags.writeable = False
     blocks = kernels.Blocks(words, halves, rows[:, 0].copy(), sums, verified)
-    count = kernels.find_in_blocks(blocks, len(keys), asked, places, found)
-    assert count == len(expected)
-    assert list(zip(places, found, strict=True))[:count] == expected[:room]
+    for before in (0, 3):
+        count = kernels.find_in_blocks(blocks, len(keys), asked, places, found, before)
+        assert count == before + len(expected)
+        pairs = list(zip(places, found, strict=True))[before:count]
+        assert pairs == expected[: max(0, room - before)]
 
     nothing, before = np.full(8, -1, np.int32), np.empty(len(keys), np.int32)
     chains = kernels.Chains(nothing, keys * 0, np.empty(len(keys), np.int64), before)
@@ -59,10 +61,12 @@ def test_which_documents_have_keys(numbers: list[int], more: list[int], room: in
         some = keys[first:last, None], numbers_[first:last]
         kernels.add_entries(chains, first, *some)
         added = reference.add_entries(added, *(values.tolist() for values in some))
-    count = kernels.find_in_chains(chains, asked, places, found)
     newest = reference.find_in_chains(added, wanted)
-    assert count == len(newest)
-    assert list(zip(places, found, strict=True))[:count] == newest[:room]
+    for before in (0, 3):
+        count = kernels.find_in_chains(chains, asked, places, found, before)
+        assert count == before + len(newest)
+        pairs = list(zip(places, found, strict=True))[before:count]
+        assert pairs == newest[: max(0, room - before)]
 
 
 @pytest.mark.jit_off
@@ -95,12 +99,18 @@ def opened(path: Path, entries: Entries, number: int = 1) -> Segment:
     return Segment.open(path, number, DIGEST, checksum)
 
 
+def found_in(segment: Segment, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    found = Found(1)
+    segment.find(keys, found)
+    return found.places, found.docs
+
+
 def test_a_segment_finds_what_was_put_in(tmp_path: Path) -> None:
     entries = some_entries(1, 3000, 500)
     segment = opened(tmp_path / "a", entries)
     assert oct((tmp_path / "a").stat().st_mode)[-3:] == "600"
     asked = np.array([77, int(entries.keys[-5]), 12345, 2**64 - 1], dtype=np.uint64)
-    place, docs = segment.find(asked)
+    place, docs = found_in(segment, asked)
     assert sorted(docs[place == 0].tolist()) == list(range(500, 3500, 10))
     assert docs[place == 1].tolist() == [int(entries.docs[-5])]
     assert not (place >= 2).any()  # what fills the last block is nobody's
@@ -122,7 +132,7 @@ def test_a_merge_has_the_entries_of_all(tmp_path: Path) -> None:
 def test_an_empty_segment(tmp_path: Path) -> None:
     nothing = Entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
     segment = opened(tmp_path / "a", nothing)
-    assert [len(a) for a in segment.find(np.array([1, 2], dtype=np.uint64))] == [0, 0]
+    assert [len(a) for a in found_in(segment, np.array([1, 2], dtype=np.uint64))] == [0, 0]
     assert len(segment.check()) == 0
 
 
@@ -155,7 +165,7 @@ def test_reading_finds_damage_before_it_answers(tmp_path: Path) -> None:
         bad = bytearray(good)
         bad[place] ^= 4
         with pytest.raises(StoreError, match="damaged"):
-            Segment(1, bytes(bad), "a", DIGEST, checksum).find(every)
+            Segment(1, bytes(bad), "a", DIGEST, checksum).find(every, Found(10))
 
 
 def test_a_segment_of_another_recipe(tmp_path: Path) -> None:

@@ -380,8 +380,8 @@ def test_a_family_is_looked_up_by_a_few_rows(monkeypatch: pytest.MonkeyPatch) ->
     sizes: list[int] = []
     look_up = index._core.snapshot.candidates
 
-    def counted(names: np.ndarray) -> Any:
-        found = look_up(names)
+    def counted(*asked: Any) -> Any:
+        found = look_up(*asked)
         sizes.append(len(found.row))
         return found
 

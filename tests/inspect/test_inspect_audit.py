@@ -18,6 +18,7 @@ from inspect_calls import audit
 
 import neardup
 import oracle
+from bench.notes import SynthSpec, write
 from neardup.clock import Event
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit import Audit, stored_audit
@@ -29,7 +30,6 @@ from neardup.report.audit_text import render
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
-from neardup.synth import SynthSpec, write
 
 MEASURED = ("seconds", "peak_private_memory", "run")
 

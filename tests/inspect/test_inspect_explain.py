@@ -167,41 +167,10 @@ def test_the_edge_of_a_copy_is_listed_for_another(kernels: None) -> None:
 
 def test_all_pairs_need_no_buckets(tmp_path: Path, kernels: None) -> None:
     results = run(written(tmp_path), method="allpairs", num_bands=None, rows=None)
-    found = explain(results, "near", search=True)
-    assert found.buckets is not None and found.buckets.how == "join" and found.missed == 0
+    found = explain(results, "near")
+    assert found.buckets is not None and found.buckets.how == "join"
     far = explain(results, "chain-0", "chain-2").buckets
     assert far is not None and (far.how, far.num_bands) == ("none", 0)
-
-
-@pytest.mark.parametrize("changes", [{}, {"order_by": "rank"}])
-def test_search_finds_what_banding_missed(kernels: None, changes: dict[str, Any]) -> None:
-    """Against comparing the document with each other one."""
-    ids = list(ROWS)[::-1] if changes else list(ROWS)
-    rows = {"id": ids, "text": [ROWS[i] for i in ids], "rank": [list(ROWS).index(i) for i in ids]}
-    results = run(rows, num_bands=1, rows=12, **changes)
-    kept = dict(zip(results.ids.to_pylist(), results.array("kept").tolist(), strict=True))
-    keys = dict(zip(ids, Sketcher(results.recipe)([ROWS[i] for i in ids]).keys[:, 0], strict=True))
-    missed = 0
-    for id in ("crowd-05", "chain-1", "family", "alone"):
-        found = explain(results, id, search=True, limit=100, texts=False)
-        expected = {
-            other: compare(ROWS[id], ROWS[other], SPEC).similarity for other in ROWS if other != id
-        }
-        expected = {other: s for other, s in expected.items() if s >= 0.7}
-        assert found.similar is not None
-        assert {n.doc_id: n.similarity for n in found.similar} == expected
-        assert [n.similarity for n in found.similar] == sorted(expected.values(), reverse=True)
-        for n in found.similar:
-            shared = keys[id] == keys[n.doc_id]
-            assert n.kept == kept[n.doc_id]
-            assert n.buckets is not None and n.buckets.how == ("bands" if shared else "none")
-        lost = [o for o in expected if kept[o] and keys[o] != keys[id]]
-        assert found.missed == len(lost)
-        missed += len(lost)
-    assert missed
-    few = explain(results, "crowd-05", search=True, limit=3)
-    assert few.similar is not None and len(few.similar) == 3 and few.similar_count == 30
-    assert "27 more" in render(view(few), False, 0)
 
 
 def plain(found: Explanation) -> dict[str, Any]:
@@ -301,7 +270,7 @@ def test_damaged_tables(tmp_path: Path, kernels: None) -> None:
 
 
 def test_plain_values(results: Results) -> None:
-    values = explain(results, "near", search=True).as_dict()
+    values = explain(results, "near").as_dict()
     assert json.loads(json.dumps(values)) == json.loads(json.dumps(values, default=str))
     assert values["comparison"]["duplicates"] is True and values["why"]
     assert values["document"]["duplicate_of"] == "family"

@@ -18,13 +18,14 @@ __all__ = [
     "fill_bitmaps",
     "group_keys",
     "jaccard",
+    "keep_reachable",
     "mark_plausible",
-    "mark_reachable",
     "may_reach",
     "needed_overlap",
     "place_buckets",
     "probe",
     "rank_prefixes",
+    "remember",
     "share_a_bucket",
     "verify",
     "weighted_overlap",
@@ -64,11 +65,26 @@ def may_reach(sizes: tuple[int, int], bitmaps: tuple[Values, Values], threshold:
     return abs(sizes[0] - sizes[1]) <= limit and alone <= limit
 
 
-def mark_reachable(
-    sizes: Values, bitmaps: Sequence[Values], pairs: Sequence[tuple[int, int]], threshold: float
-) -> list[bool]:
-    """`may_reach` of each pair."""
-    return [may_reach((sizes[a], sizes[b]), (bitmaps[a], bitmaps[b]), threshold) for a, b in pairs]
+def remember(docs: Values, sets: Sequence[Values], slots: int) -> dict[int, Values]:
+    """Of documents with their sets, each that is the last one in its slot."""
+    last = {doc % slots: (doc, values) for doc, values in zip(docs, sets, strict=True)}
+    return dict(last.values())
+
+
+def keep_reachable(
+    sets: Sequence[Values],
+    known: dict[int, Values],
+    pairs: Sequence[tuple[int, int]],
+    threshold: float,
+    words: int,
+) -> list[tuple[int, int]]:
+    """Pairs of a set and a document that is not known, or that `may_reach` leaves."""
+
+    def reachable(one: Values, two: Values) -> bool:
+        bitmaps = fill_bitmaps(one, words, True), fill_bitmaps(two, words, True)
+        return may_reach((len(one), len(two)), bitmaps, threshold)
+
+    return [(x, d) for x, d in pairs if d not in known or reachable(sets[x], known[d])]
 
 
 def verify(

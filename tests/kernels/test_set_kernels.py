@@ -38,10 +38,13 @@ small_sets = st.lists(
 thresholds = st.sampled_from(THRESHOLDS)
 
 
-def made(lists: Sequence[Sequence[int]]) -> Sets:
+def ragged_of(lists: Sequence[Sequence[int]]) -> Ragged:
     offsets = np.cumsum([0, *map(len, lists)]).astype(np.int64)
-    values = np.array([v for values in lists for v in values], dtype=np.uint64)
-    return make_sets(Ragged(values, offsets))
+    return Ragged(np.array([v for values in lists for v in values], dtype=np.uint64), offsets)
+
+
+def made(lists: Sequence[Sequence[int]]) -> Sets:
+    return make_sets(ragged_of(lists))
 
 
 def family(rng: np.random.Generator, documents: int, size: int = 25) -> Lists:
@@ -128,11 +131,26 @@ def test_jaccard_verify_and_may_reach(lists: Lists, threshold: float) -> None:
         sizes, maps = (len(lists[x]), len(lists[y])), (bitmaps[x], bitmaps[y])
         assert may == reference.may_reach(sizes, maps, threshold)
         assert may or exact < threshold
-    marked = np.empty(len(pairs), dtype=np.bool_)
-    rows, places = a.astype(np.int64), b.astype(np.int64)
-    kernels.mark_reachable(sets, rows, sets.size, sets.bitmaps, places, slack, marked)
-    lengths = [len(values) for values in lists]
-    assert marked.tolist() == reference.mark_reachable(lengths, bitmaps, pairs, threshold)
+
+
+@given(small_sets, thresholds, st.integers(0, 2**32 - 20))
+@settings(max_examples=20 if SLOW else 200, deadline=None)
+def test_pairs_of_what_is_remembered(lists: Lists, threshold: float, first: int) -> None:
+    """Of eight slots; every second document comes, numbers far apart share a slot."""
+    ragged, sets = ragged_of(lists), made(lists)
+    docs = np.arange(first, first + 2 * len(lists), 2)
+    docs[-1] += 8 * (first % 2)
+    known = kernels.Known(np.zeros(8, np.uint64), np.zeros((8, 16), np.uint64))
+    kernels.remember(known, docs, ragged.values, ragged.offsets)
+    expected = reference.remember(docs.tolist(), lists, 8)
+    assert sorted(int(tag >> 32) - 1 for tag in known.tags if tag) == sorted(expected)
+    every = range(first, first + 2 * len(lists) + 9)
+    pairs = list(itertools.product(range(len(lists)), every))
+    rows, other = np.array(pairs, dtype=np.int64).T.copy()
+    slack = (1 - threshold) / (1 + threshold)
+    count = kernels.keep_reachable(sets.size, sets.bitmaps, known, slack, rows, other)
+    kept = list(zip(rows[:count].tolist(), other[:count].tolist(), strict=True))
+    assert kept == reference.keep_reachable(lists, expected, pairs, threshold, 16)
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)

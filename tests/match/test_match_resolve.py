@@ -79,6 +79,8 @@ def test_resolving_equals_the_definition(
         monkeypatch.setattr(resolving, "_CLEAR", float(rng.choice([0.0, 0.01, 0.3])))
         monkeypatch.setattr(resolving, "_CROWDED", int(rng.choice([0, 4, 12, 10_000])))
         monkeypatch.setattr(rarest, "_VISIT", float(rng.choice([0.0, 0.01, 8.0])))
+        monkeypatch.setattr(rarest, "_ADD", int(rng.choice([-1, 0, 8000])))
+        monkeypatch.setattr(rarest, "_MOST_COUNTED", int(rng.choice([5, 8192])))
     monkeypatch.setattr(resolving, "_BATCH", int(rng.choice([1, 7, 64])))
     monkeypatch.setattr(resolving, "_SMALL_BATCH", int(rng.choice([1, 5, 32])))
 
@@ -109,19 +111,22 @@ def test_resolving_equals_the_definition(
     assert all_pairs.not_compared == 0
 
 
-@pytest.mark.parametrize(("shared", "pays"), [(30, True), (80, False)])
+@pytest.mark.parametrize(
+    ("shared", "done", "pays"), [(30, 0.5, True), (80, 0.5, False), (30, 0.95, False)]
+)
 def test_an_index_is_for_families_whose_rare_shingles_are_their_own(
-    shared: int, pays: bool
+    shared: int, done: float, pays: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     template, own = range(shared), 100 - shared
     sets = [{*template, *range(1000 + own * d, 1000 + own * (d + 1))} for d in range(3000)]
     hashes = np.random.default_rng(1).integers(0, 2**64, 1000 + own * 3000, dtype=np.uint64)
     found = make_sets(ragged([{int(hashes[v]) for v in values} for values in sets]))
     buckets = one_bucket(len(sets))
-    sizes = np.diff(buckets.starts)
+    decided = int(len(sets) * done)
+    monkeypatch.setattr(rarest, "_ADD", 500)  # of a family much smaller than those that it is for
     with Pool(1) as pool:
         index = RarestIndex(found, buckets.of, np.ones(1, np.bool_), 0.7, pool)
-        assert index.pays(np.ones(1, np.bool_), sizes) == pays
+        assert index.pays(np.ones(1, np.bool_), np.array([decided]), decided) == pays
 
 
 @pytest.mark.jit_off

@@ -85,18 +85,18 @@ def test_what_is_refused(store: Store, notes: Path) -> None:
         neardup.dedup(notes, out=f"{top}/new", resume=True)
     with pytest.raises(SpecError, match="`work` need an output folder"):
         neardup.dedup(notes, work="work")
+    with pytest.raises(SpecError, match="`work` is for an output at a URL"):
+        neardup.dedup(notes, out="out", work="work")
     assert store.files("mine").keys() == {"clean/notes.jsonl"}
     assert not store.files("new")
 
 
-@pytest.mark.parametrize("to_store", [True, False])
 def test_resume_after_a_failed_copy(
-    store: Store, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to_store: bool
+    store: Store, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without run.json there is no run; the same call with resume copies it, and does no more."""
-    out = f"s3://{BUCKET}/failed" if to_store else str(tmp_path / "far")
-    write = "write_remote" if to_store else "_copy"
-    real = getattr(publishing, write)
+    out = f"s3://{BUCKET}/failed"
+    real = publishing.write_remote
 
     def fail(*arguments: Any) -> None:
         if any("clusters" in str(argument) for argument in arguments):
@@ -104,10 +104,10 @@ def test_resume_after_a_failed_copy(
         real(*arguments)
 
     def names() -> set[str]:
-        return set(store.files("failed") if to_store else files_of(tmp_path / "far"))
+        return set(store.files("failed"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(publishing, write, fail)
+        patch.setattr(publishing, "write_remote", fail)
         with pytest.raises(OutputError, match="no space there"):
             neardup.dedup(notes, id="id", out=out, work=tmp_path / "work")
     assert "clean/part-00000.jsonl" in names() and "run.json" not in names()
@@ -156,22 +156,6 @@ def test_interrupted_without_a_folder(store: Store, tmp_path: Path) -> None:
         neardup.dedup(path, out=f"s3://{BUCKET}/begun", progress=stop)
     assert "with `work`" in caught.value.hint
     assert not store.files("begun")
-
-
-def test_overwriting_a_local_output_from_elsewhere(notes: Path, tmp_path: Path) -> None:
-    out, work = tmp_path / "out", tmp_path / "work"
-    neardup.dedup(notes, id="id", out=out, pairs="all")
-    (out / "mine.txt").touch()
-    with pytest.raises(OutputError, match="exists"):
-        neardup.dedup(notes, out=out, work=work)
-    neardup.dedup(notes, out=out, work=work, overwrite=True, format="csv", keep_run=True)
-    names = {"clean/part-00000.csv", "clusters.parquet", "mine.txt", "run.json"}
-    assert files_of(out).keys() == names
-    assert {oct(p.stat().st_mode & 0o777) for p in out.iterdir() if p.name != "mine.txt"} == {
-        "0o600",
-        "0o700",
-    }
-    assert (work / "result/.run").is_dir()
 
 
 def test_an_output_in_an_input_folder_is_refused(

@@ -13,18 +13,16 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
-from neardup.cli.commands.command_synth import command
-from neardup.errors import NeardupError, OutputError, SpecError
-from neardup.synth import (
+from bench.notes import (
     SynthSpec,
+    files,
     generate,
-    note_files,
-    note_tables,
+    tables,
     truth,
     write,
 )
+from neardup.errors import NeardupError, OutputError, SpecError
 from neardup.synth.note_files import truth_path
 
 SPEC = SynthSpec(300, seed=3)
@@ -52,10 +50,10 @@ def test_every_ending_holds_the_same_documents(tmp_path: Path, ending: str) -> N
 def test_bytes_depend_neither_on_threads_nor_on_batches(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(note_files, "_ROW_GROUP", 64)
+    monkeypatch.setattr(files, "_ROW_GROUP", 64)
     seen = set()
     for threads, size in [(1, 64), (2, 8), (5, 64), (3, 2), (None, 32)]:
-        monkeypatch.setattr(note_tables, "batch_size", lambda _, size=size: size)
+        monkeypatch.setattr(tables, "batch_size", lambda _, size=size: size)
         path = tmp_path / f"{threads}{ending}"
         write(SPEC, path, threads=threads)
         seen.add(path.read_bytes())
@@ -67,7 +65,7 @@ def test_the_same_spec_gives_the_same_bytes_in_another_process(tmp_path: Path) -
     digests = set()
     for seed in ("0", "1"):
         code = (
-            "import hashlib; from neardup.synth import SynthSpec, generate; "
+            "import hashlib; from bench.notes import SynthSpec, generate; "
             "print(hashlib.sha256(str(generate(SynthSpec(50)).to_pylist()).encode()).hexdigest())"
         )
         done = subprocess.run(
@@ -92,7 +90,7 @@ def test_row_groups_have_16384_rows(tmp_path: Path) -> None:
 
 def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
     code = (
-        "import sys; from neardup.synth import SynthSpec, write\n"
+        "import sys; from bench.notes import SynthSpec, write\n"
         "for name in ('a.jsonl', 'b.parquet'): write(SynthSpec(20), sys.argv[1] + '/' + name)\n"
         "sys.exit(', '.join({'pandas', 'numba', 'click'} & set(sys.modules)) or 0)"
     )
@@ -162,18 +160,18 @@ def test_impossible_outputs(
 def test_failure_leaves_nothing_and_keeps_what_was_there(
     tmp_path: Path, ending: str, failure: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(note_tables, "batch_size", lambda _: 32)
+    monkeypatch.setattr(tables, "batch_size", lambda _: 32)
     path = tmp_path / f"notes{ending}"
     path.write_text("mine")
 
-    make = note_tables.documents_batch
+    make = tables.documents_batch
 
     def fail(spec: SynthSpec, start: int, stop: int) -> Any:
         if start >= 160:
             raise failure
         return make(spec, start, stop)
 
-    monkeypatch.setattr(note_tables, "documents_batch", fail)
+    monkeypatch.setattr(tables, "documents_batch", fail)
     expected = OutputError if isinstance(failure, OSError) else KeyboardInterrupt
     with pytest.raises(expected):
         write(SPEC, path, overwrite=True)
@@ -186,44 +184,8 @@ def test_failure_in_the_truth_leaves_nothing(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(note_tables, "truth_batch", full)
+    monkeypatch.setattr(tables, "truth_batch", full)
     with pytest.raises(OutputError, match="no space left") as caught:
         write(SPEC, tmp_path / "notes.jsonl")
     assert "space" in caught.value.hint
     assert list(tmp_path.iterdir()) == []
-
-
-def invoke(*arguments: str, catch: bool = False) -> Any:
-    return CliRunner().invoke(command, [*arguments], catch_exceptions=catch)
-
-
-def test_the_command(tmp_path: Path) -> None:
-    path = tmp_path / "notes.jsonl"
-    arguments = [*["-n", "300", "--seed", "3", "--exact", "0.2"], "-o", str(path)]
-    result = invoke(*arguments)
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert "300 notes (165 original, 60 near, 60 exact, 15 family)" in result.stderr
-    assert read_lines(path) == generate(SynthSpec(300, seed=3, exact=0.2)).to_pylist()
-    with pytest.raises(OutputError):
-        invoke(*arguments)
-    quiet = invoke(*arguments, "--overwrite", "--quiet")
-    assert (quiet.exit_code, quiet.output) == (0, "")
-
-
-def test_the_command_takes_a_shape_and_changes_to_it(tmp_path: Path) -> None:
-    path = tmp_path / "notes.parquet"
-    invoke("-n", "100", "--shape", "astride", "--near", "0.1", "-o", str(path), "--quiet")
-    assert pq.read_table(path).equals(generate(SynthSpec.shaped("astride", 100, near=0.1)))
-
-
-@pytest.mark.parametrize("option", ["--near=x", "-n=ten"])
-def test_the_command_refuses_what_is_no_number(tmp_path: Path, option: str) -> None:
-    result = invoke("-n", "10", "-o", str(tmp_path / "n.jsonl"), option)
-    assert result.exit_code == 2
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_help_shows_defaults_and_shapes() -> None:
-    text = invoke("--help").output
-    for default in ("by --shape", "astride", "all available cores"):
-        assert default in text

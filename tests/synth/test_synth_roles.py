@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.notes import SHAPES, Family, SynthSpec, truth
+from bench.notes.ragged import ragged_draws
 from neardup.errors import SpecError
-from neardup.synth import SHAPES, Family, SynthSpec, truth
-from neardup.synth.draws import Stream, permute, ragged_draws, stream_keys
+from neardup.records.invented import Stream, permute, stream_keys
 
 MASK = 2**64 - 1
 

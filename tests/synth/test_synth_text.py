@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bench.notes import Family, SynthSpec, generate, truth
+from bench.notes.tables import documents_batch, lines
 from neardup.errors import SpecError
-from neardup.synth import Family, SynthSpec, generate, truth
-from neardup.synth.note_tables import documents_batch, lines
-from neardup.synth.vocabulary import COMMON, HEADINGS, KINDS, make_words
+from neardup.records.invented import make_words
+from neardup.synth.demo_notes import COMMON, HEADINGS, KINDS
 
 
 def shingles(text: str) -> set[tuple[str, ...]]:

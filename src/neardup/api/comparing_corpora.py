@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from neardup.api.arguments import checked
+from neardup.api.arguments import checked, is_given
 from neardup.api.indexing import Index
 from neardup.api.runs import Run
 from neardup.engines.reading import Reader
@@ -37,6 +38,11 @@ from neardup.spec import ShingleSpec
 from neardup.threads import Pool, check_threads
 
 _BY = ("containment", "similarity")
+#: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
+_OF_BATCH = (
+    "source against text id out format overwrite input_format delimiter encoding_errors "
+    "max_document skip_large progress"
+)
 
 
 class _Found(Results):
@@ -132,6 +138,25 @@ class Old(NamedTuple):
     out: str | os.PathLike[str] | None = None
     format: str | None = None
     overwrite: bool = False
+
+
+def dedup_as_asked(given: dict[str, Any]) -> Against:
+    """Do `neardup.dedup` by its arguments, with ``against``; those that don't apply are refused."""
+    from neardup.api.dedup import dedup
+
+    for name, parameter in inspect.signature(dedup).parameters.items():
+        value, default = given[name], parameter.default
+        same = value is default or (is_given(default) and value == default)
+        if name not in _OF_BATCH.split() and not same:
+            raise SpecError(
+                f"`{name}` does not apply with `against`",
+                "leave it out: the settings are those of the old corpus, and the first one is kept",
+            )
+    text = given["text"]
+    names = (text,) if isinstance(text, str) else tuple(text)
+    how = {name: given[name] for name in Reading._fields[1:]}
+    old = Old(given["against"], given["out"], given["format"], given["overwrite"])
+    return dedup_against(given["source"], old, Reading(names, **how))
 
 
 def dedup_against(source: object, old: Old, reading: Reading) -> Against:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,11 +27,6 @@ if TYPE_CHECKING:
 
 #: Settings that are arguments of their own.
 _GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pairs")
-#: Arguments that apply to a batch that is compared with an old corpus.
-_OF_BATCH = (
-    "source against text id out format overwrite input_format delimiter encoding_errors "
-    "max_document skip_large progress"
-)
 
 
 def _make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
@@ -126,8 +120,8 @@ def dedup(
         annotate: With ``out``: write all documents, with what was found added to each.
         overwrite: With ``out``: replace what an earlier run left there.
         resume: With ``out``: continue an interrupted run.
-        work: With ``out``: local folder for what a run stores while it is at work; in ``out`` by
-            default, or in the system's temporary folder where ``out`` is a URL.
+        work: Where ``out`` is a URL: local folder for what a run stores while it is at work; in
+            the system's temporary folder by default.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``; half of what is free
             by default. The result does not depend on it.
         threads: Number of threads; all cores by default. The result does not depend on it.
@@ -164,13 +158,9 @@ def dedup(
         [False, True, False]
     """
     if against is not None:
-        from neardup.api.comparing_corpora import Old, dedup_against
-        from neardup.index.incoming import Reading
+        from neardup.api.comparing_corpora import dedup_as_asked
 
-        _refuse_settings(locals())
-        names = (text,) if isinstance(text, str) else tuple(text)
-        how = Reading(names, id, input_format, encoding_errors, delimiter, max_document, skip_large)
-        return dedup_against(source, Old(against, out, format, overwrite), how)
+        return dedup_as_asked(locals())
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     size = None if memory is None else parse_size(memory)
     resources = Resources(size, threads, store, run, keep_run)
@@ -191,22 +181,6 @@ def dedup(
             return Run(MemoryResults(*run_in_memory(request)))
         place = None if work is None else Path(work)
         return Run(run_in_folder(request, out, overwrite=overwrite, resume=resume, work=place))
-
-
-def _refuse_settings(given: dict[str, Any]) -> None:
-    """Refuse arguments of `dedup` that don't apply with ``against``."""
-    for name, parameter in inspect.signature(dedup).parameters.items():
-        value, default = given[name], parameter.default
-        if (
-            name in _OF_BATCH.split()
-            or value is default
-            or (is_given(default) and value == default)
-        ):
-            continue
-        raise SpecError(
-            f"`{name}` does not apply with `against`",
-            "leave it out: the settings are those of the old corpus, and the first one is kept",
-        )
 
 
 @checked

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -91,36 +91,6 @@ def of_plan(plan: Plan) -> str:
     return _card(head, rows, bars, "Shares of the sample")
 
 
-def text_of_run(run: Run) -> str:
-    """Return what print() shows: the summary of the command."""
-    return summary_text.aligned(run.summary).replace("neardup audit", "run.audit()")
-
-
-def text_of_evaluation(found: dict[str, Any]) -> str:
-    """Return what print() shows: the text of the command."""
-    return evaluate_text.render(found)
-
-
-def of_evaluation(found: dict[str, Any]) -> str:
-    """Return that text as a notebook shows it."""
-    return f"<pre>{_escaped(text_of_evaluation(found))}</pre>"
-
-
-def text_of_audit(audit: Audit) -> str:
-    """Return what print() shows: the text of the command."""
-    return audit_text.render(audit.as_dict())
-
-
-def text_of_plan(plan: Plan) -> str:
-    """Return what print() shows: the text of the command."""
-    return plan_text.render(plan)
-
-
-def text_of_explanation(found: Explanation) -> str:
-    """Return what print() shows: the text of the command, without those of the documents."""
-    return views.render(dataclasses.replace(view(found), texts=()))
-
-
 def of_explanation(found: Explanation) -> str:
     """Return why a document was removed or kept, with the differences marked."""
     shown, pair = view(found), found.comparison
@@ -147,6 +117,27 @@ def of_explanation(found: Explanation) -> str:
     texts = "".join(parts) or "".join(map(_escaped, shown.texts[:1]))
     body = f'<div style="white-space:pre-wrap;margin-top:8px">{texts}</div>' if texts else ""
     return _card(shown.head, shown.notes, bars, "Shares of shingles; mark: the threshold", body)
+
+
+def _text_of_run(run: Run) -> str:
+    return summary_text.aligned(run.summary).replace("neardup audit", "run.audit()")
+
+
+def _text_of_explanation(found: Explanation) -> str:
+    return views.render(dataclasses.replace(view(found), texts=()))
+
+
+#: What print() shows of each kind of result, which is what the command shows, and a notebook.
+SHOWN: dict[str, tuple[Callable[[Any], str], Callable[[Any], str]]] = {
+    "Run": (_text_of_run, of_run),
+    "Audit": (lambda audit: audit_text.render(audit.as_dict()), of_audit),
+    "Plan": (plan_text.render, of_plan),
+    "Explanation": (_text_of_explanation, of_explanation),
+    "Evaluation": (
+        evaluate_text.render,
+        lambda found: f"<pre>{_escaped(evaluate_text.render(found))}</pre>",
+    ),
+}
 
 
 def _card(

@@ -27,9 +27,9 @@ from neardup.errors import (
     ResumeError,
     SpecError,
 )
-from neardup.io.opening import PARTITION_BYTES, open_source, paths_of
+from neardup.io.opening import PARTITION_BYTES, open_as, paths_of
 from neardup.io.remote import is_remote, located, open_remote
-from neardup.io.source import MAX_DOCUMENT, Columns
+from neardup.io.source import MAX_DOCUMENT
 from neardup.json_values import differences
 from neardup.memory import PrivatePeak, parse_size
 from neardup.output.publishing import clear_work, local_output
@@ -87,35 +87,26 @@ class Request:
         """Open the source, and say what the result depends on."""
         folder = None if state is None else state.scratch_folder("inputs")
         wanted = wanted_columns(self.spec, None)
-        limits = (parse_size(self.max_document), self.skip_large)
-        columns = Columns(tuple(self.text), self.id, self.encoding_errors, wanted, *limits)
-        size, how = PARTITION_BYTES, (self.input_format, self.delimiter)
-        source = open_source(self.source, columns, *how, copy_folder=folder)
+        reading = {
+            "given": self.given(),
+            "text": list(self.text),
+            "id": self.id,
+            "input_format": self.input_format,
+            "delimiter": self.delimiter,
+            "encoding_errors": self.encoding_errors,
+            "max_document": parse_size(self.max_document),
+            "skip_large": self.skip_large,
+            "partition_bytes": PARTITION_BYTES,
+        }
+        source = open_as(self.source, reading, wanted, folder)
         if source.files:
             total = source.total_bytes or 0
-            size = min(size, max(_SMALLEST_PARTITION, total // _FEW_PARTITIONS))
-            size = max(size, total // _MANY_PARTITIONS)
-            source = open_source(self.source, columns, *how, size, folder)
+            size = min(PARTITION_BYTES, max(_SMALLEST_PARTITION, total // _FEW_PARTITIONS))
+            reading["partition_bytes"] = max(size, total // _MANY_PARTITIONS)
+            source = open_as(self.source, reading, wanted, folder)
         self.writing.check(source)
-        return Job(
-            source,
-            self.spec,
-            self.resources,
-            reading={
-                "given": self.given(),
-                "text": list(self.text),
-                "id": self.id,
-                "input_format": self.input_format,
-                "delimiter": self.delimiter,
-                "encoding_errors": self.encoding_errors,
-                "max_document": columns.max_document,
-                "skip_large": columns.skip_large,
-                "partition_bytes": size,
-            },
-            clock=clock,
-            state=state,
-            output=self.writing.as_dict(),
-        )
+        output = self.writing.as_dict()
+        return Job(source, self.spec, self.resources, reading, clock, state, output)
 
     def given(self) -> list[str]:
         """Return the files, folders, patterns and URLs that are asked for; none for a frame."""
@@ -126,11 +117,9 @@ def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
     """Run without leaving anything behind; return what was found, and its record."""
     if request.resources.shared:
         raise SpecError("`store` names a place outside this process, and `out` is not given")
-    clock = request.clock()
     with PrivatePeak() as peak:
-        job = request.job(clock)
-        outcome = run(job)
-    return outcome, _timed(record(outcome, peak.peak), clock)
+        outcome = run(request.job(request.clock()))
+    return outcome, record(outcome, peak.peak)
 
 
 def run_in_folder(
@@ -144,12 +133,11 @@ def run_in_folder(
     """Run, and write the results to a folder, or to a URL.
 
     What was done so far is stored in the folder ``.run`` in ``out``, so that a run that was killed
-    at any moment continues where it was. With a URL, or with ``work``, all is done in that folder,
-    and copied at the end.
+    at any moment continues where it was. With a URL, all is done in the folder ``work``, and copied
+    at the end.
     """
     place = located(out)
-    elsewhere = is_remote(place) or work is not None
-    if resume and elsewhere and _complete(request, place, overwrite):
+    if resume and is_remote(place) and _complete(request, place, overwrite):
         if work is not None and not request.resources.keep_run:
             clear_work(work)
         return FolderResults(place)
@@ -157,7 +145,7 @@ def run_in_folder(
     keep = request.resources.keep_run
     with local_output(place, overwrite=overwrite, resume=resume, work=work, keep=keep) as folder:
         found = _run_in_folder(request, folder, place, overwrite, resume)
-    if not elsewhere:
+    if not is_remote(place):
         return found
     results = FolderResults(place)
     if "source" in vars(found):  # a frame
@@ -194,14 +182,14 @@ def _run_in_folder(
         found = None if differences(before, asked) else finish_outputs(out, state)
         if found is None:
             outcome = run(job)
-
-            def finish(about: dict[str, Any]) -> None:
-                about["peak_private_memory"] = peak.peak
-                about["disk"] = state.size()
-                _timed(about, clock)
-
             with Pool(job.resources.threads) as pool:
-                found = write_outputs(outcome, out, request.writing, pool, finish)
+                found = write_outputs(
+                    outcome,
+                    out,
+                    request.writing,
+                    pool,
+                    lambda: {"peak_private_memory": peak.peak, "disk": state.size()},
+                )
         if not job.resources.keep_run:
             # In this order: what is in the store would stay for ever, once nobody knows of it.
             if job.resources.shared:
@@ -225,10 +213,7 @@ def save(
     check_inputs(out, [file.path for file in outcome.job.source.files])
     check_outside(out, outcome.job.reading["given"])
 
-    def finish(found: dict[str, Any]) -> None:
-        for name in ("seconds", "peak_memory", "peak_private_memory"):
-            found[name] = about[name]
-
+    used = {name: about[name] for name in ("seconds", "peak_memory", "peak_private_memory")}
     with local_output(out, overwrite=overwrite) as folder:
         check_folder(folder, overwrite)
         with RunState.create(folder / RUN_FOLDER, overwrite=overwrite) as state:
@@ -236,7 +221,7 @@ def save(
                 job = dataclasses.replace(outcome.job, state=state, output=writing.as_dict())
                 saved = dataclasses.replace(outcome, job=job)
                 with Pool(job.resources.threads) as pool:
-                    write_outputs(saved, folder, writing, pool, finish)
+                    write_outputs(saved, folder, writing, pool, lambda: used)
             finally:
                 state.remove()
 
@@ -249,12 +234,6 @@ def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
     if not job.source.rereadable:
         raise SpecError("a pipe can't be read in shards", "write it to a file")
     return sketch_shard(job, shard)
-
-
-def _timed(about: dict[str, Any], clock: Clock) -> dict[str, Any]:
-    clock.lap("other")
-    about["seconds"] = {name: round(value, 4) for name, value in clock.seconds.items()}
-    return about
 
 
 def _complete(request: Request, out: str, overwrite: bool) -> bool:

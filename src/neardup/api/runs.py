@@ -24,6 +24,7 @@ from neardup.memory import Scratch, parse_size
 from neardup.output.results import FolderResults, MemoryResults
 from neardup.output.writing import Writing
 from neardup.recipe import Recipe
+from neardup.shown import Shown
 
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit
@@ -33,21 +34,11 @@ if TYPE_CHECKING:
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png", ".docx")
 
 
-class Evaluation(dict[str, Any]):
+class Evaluation(Shown, dict[str, Any]):
     """Plain values, see ``docs/formats.md``, that print as the command shows them."""
 
-    def __str__(self) -> str:
-        from neardup.api.notebook import text_of_evaluation
 
-        return text_of_evaluation(self)
-
-    def _repr_html_(self) -> str:
-        from neardup.api.notebook import of_evaluation
-
-        return of_evaluation(self)
-
-
-class Run(RunTables):
+class Run(Shown, RunTables):
     """What `neardup.dedup` found.
 
     Made by `neardup.dedup`, or by `neardup.open` from an output folder.
@@ -64,11 +55,6 @@ class Run(RunTables):
             f"{counts['removed']:,} removed>"
         )
 
-    def __str__(self) -> str:
-        from neardup.api.notebook import text_of_run
-
-        return text_of_run(self)
-
     def __reduce__(self) -> Any:
         results = self._results
         if not isinstance(results, MemoryResults):
@@ -84,11 +70,6 @@ class Run(RunTables):
     def recipe(self) -> Recipe:
         """How texts became band keys; `neardup.Index.create` takes it."""
         return self._results.recipe
-
-    def _repr_html_(self) -> str:
-        from neardup.api.notebook import of_run
-
-        return of_run(self)
 
     @checked
     def save(
@@ -129,7 +110,6 @@ class Run(RunTables):
         other: object = None,
         *,
         texts: bool = True,
-        search: bool = False,
         limit: int = 20,
         threads: int | None = None,
     ) -> Explanation:
@@ -141,9 +121,7 @@ class Run(RunTables):
                 most similar of its duplicates.
             texts: Return the texts too. Without them, an input that can't be read is no error: what
                 only the input could say is None then, and a note says so.
-            search: Search the whole input for documents that reach the threshold with the first
-                one, whether banding finds them or not.
-            limit: Documents of each kind that are named; all are counted.
+            limit: Duplicates that are named; all are counted.
             threads: Number of threads; all cores by default.
 
         Raises:
@@ -152,7 +130,7 @@ class Run(RunTables):
         """
         from neardup.inspect.explain import Looking, explain
 
-        return explain(self._results, id, other, Looking(texts, search, limit, threads))
+        return explain(self._results, id, other, Looking(texts, limit, threads))
 
     @checked
     def audit(

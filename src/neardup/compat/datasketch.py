@@ -13,18 +13,19 @@ import numpy as np
 from neardup.api.indexing import Index
 from neardup.compat.minhashes import LeanMinHash as LeanMinHash
 from neardup.compat.minhashes import MinHash as MinHash
-from neardup.compat.minhashes import signature
+from neardup.compat.minhashes import entries, signature
 from neardup.errors import DuplicateIdError, InputError, SpecError
 from neardup.index.bodies import unpack_sets
 from neardup.index.core import Core
 from neardup.index.incoming import checked_id
 from neardup.index.snapshot import bucket_names
-from neardup.sketch.bands import bands_for_recall
+from neardup.sketch.bands import bands_for_recall, candidate_probability
 from neardup.sketch.sketcher import band_keys
 from neardup.sketch.texts import Ragged
 from neardup.spec import ShingleSpec, Spec
 
 _RECALL = 0.99
+_EQUAL = (0.5, 0.5)
 
 
 class MinHashLSH:
@@ -33,9 +34,11 @@ class MinHashLSH:
     Args:
         threshold: Similarity that is searched for.
         num_perm: Entries of the signatures.
-        weights: Refused where it is not the default: bands are chosen by their recall.
-        params: Bands and rows; None for those with the most rows that find a pair at the threshold
-            with a probability of 0.99.
+        weights: What a false positive and a false negative cost, which add up to 1: bands are
+            those for which the sum of both, over all similarities, is smallest. With the default
+            they are those with the most rows that find a pair at the threshold with a probability
+            of 0.99.
+        params: Bands and rows; None to choose them.
         storage_config: None or ``{"type": "dict"}`` for memory; ``{"type": "sqlite", "path": ...}``
             for an index in that folder, which is opened if it is there.
         prepickle: Not needed; must be None.
@@ -51,7 +54,7 @@ class MinHashLSH:
         self,
         threshold: float = 0.9,
         num_perm: int = 128,
-        weights: tuple[float, float] = (0.5, 0.5),
+        weights: tuple[float, float] = _EQUAL,
         params: tuple[int, int] | None = None,
         storage_config: Mapping[str, Any] | None = None,
         prepickle: object = None,
@@ -61,10 +64,10 @@ class MinHashLSH:
     ) -> None:
         if not 0 < threshold <= 1 or num_perm < 2:
             raise SpecError("the threshold must be in (0, 1], and `num_perm` at least 2")
-        if tuple(weights) != (0.5, 0.5):
-            raise SpecError("`weights` can't be given: bands are chosen by recall", "use `params`")
+        if len(weights) != 2 or min(weights) < 0 or abs(sum(weights) - 1) > 1e-9:
+            raise SpecError(f"`weights` is {weights!r}; expected two numbers that add up to 1")
         self.threshold, self.h, self.verified = threshold, num_perm, verified
-        self.b, self.r = params or _bands(threshold, num_perm)
+        self.b, self.r = params or _bands(threshold, num_perm, weights)
         if self.b * self.r > num_perm:
             raise SpecError(f"{self.b} bands of {self.r} rows need more than {num_perm} hashes")
         self._buffered: list[MinHash] = []
@@ -121,14 +124,15 @@ class MinHashLSH:
             raise SpecError(f"the signature has {len(minhash)} entries; expected {self.h}")
         if not self.verified:
             places = np.arange(self.h, dtype=np.uint64) << np.uint64(32)
-            found: np.ndarray = places | minhash.hashvalues.astype(np.uint64)
+            found: np.ndarray = places | entries(minhash)
             return found
-        if minhash.elements is None:
+        elements: np.ndarray | None = getattr(minhash, "elements", None)
+        if elements is None:
             raise SpecError(
                 "only the signature of a set is known, and `verified` needs its items",
                 "use MinHash, not LeanMinHash",
             )
-        return minhash.elements
+        return elements
 
     def _values(self, body: bytes) -> np.ndarray:
         return unpack_sets([body]).values
@@ -169,7 +173,7 @@ class MinHashLSH:
             return
         keys = [checked_id(key) for key, _ in items]
         bodies = [self._body(minhash) for _, minhash in items]
-        signed = np.array([minhash.hashvalues for _, minhash in items], dtype=np.uint32)
+        signed = np.array([entries(minhash) for _, minhash in items])
         seed = items[0][1].seed
         for _, minhash in items:
             self._require_seed(minhash.seed)
@@ -208,18 +212,17 @@ class MinHashLSH:
         """
         body = self._body(minhash)
         self._require_seed(minhash.seed)
-        row = np.ascontiguousarray(minhash.hashvalues[None])
+        row = entries(minhash)[None]
         core = self._core
         with core.reading():
-            found = core.snapshot.candidates(bucket_names(band_keys(row, self.b, self.r)))
+            names = bucket_names(band_keys(row, self.b, self.r))
             if not self.verified:
+                found = core.snapshot.candidates(names)
                 return [row.id for row in sorted(core.catalogue.fetch(found.doc.tolist()))]
             own = Ragged(body, np.array([0, len(body)], dtype=np.int64))
-            one = np.zeros(1, dtype=np.int64)
-            back = np.zeros(len(found.row), dtype=np.int64)
-            if not len(back):
-                return []
-            return list(core.verifier.compared(own, one, back, found, self.threshold).id)
+            keep = core.verifier.keeper(own, np.zeros(1, dtype=np.int64), self.threshold)
+            found = core.snapshot.candidates(names, keep)
+            return core.verifier.matches(own, found, self.threshold, first=False).id
 
     def add_to_query_buffer(self, minhash: MinHash) -> None:
         """Ask for a set later."""
@@ -385,7 +388,7 @@ class MinHashLSHForest:
             raise DuplicateIdError("the key is there already")
         if len(minhash) < self.k * self.l:
             raise SpecError(f"the signature has {len(minhash)} entries; expected {self.k * self.l}")
-        self._rows[key] = minhash.hashvalues[: self.k * self.l].copy()
+        self._rows[key] = entries(minhash)[: self.k * self.l]
 
     def index(self) -> None:
         """Make all sets that were added ready to be found."""
@@ -405,7 +408,7 @@ class MinHashLSHForest:
             )
         if self._table is None or not len(self._table):
             return []
-        equal = self._table == minhash.hashvalues[: self.k * self.l]
+        equal = self._table == entries(minhash)[: self.k * self.l]
         trees = equal.reshape(len(equal), self.l, self.k)
         depth = np.cumprod(trees, axis=2).sum(axis=2).max(axis=1)
         order = np.lexsort((np.arange(len(equal)), -equal.sum(axis=1), -depth))
@@ -452,8 +455,19 @@ def _tables(keys: Mapping[Any, list[bytes]], count: int) -> list[dict[bytes, lis
     return tables
 
 
-def _bands(threshold: float, num_perm: int) -> tuple[int, int]:
-    """Return the bands with the most rows that find a pair at the threshold nearly always."""
+def _bands(threshold: float, num_perm: int, weights: tuple[float, float]) -> tuple[int, int]:
+    """Return bands and rows, see `MinHashLSH`."""
+    if weights != _EQUAL:
+        similarity = (np.arange(1000) + 0.5) / 1000
+        above = similarity >= threshold
+
+        def cost(shape: tuple[int, int]) -> float:
+            found = candidate_probability(similarity, *shape)
+            false = found[~above].sum(), (1 - found[above]).sum()
+            return float(weights[0] * false[0] + weights[1] * false[1])
+
+        every = ((b, r) for r in range(1, num_perm + 1) for b in range(1, num_perm // r + 1))
+        return min(every, key=cost)
     best = (num_perm, 1)
     for rows in range(1, num_perm + 1):
         bands = bands_for_recall(threshold, _RECALL, rows)

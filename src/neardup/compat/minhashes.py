@@ -1,11 +1,9 @@
-"""`MinHash` and `LeanMinHash` as datasketch has them, by our signatures.
-
-Signatures of the two packages can't be compared.
-"""
+"""`MinHash` and `LeanMinHash` as datasketch 1 has them, with the same signatures."""
 
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import struct
 from collections.abc import Callable, Iterable, Iterator
@@ -14,32 +12,60 @@ from typing import Any, Self
 import numpy as np
 
 from neardup.errors import SpecError
-from neardup.kernels.hashing import mix
-from neardup.sketch.sketcher import Signer, affine_parameters
-from neardup.sketch.texts import Ragged
 
 _EMPTY = np.uint32(2**32 - 1)
 _WORD = 2**64 - 1
+#: The functions are ``(a * x + b) % _PRIME``, of which the lower 32 bits count.
+_PRIME, _LOW = np.uint64(2**61 - 1), np.uint64(2**32 - 1)
+#: Whatever function hashes items, times this its values fill the range of 64 bits; and back.
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_BACK = np.uint64(pow(int(_SPREAD), -1, 2**64))
 #: Items of a set that are signed together.
-_STEP = 4096
+_STEP = 1024
 
 
 def hash64(item: bytes) -> int:
     """Return the hash of an item, 64 bits."""
-    return int.from_bytes(hashlib.blake2b(item, digest_size=8).digest(), "little")
+    return int.from_bytes(hashlib.sha1(item, usedforsecurity=False).digest()[:8], "little")
+
+
+@functools.lru_cache(64)
+def _parameters(seed: int, num_perm: int) -> np.ndarray:
+    draw = np.random.RandomState(seed).randint
+    pairs = [
+        (draw(1, int(_PRIME), dtype=np.uint64), draw(0, int(_PRIME), dtype=np.uint64))
+        for _ in range(num_perm)
+    ]
+    return np.array(pairs, dtype=np.uint64).T
 
 
 def signature(elements: np.ndarray, num_perm: int, seed: int) -> np.ndarray:
     """Return the signature of a set, uint32[num_perm].
 
     Args:
-        elements: uint64[]: hashes of its items.
+        elements: uint64[]: its items, see `MinHash`.
         num_perm: Entries.
         seed: Seed of the hash functions.
     """
-    sets = Ragged(elements, np.array([0, len(elements)], dtype=np.int64))
-    found: np.ndarray = Signer(num_perm, seed=seed)(sets)[0, :num_perm]
+    a, b = _parameters(seed, num_perm)
+    found = np.full(num_perm, _EMPTY)
+    for low in range(0, len(elements), _STEP):
+        x = elements[low : low + _STEP, None] * _BACK & _LOW
+        values = (a * x + b) % _PRIME & _LOW
+        found = np.minimum(found, values.min(axis=0).astype(np.uint32))
     return found
+
+
+def entries(minhash: Any) -> np.ndarray:
+    """Return a signature, uint32[n]; of datasketch's weighted ones each pair becomes an entry."""
+    values = np.asarray(minhash.hashvalues)
+    if values.ndim == 1:
+        return values.astype(np.uint32)
+    folded = np.zeros(len(values), dtype=np.uint64)
+    for column in values.T.astype(np.uint64):
+        folded = (folded ^ column) * _SPREAD
+        folded ^= folded >> np.uint64(32)
+    return folded.astype(np.uint32)
 
 
 class MinHash:
@@ -48,13 +74,15 @@ class MinHash:
     Args:
         num_perm: Entries of the signature.
         seed: Seed of the hash functions.
-        hashfunc: Makes an integer of an item; a hash of bytes by default.
+        hashfunc: Makes an integer of an item, of which signatures use the lower 32 bits; the
+            first bytes of the SHA-1 of bytes by default.
         hashobj: Not used any more by anybody; must be None.
         hashvalues: A signature to begin with.
         permutations: Parameters of the hash functions follow from the seed; must be None.
 
     Attributes:
-        elements: uint64[]: hashes of the items; None where only a signature is known.
+        elements: uint64[]: hashes of the items, spread over 64 bits; None where only a signature
+            is known.
     """
 
     def __init__(
@@ -86,8 +114,8 @@ class MinHash:
 
     @property
     def permutations(self) -> np.ndarray:
-        """Factors and constants of the hash functions, uint32[2, num_perm]."""
-        return np.array(affine_parameters(self.seed, self.num_perm))[:, : self.num_perm]
+        """Factors and constants of the hash functions, uint64[2, num_perm]."""
+        return _parameters(self.seed, self.num_perm).copy()
 
     def update(self, b: Any) -> None:
         """Add an item."""
@@ -98,11 +126,8 @@ class MinHash:
         hashed = [self.hashfunc(item) & _WORD for item in b]
         if not hashed:
             return
-        # Whatever function the user has, its values must fill the range.
-        more = np.array([int(mix(np.uint64(value))) for value in hashed], dtype=np.uint64)
-        for low in range(0, len(more), _STEP):
-            found = signature(more[low : low + _STEP], self.num_perm, self.seed)
-            self.hashvalues = np.minimum(self.hashvalues, found)
+        more = np.array(hashed, dtype=np.uint64) * _SPREAD
+        self.hashvalues = np.minimum(self.hashvalues, signature(more, self.num_perm, self.seed))
         if self.elements is not None:
             self.elements = np.union1d(self.elements, more)
 

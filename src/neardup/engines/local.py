@@ -39,6 +39,7 @@ from neardup.state.shards import Shard, require_division, shards_of
 from neardup.threads import Pool
 
 _TOGETHER = 8  # partitions that are stored at once
+_HELD = 64 << 20  # bytes of band keys that are held
 #: Steps of the run state: an array each, and the other values, which come last.
 _ARRAYS, _ANSWER = "arrays", "answer"
 _NAMES = ("first", "duplicate_of", "similarity", "cluster", "docs")
@@ -213,14 +214,14 @@ def sketch_shard(job: Job, shard: Shard) -> dict[str, int]:
 def _keys_of(
     store: BandStore, entries: dict[int, Entry], documents: int, scratch: Scratch
 ) -> Callable[[int], np.ndarray]:
-    """Return a function from bands to their keys, uint64[documents]; it holds what has room."""
+    """Return a function from bands to their keys, uint64[documents]; it holds some."""
     ends = np.cumsum([entry.documents for entry in entries.values()]).tolist()
     held: dict[int, np.ndarray] = {}
 
     def keys_of(band: int) -> np.ndarray:
         if band in held:
             return held[band]
-        hold = scratch.fits(4 * 8 * documents)  # and leaves room for others
+        hold = (len(held) + 1) * 8 * documents <= _HELD
         keys = (scratch.empty if hold else np.empty)(documents, np.uint64)
         for (_, part), end in zip(store.band(band), ends, strict=True):
             keys[end - len(part) : end] = part

@@ -24,6 +24,7 @@ from neardup.io.opening import open_source
 from neardup.io.source import Columns, Partition
 from neardup.memory import Workload, plan_memory
 from neardup.recipe import Recipe
+from neardup.shown import Shown
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import as_text
 from neardup.threads import Pool
@@ -58,7 +59,7 @@ class Share(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Shown):
     """What a run would find, need and take.
 
     Shares of duplicates are those in the sample. A duplicate whose original is not in the sample is
@@ -91,16 +92,6 @@ class Plan:
     seconds_low: float
     seconds_high: float
     warnings: tuple[Advice, ...]
-
-    def __str__(self) -> str:
-        from neardup.api.notebook import text_of_plan
-
-        return text_of_plan(self)
-
-    def _repr_html_(self) -> str:
-        from neardup.api.notebook import of_plan
-
-        return of_plan(self)
 
     def as_dict(self) -> dict[str, Any]:
         values = asdict(self)

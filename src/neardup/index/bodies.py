@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import zlib
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -75,16 +75,14 @@ def pack_sets(sets: Ragged) -> list[bytes]:
 
 def unpack_sets(bodies: Sequence[bytes]) -> Ragged:
     """Return the sets of shingles of some bodies."""
-    offsets = np.zeros(len(bodies) + 1, dtype=np.int64)
-    np.cumsum([len(body) // 8 for body in bodies], out=offsets[1:])
+    offsets = np.array([0, *accumulate(map(len, bodies))], dtype=np.int64) >> 3
     # Kernels are compiled for arrays that can be written to.
     return Ragged(np.frombuffer(bytearray().join(bodies), dtype="<u8"), offsets)
 
 
 def text_array(texts: Sequence[bytes]) -> pa.LargeStringArray:
     """Return texts in UTF-8 as an Arrow array; `pyarrow.array` would import pandas."""
-    offsets = np.zeros(len(texts) + 1, dtype=np.int64)
-    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    offsets = np.array([0, *accumulate(map(len, texts))], dtype=np.int64)
     buffers = [None, pa.py_buffer(offsets.data), pa.py_buffer(b"".join(texts))]
     found: Any = pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
     return found  # type: ignore[no-any-return]

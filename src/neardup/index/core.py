@@ -26,13 +26,7 @@ from neardup.index.bodies import (
 )
 from neardup.index.catalogue import Catalogue, State
 from neardup.index.segments import Entries, SegmentWriter, write_file
-from neardup.index.snapshot import (
-    Candidates,
-    SegmentGoneError,
-    Snapshot,
-    bucket_names,
-    segment_path,
-)
+from neardup.index.snapshot import SegmentGoneError, Snapshot, bucket_names, segment_path
 from neardup.index.verified import Matches, Verifier, joined_matches
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.resolve import resolve
@@ -203,11 +197,13 @@ class Core:
         low, rows = 0, _ROWS // 32
         while low < len(filled) or not parts:
             # Where each row has many candidates, those of few rows are in memory at a time.
-            found = self.snapshot.candidates(names[low : low + rows])
-            found = Candidates(filled[low + found.row], found.doc)
-            parts.append(self.verifier.matches(asked.sets, found, threshold, first))
+            some = filled[low : low + rows]
+            keep = self.verifier.keeper(asked.sets, some, threshold)
+            found = self.snapshot.candidates(names[low : low + rows], keep)
+            wanted = found._replace(row=some[found.row])
+            parts.append(self.verifier.matches(asked.sets, wanted, threshold, first))
             low += rows
-            rows = max(1, min(_ROWS, rows * _PAIRS // max(1, len(found.row))))
+            rows = max(1, min(_ROWS, rows * _PAIRS // max(1, found.hits)))
         return parts[0] if len(parts) == 1 else joined_matches(parts)
 
     # Writing, within a transaction.
@@ -245,6 +241,8 @@ class Core:
                 yield from packed
 
         first = self.store(batch.ids, bodies())
+        if known is not None:
+            self.verifier.learn(np.arange(first, first + len(batch.ids)), known.sets)
         keys = parts[0].keys if len(parts) == 1 else np.concatenate([p.keys for p in parts])
         tokens = parts[0].tokens if len(parts) == 1 else np.concatenate([p.tokens for p in parts])
         filled = np.flatnonzero(tokens)
@@ -372,6 +370,8 @@ class Core:
         new[old.row] = False
         left = np.flatnonzero(new)
         kept = self._among_themselves(batch.ids, known, left, rows + base, answers)
+        if not len(kept):
+            return
         self.insert(batch.take(kept), known.take(kept))
 
     def _among_themselves(

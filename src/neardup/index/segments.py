@@ -186,25 +186,18 @@ class Segment:
             data.madvise(mmap.MADV_RANDOM)
         return cls(number, data, str(path), digest, checksum)
 
-    def find(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Find the documents of some keys.
+    def find(self, keys: np.ndarray, found: Found) -> None:
+        """Add the documents that have some keys, by the place of the key.
 
         Args:
             keys: uint64[n].
-
-        Returns:
-            (int64[m]: place of the key, int64[m]: document), by place.
+            found: What they are added to.
 
         Raises:
             StoreError: What is read is damaged.
         """
-        found = all_found(
-            lambda places, docs: find_in_blocks(self._blocks, self.entries, keys, places, docs),
-            len(keys),
-        )
-        if found is None:
+        if not found.add(lambda *room: find_in_blocks(self._blocks, self.entries, keys, *room)):
             raise self._damaged()
-        return found
 
     def _verify(self, block: int) -> None:
         words, _, _, sums, verified = self._blocks
@@ -278,21 +271,38 @@ def distinct(values: np.ndarray) -> np.ndarray:
     return values[new]
 
 
-def all_found(
-    find: Callable[[np.ndarray, np.ndarray], int], room: int
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return all places and documents that a kernel finds; None if what it reads is damaged.
+class Found:
+    """Places of keys, and documents that have them, one segment after the other.
 
     Args:
-        find: Called with arrays to fill; returns how many there are.
-        room: How long these are at first.
+        room: How many there is room for at first.
     """
-    while True:
-        places, docs = np.empty(room, np.int64), np.empty(room, np.int64)
-        count = find(places, docs)
-        if count <= room:
-            return None if count < 0 else (places[:count], docs[:count])
-        room = count
+
+    def __init__(self, room: int) -> None:
+        self._count = 0
+        self._places, self._docs = np.empty(room, np.int64), np.empty(room, np.int64)
+
+    def add(self, find: Callable[[np.ndarray, np.ndarray, int], int]) -> bool:
+        """Add what a kernel finds; return whether what it read is intact."""
+        while True:
+            before, room = self._count, len(self._places)
+            count = find(self._places, self._docs, before)
+            if count <= room:
+                self._count = max(count, before)
+                return count >= 0
+            more = np.empty(count + count // 4 - before, np.int64)
+            self._places = np.concatenate([self._places[:before], more])
+            self._docs = np.concatenate([self._docs[:before], more])
+
+    @property
+    def places(self) -> np.ndarray:
+        """int64[m]: places in the keys that were asked for."""
+        return self._places[: self._count]
+
+    @property
+    def docs(self) -> np.ndarray:
+        """int64[m]: documents."""
+        return self._docs[: self._count]
 
 
 def merged(segments: list[Segment]) -> Iterator[Entries]:

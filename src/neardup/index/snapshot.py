@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from neardup.errors import StoreError
 from neardup.index.catalogue import Catalogue, State
-from neardup.index.segments import Segment, SegmentEntry, all_found, distinct
+from neardup.index.segments import Found, Segment, SegmentEntry, distinct
 from neardup.kernels.searching import Chains, add_entries, find_in_chains
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+#: Candidates that there is room for at first.
+_ROOM = 2048
+#: Given rows and documents, int64[] each, it moves the pairs to keep to the front, and counts them.
+Keep: TypeAlias = Callable[[np.ndarray, np.ndarray], int]
 
 
 class SegmentGoneError(StoreError):
@@ -26,10 +32,12 @@ class Candidates(NamedTuple):
     Attributes:
         row: int64[pairs]: rows that were asked about.
         doc: int64[pairs]: documents of the index; some may be gone.
+        hits: Pairs that were in memory for it, with those that were left out.
     """
 
     row: np.ndarray
     doc: np.ndarray
+    hits: int = 0
 
 
 def bucket_names(keys: np.ndarray) -> np.ndarray:
@@ -43,8 +51,14 @@ def bucket_names(keys: np.ndarray) -> np.ndarray:
     """
     if keys.shape[1] == 0:
         return np.zeros((len(keys), 1), dtype=np.uint64)
-    names: np.ndarray = keys + np.arange(keys.shape[1], dtype=np.uint64) * _MULTIPLIER
+    names: np.ndarray = keys + _offsets(keys.shape[1])
     return names
+
+
+@functools.cache
+def _offsets(bands: int) -> np.ndarray:
+    found: np.ndarray = np.arange(bands, dtype=np.uint64) * _MULTIPLIER
+    return found
 
 
 class Snapshot:
@@ -146,11 +160,12 @@ class Snapshot:
         if self._generation >= 0:  # else it was to be read again
             self._generation = state.generation + 1
 
-    def candidates(self, names: np.ndarray) -> Candidates:
+    def candidates(self, names: np.ndarray, keep: Keep | None = None) -> Candidates:
         """Find the documents that share a bucket with some rows.
 
         Args:
             names: uint64[n, bands]: their buckets.
+            keep: Leaves out pairs that nobody wants.
 
         Returns:
             Pairs, by row, then document.
@@ -159,16 +174,19 @@ class Snapshot:
         flat = np.ascontiguousarray(names).reshape(-1)
         order = np.argsort(flat) if len(names) > 16 and self.segments else None
         asked = flat if order is None else flat[order]
-        packed = []
-        parts: list[Segment | _Log] = [*self.segments, self._log]
-        for part in parts:
-            place, docs = part.find(asked)
-            if len(place):
-                packed.append((place if order is None else order[place]) // bands << 32 | docs)
-        if not packed:
+        found = Found(max(_ROOM, len(flat)))
+        for segment in self.segments:
+            segment.find(asked, found)
+        self._log.find(asked, found)
+        docs = found.docs
+        if not len(docs):
             return _NO_CANDIDATES
-        found = distinct(np.concatenate(packed))
-        return Candidates(found >> 32, found & (2**32 - 1))
+        rows = (found.places if order is None else order[found.places]) // bands
+        if keep is not None:
+            kept = keep(rows, docs)
+            rows, docs = rows[:kept], docs[:kept]
+        packed = distinct(rows << 32 | docs)
+        return Candidates(packed >> 32, packed & (2**32 - 1), len(found.docs))
 
 
 _NOWHERE = np.empty(0, np.int64)
@@ -196,13 +214,9 @@ class _Log:
         self._entries += names.size
         self.documents += len(docs)
 
-    def find(self, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def find(self, names: np.ndarray, found: Found) -> None:
         """Do what `Segment.find` does."""
-        found = all_found(
-            lambda places, docs: find_in_chains(self._chains, names, places, docs), len(names)
-        )
-        assert found is not None
-        return found
+        found.add(lambda *room: find_in_chains(self._chains, names, *room))
 
 
 def segment_path(folder: Path, number: int) -> Path:

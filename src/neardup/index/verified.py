@@ -18,17 +18,17 @@ from neardup.index.bodies import (
     unpack_text,
 )
 from neardup.index.catalogue import Catalogue
-from neardup.index.snapshot import Candidates
-from neardup.kernels.jaccard import Sets, mark_reachable
-from neardup.match.verifying import SET_WORDS, make_sets, similarities, taken
+from neardup.index.snapshot import Candidates, Keep
+from neardup.kernels.jaccard import Known, fill_bitmaps, keep_reachable, remember
+from neardup.match.verifying import make_sets, similarities, taken
 from neardup.sketch.texts import Ragged, joined
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 
 #: Documents that are fetched at a time: few first, as one of them may be enough.
 _FIRST, _MOST = 64, 4096
-#: Documents whose bitmaps are kept in memory, 140 bytes each once they were fetched.
-_KNOWN = 1 << 19
+#: Documents whose sizes and bitmaps are kept in memory, and words of a bitmap: 72 bytes each.
+_KNOWN, _WORDS = 1 << 19, 8
 #: Documents that a thread makes sets of.
 _STEP = 256
 
@@ -53,50 +53,6 @@ class Matches(NamedTuple):
     other: np.ndarray
 
 
-class _Known:
-    """Sizes and bitmaps of documents that were fetched before, as many as there is room for.
-
-    A document of a template is asked for again and again, and its bitmap nearly always says that
-    it is not similar enough. A number never stands for another document, once it is committed.
-    """
-
-    def __init__(self) -> None:
-        self._doc: np.ndarray | None = None
-
-    def add(self, docs: np.ndarray, sets: Sets, first: int) -> None:
-        """Remember documents, whose sets begin at one."""
-        if self._doc is None:  # pages that are not used take no memory
-            self._doc = np.zeros(_KNOWN, dtype=np.int64)
-            self._size = np.zeros(_KNOWN, dtype=np.int32)
-            self._bitmaps = np.zeros((_KNOWN, SET_WORDS), dtype=np.uint64)
-        place = docs % _KNOWN
-        self._doc[place] = docs + 1
-        self._size[place] = sets.size[first:]
-        self._bitmaps[place] = sets.bitmaps[first:]
-
-    def forget(self) -> None:
-        """Forget all, since a transaction was given up whose numbers are used again."""
-        if self._doc is not None:
-            self._doc[:] = 0
-
-    def may_reach(
-        self, own: Sets, numbers: np.ndarray, docs: np.ndarray, threshold: float
-    ) -> np.ndarray:
-        """Return bool[pairs]: which pairs of a set and a document may reach a threshold."""
-        found = np.ones(len(docs), dtype=np.bool_)
-        if self._doc is None:
-            return found
-        place = docs % _KNOWN
-        known = np.flatnonzero(self._doc[place] == docs + 1)
-        if not len(known):
-            return found
-        marked = np.empty(len(known), dtype=np.bool_)
-        slack = (1 - threshold) / (1 + threshold)
-        mark_reachable(own, numbers[known], self._size, self._bitmaps, place[known], slack, marked)
-        found[known] = marked
-        return found
-
-
 class Verifier:
     """Fetches documents and compares them.
 
@@ -112,11 +68,39 @@ class Verifier:
     ) -> None:
         self._catalogue, self._tokeniser, self._texts = catalogue, tokeniser, texts
         self.pool = Pool(threads)
-        self._known = _Known()
+        self.forget()
 
     def forget(self) -> None:
-        """Forget what is known of documents, since a transaction was given up."""
-        self._known.forget()
+        """Forget all documents, since a transaction was given up whose numbers are used again."""
+        # A document of a template is asked for again and again, and its bitmap nearly always says
+        # that it is not similar enough. Pages that are not used take no memory. A number never
+        # stands for another document, once it is committed.
+        self._known = Known(
+            np.zeros(_KNOWN, dtype=np.uint64), np.zeros((_KNOWN, _WORDS), dtype=np.uint64)
+        )
+
+    def learn(self, docs: np.ndarray, sets: Ragged) -> None:
+        """Remember sizes and bitmaps of documents, int64[n]."""
+        remember(self._known, docs, sets.values, sets.offsets)
+
+    def keeper(self, sets: Ragged, asked: np.ndarray, threshold: float) -> Keep:
+        """Return what keeps those pairs of a set and a document that may reach a threshold.
+
+        Args:
+            sets: Sets.
+            asked: int64[n], ascending: the sets that rows stand for.
+            threshold: Lowest similarity.
+        """
+        slack = (1 - threshold) / (1 + threshold)
+
+        def keep(rows: np.ndarray, docs: np.ndarray) -> int:
+            begin = sets.offsets[asked]
+            size = (sets.offsets[asked + 1] - begin).astype(np.int32)
+            bitmaps = np.empty((len(size), _WORDS), dtype=np.uint64)
+            fill_bitmaps(sets.values, begin, size, True, bitmaps)
+            return int(keep_reachable(size, bitmaps, self._known, slack, rows, docs))
+
+        return keep
 
     def text_of(self, row: Row) -> str | None:
         """Return the text of a document; None where only its shingles are stored."""
@@ -183,11 +167,10 @@ class Verifier:
             threshold: As for `matches`.
             first: As for `matches`.
         """
-        mine = make_sets(own)
-        order = np.flatnonzero(self._known.may_reach(mine, back, found.doc, threshold))
+        numbers, docs = back.astype(np.int32), found.doc
         if len(asked) > 1:
-            order = order[np.argsort(found.doc[order], kind="stable")]
-        numbers, docs = back[order].astype(np.int32), found.doc[order]
+            order = np.argsort(docs, kind="stable")
+            numbers, docs = numbers[order], docs[order]
         open_ = np.ones(len(asked), dtype=np.bool_)
         parts: list[Matches] = []
         low, step = 0, _FIRST if first else _MOST
@@ -213,8 +196,9 @@ class Verifier:
             alive = np.isin(docs, there)
             numbers, docs = numbers[alive], docs[alive]
         count = len(own.offsets) - 1
-        sets = make_sets(joined([own, self.sets(rows)]))
-        self._known.add(there, sets, count)
+        stored = self.sets(rows)
+        self.learn(there, stored)
+        sets = make_sets(joined([own, stored]))
         place = np.searchsorted(there, docs)
         other = (place + count).astype(np.int32)
         similarity = similarities(sets, numbers, other, threshold, self.pool)

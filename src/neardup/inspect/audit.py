@@ -25,6 +25,7 @@ from neardup.match.verifying import make_sets, similarities, taken
 from neardup.memory import PrivatePeak, Workload, plan_memory, show_size
 from neardup.output.results import Results
 from neardup.private_files import write_private
+from neardup.shown import Shown
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import Ragged
 from neardup.threads import Pool, check_threads
@@ -39,7 +40,7 @@ _SAMPLED, _SEARCHED, _KEY, _HELD = 400, 21, 8, 16
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Shown):
     """What `audit` found.
 
     A true pair is one whose exact similarity reaches the threshold; it is found if the two share a
@@ -80,16 +81,6 @@ class Audit:
     wrong: list[dict[str, Any]]
     seconds: dict[str, float]
     peak_private_memory: int
-
-    def __str__(self) -> str:
-        from neardup.api.notebook import text_of_audit
-
-        return text_of_audit(self)
-
-    def _repr_html_(self) -> str:
-        from neardup.api.notebook import of_audit
-
-        return of_audit(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, with ``format``, the version of their layout."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -10,12 +10,11 @@ import numpy as np
 from neardup.errors import InputError, SpecError
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
 from neardup.inspect.corpus_search import CorpusSearch
-from neardup.inspect.exact_search import ExactSearch, Similar
 from neardup.json_values import plain_id
 from neardup.output.results import Results
 from neardup.recipe import Recipe
+from neardup.shown import Shown
 from neardup.sketch.bands import candidate_probability
-from neardup.sketch.texts import Ragged
 from neardup.threads import Pool, check_threads
 
 #: Largest difference of a similarity from that in the tables: both are a quotient of two integers.
@@ -54,18 +53,16 @@ class CommonBuckets:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A document that is similar to the one that was asked about."""
+    """A duplicate of the document that was asked about."""
 
     doc: int
     doc_id: Any
     similarity: float  # exact
-    kept: bool
     together: bool  # whether the two are in one cluster
-    buckets: CommonBuckets | None = None  # None where that was not looked at
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Shown):
     """What a run did with a document, or with two, and why.
 
     The fields are in ``docs/formats.md``, JSON of explain. What needs the input is None where it
@@ -89,11 +86,6 @@ class Explanation:
     duplicates: tuple[Neighbour, ...]
     duplicates_count: int
     exact_copies: int  # how many of the duplicates have similarity 1; they are named last
-    # Documents that reach the threshold, by exact search: the most similar of so many, and how many
-    # of these are kept and share no bucket with the document, so that the run could not find them.
-    similar: tuple[Neighbour, ...] | None
-    similar_count: int | None
-    missed: int | None
     notes: tuple[str, ...]
     texts: tuple[str, ...] | None = field(repr=False)
 
@@ -117,16 +109,6 @@ class Explanation:
             return "kept: shorter than a shingle, and no kept document has equal tokens"
         return f"kept: no kept document that it was compared with reaches {threshold}"
 
-    def __str__(self) -> str:
-        from neardup.api.notebook import text_of_explanation
-
-        return text_of_explanation(self)
-
-    def _repr_html_(self) -> str:
-        from neardup.api.notebook import of_explanation
-
-        return of_explanation(self)
-
     def as_dict(self) -> dict[str, Any]:
         """Return plain values; ids are of the type that they have in the input."""
         values: dict[str, Any] = {**asdict(self), "why": self.why}
@@ -138,7 +120,6 @@ class Looking:
     """How far an explanation looks, see `neardup.Run.explain`."""
 
     texts: bool = True
-    search: bool = False
     limit: int = 20
     threads: int | None = None
 
@@ -167,14 +148,10 @@ def explain(results: Results, id: object, other: object, asked: Looking) -> Expl
     first, *rest = (tables.document(doc, forms, row) for row, doc in enumerate(docs))
     edge, listed = tables.edge(docs[1]) if rest else (None, [])
     comparison = buckets = None
-    similar, similar_count, missed = None, None, None
-    with Pool(asked.threads) as pool:
-        corpus = CorpusSearch(results, pool)
-        if forms is not None and rest:
-            known = first.similarity if first.duplicate_of == rest[0].doc_id else edge
-            comparison, buckets = _pair(results, corpus, forms, known)
-        if asked.search:
-            similar, similar_count, missed = _search(tables, corpus, asked.limit)
+    if forms is not None and rest:
+        known = first.similarity if first.duplicate_of == rest[0].doc_id else edge
+        with Pool(asked.threads) as pool:
+            comparison, buckets = _pair(results, CorpusSearch(results, pool), forms, known)
     return Explanation(
         run=results.name,
         threshold=results.spec.threshold,
@@ -191,9 +168,6 @@ def explain(results: Results, id: object, other: object, asked: Looking) -> Expl
         duplicates=tables.neighbours(duplicates[: asked.limit], near[: asked.limit]),
         duplicates_count=len(duplicates),
         exact_copies=int((near == 1).sum()),
-        similar=similar,
-        similar_count=similar_count,
-        missed=missed,
         notes=notes,
         texts=tuple(forms.texts) if asked.texts and forms is not None else None,
     )
@@ -237,9 +211,9 @@ class _Tables:
         return docs[order], near[order]
 
     def neighbours(self, docs: np.ndarray, similarity: np.ndarray) -> tuple[Neighbour, ...]:
-        ids, kept, together = self.results.ids, self.kept, self._members
+        ids, together = self.results.ids, self._members
         return tuple(
-            Neighbour(doc, ids[doc].as_py(), value, bool(kept[doc]), bool(together[doc]))
+            Neighbour(doc, ids[doc].as_py(), value, bool(together[doc]))
             for doc, value in zip(docs.tolist(), similarity.tolist(), strict=True)
         )
 
@@ -315,32 +289,3 @@ def _buckets(recipe: Recipe, same: np.ndarray, similarity: float) -> CommonBucke
     bands = tuple((np.flatnonzero(same) + 1).tolist())
     probability = candidate_probability(similarity, recipe.num_bands, recipe.rows)
     return CommonBuckets("bands" if bands else "none", bands, recipe.num_bands, probability)
-
-
-def _search(
-    tables: _Tables, corpus: CorpusSearch, limit: int
-) -> tuple[tuple[Neighbour, ...], int, int]:
-    """Find all that reach the threshold; count them, and the kept ones that share no bucket."""
-    recipe = tables.results.recipe
-    sets = corpus.sets(np.array([tables.doc]))
-    key = corpus.keys(sets, np.arange(1))
-    found: list[tuple[float, int, np.ndarray]] = []
-
-    def look(similar: Similar, others: Ragged, numbers: np.ndarray) -> None:
-        same = corpus.keys(others, similar.doc) == key
-        docs = numbers[similar.doc].tolist()
-        found.extend(zip((-similar.similarity).tolist(), docs, same, strict=True))
-
-    for _ in corpus.search(ExactSearch(sets), tables.results.spec.threshold, look):
-        pass
-    found = sorted((one for one in found if one[1] != tables.doc), key=lambda one: one[:2])
-    docs = np.array([one[1] for one in found], dtype=np.int64)
-    missed = sum(
-        bool(recipe.num_bands and tables.kept[doc] and not same.any()) for _, doc, same in found
-    )
-    named = tables.neighbours(docs[:limit], -np.array([one[0] for one in found[:limit]]))
-    similar = tuple(
-        replace(one, buckets=_buckets(recipe, same, one.similarity))
-        for one, (_, _, same) in zip(named, found, strict=False)
-    )
-    return similar, len(found), missed

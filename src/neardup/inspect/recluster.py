@@ -20,7 +20,7 @@ from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
 from neardup.inspect.from_tables import MissingSource, outcome_of, what_is_needed
-from neardup.io.opening import open_source
+from neardup.io.opening import open_as
 from neardup.io.remote import located, location
 from neardup.io.source import Source
 from neardup.memory import PrivatePeak
@@ -90,9 +90,7 @@ class _Again:
     def in_memory(self) -> Results:
         with PrivatePeak() as peak:
             outcome = self._outcome(None)
-        found = record(outcome, peak.peak)
-        self._finish(found)
-        return MemoryResults(outcome, found)
+        return MemoryResults(outcome, record(outcome, peak.peak) | self._about())
 
     def write(self, out: Path) -> None:
         old, overwrite = self.results.folder, self.asked.overwrite
@@ -102,23 +100,22 @@ class _Again:
         with RunState.create(out / RUN_FOLDER, overwrite=overwrite) as state, PrivatePeak() as peak:
             try:
                 outcome = self._outcome(state)
-
-                def finish(found: dict[str, Any]) -> None:
-                    found["peak_private_memory"] = peak.peak
-                    self._finish(found)
-
                 with Pool(self.asked.resources.threads) as pool:
-                    write_outputs(outcome, out, self.asked.writing, pool, finish)
+                    write_outputs(
+                        outcome,
+                        out,
+                        self.asked.writing,
+                        pool,
+                        lambda: {"peak_private_memory": peak.peak, **self._about()},
+                    )
             finally:
                 state.remove()
 
-    def _finish(self, found: dict[str, Any]) -> None:
-        found["recluster"] = {"run": self.results.name, "used": self.used}
-        if self.used == "tables":  # the input may be gone, and come back
-            of_input = ("source", "frame", "texts_digest", "secret_ids")
-            found |= {name: self.results.record[name] for name in of_input}
-        self.clock.lap("other")
-        found["seconds"] = {name: round(x, 4) for name, x in self.clock.seconds.items()}
+    def _about(self) -> dict[str, Any]:
+        """Return what the record has besides: of an input that may be gone, and come back."""
+        names = ("source", "frame", "texts_digest", "secret_ids") if self.used == "tables" else ()
+        of_input = {name: self.results.record[name] for name in names}
+        return {"recluster": {"run": self.results.name, "used": self.used}, **of_input}
 
     def _outcome(self, state: RunState | None) -> Outcome:
         spec, old, recipe = self.asked.spec, self.results.spec, self.results.recipe
@@ -162,9 +159,7 @@ class _Again:
             reading["given"] = [str(path) for path in results.given]
         wanted = wanted_columns(asked.spec, None)
         if wanted and source.files and source.rereadable:  # so that a missing column shows
-            columns = replace(source.columns, wanted=wanted)
-            options = {n: reading[n] for n in ("input_format", "delimiter", "partition_bytes")}
-            source = open_source([location(p) for p in reading["given"]], columns, **options)
+            source = open_as([location(p) for p in reading["given"]], reading, wanted)
         elif wanted and not isinstance(source, MissingSource):
             missing = set(wanted) - set(source.column_names() or wanted)
             if missing:

@@ -45,6 +45,16 @@ def shown(name: str, index: int, code: bool = False) -> str:
     return name if _NAME.fullmatch(name) else f"column {index + 1}"
 
 
+def called(name: str, index: int, chosen: Sequence[str] = ()) -> str:
+    """The same for messages about one column; those that the user chose are called by their names.
+
+    >>> called("note_id", 0), called("seen today", 1), called("seen today", 1, ["seen today"])
+    ("column 'note_id'", 'column 2', "column 'seen today'")
+    """
+    plain = name in chosen or _NAME.fullmatch(name)
+    return f"column {name!r}" if plain else f"column {index + 1}"
+
+
 def missing_column(
     name: str,
     column: str,
@@ -133,7 +143,7 @@ def documents_of(
     for name in dict.fromkeys((*columns.text, *asked)):
         column = table.column(name)
         if is_text(column.type) and not _is_valid(column):
-            array, rows = repaired(column, name, columns.replaces, where)
+            array, rows = repaired(column, f"column {name!r}", columns.replaces, where)
             bad[rows] = True
             fixed = array if pa.types.is_dictionary(column.type) else array.cast(column.type)
             table = table.set_column(table.schema.get_field_index(name), name, fixed)
@@ -166,14 +176,17 @@ def _is_valid(column: Column) -> bool:
 
 
 def repaired(
-    column: Column, name: str, replaces: bool, where: Callable[[int], str]
+    column: Column, said: str, replaces: bool, where: Callable[[int], str]
 ) -> tuple[pa.LargeStringArray, list[int]]:
-    """Strings with U+FFFD for invalid UTF-8, and the rows in which there was some."""
+    """Strings with U+FFFD for invalid UTF-8, and the rows in which there was some.
+
+    ``said`` names the column in messages.
+    """
     try:
         raw = column.cast(pa.large_string()).cast(pa.large_binary())
         raw.validate(full=True)
     except pa.ArrowException as error:
-        raise FormatError(f"{where(0)}: column {name!r} is damaged") from error
+        raise FormatError(f"{where(0)}: {said} is damaged") from error
     values: list[str | None] = []
     rows: list[int] = []
     for row, value in enumerate(raw.to_pylist()):
@@ -182,7 +195,7 @@ def repaired(
         except UnicodeDecodeError as error:
             if not replaces:
                 raise EncodingError(
-                    f"{where(row)}: column {name!r} is not valid UTF-8 (byte {error.start + 1} "
+                    f"{where(row)}: {said} is not valid UTF-8 (byte {error.start + 1} "
                     "of the value)",
                     REPLACE_HINT,
                 ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from neardup.errors import InputError, SpecError
 from neardup.io.hive import HivePartition, hive_values
 from neardup.io.paths import all_exist, find_files
-from neardup.io.source import Columns, Layout, Partition, Source, SourceFile
+from neardup.io.source import MAX_DOCUMENT, Columns, Layout, Partition, Source, SourceFile
 from neardup.io.streams import copied
 
 PARTITION_BYTES = 8 << 20
@@ -76,6 +76,26 @@ def open_source(
             for number, file in enumerate(files)
         ]
     return FileSource(files, columns, partition_bytes)
+
+
+def open_as(
+    source: object,
+    reading: Mapping[str, Any],
+    wanted: tuple[str, ...] = (),
+    copy_folder: Path | None = None,
+) -> Source:
+    """Open a source by JSON values that say how it is read, as ``run.json`` has them."""
+    columns = Columns(
+        tuple(reading["text"]),
+        reading["id"],
+        reading["encoding_errors"],
+        wanted,
+        reading.get("max_document", MAX_DOCUMENT),
+        reading.get("skip_large", False),
+    )
+    how = reading.get("input_format"), reading.get("delimiter")
+    size = reading.get("partition_bytes") or PARTITION_BYTES
+    return open_source(source, columns, *how, size, copy_folder)
 
 
 def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from neardup.errors import FormatError, SpecError
-from neardup.io.columns import check_new
+from neardup.io.columns import called, check_new
 from neardup.io.paths import unique_name
 from neardup.io.source import Layout, Source
 from neardup.io.writers import open_writer
@@ -87,9 +87,9 @@ def check_output(
         fields: pa.Schema = layout.schema or pa.schema([])
         check_new(name, fields.names, [] if added is None else added.names)
         target = format or layout.format
-        for field in fields:
+        for index, field in enumerate(fields):
             if (str(field.type), target) not in checked:
-                _check_field(name, field, target)
+                _check_field(f"{name}: {called(field.name, index)}", field, target)
                 checked.add((str(field.type), target))
 
 
@@ -99,7 +99,7 @@ def _numbers(source: Source) -> Sequence[int]:
     return range(len(source.files) if source.format != "text" else 1) or [-1]
 
 
-def _check_field(name: str, field: pa.Field[Any], format: str) -> None:
+def _check_field(column: str, field: pa.Field[Any], format: str) -> None:
     none = pa.Array.from_buffers(pa.int64(), 0, [None, pa.py_buffer(b"")])
     try:
         # (An empty table made by Arrow, as an array made of a list, imports pandas: 0.4 s.)
@@ -108,7 +108,7 @@ def _check_field(name: str, field: pa.Field[Any], format: str) -> None:
             writer.prepare(table.take(cast(Any, none)))
     except (pa.ArrowException, NotImplementedError) as error:  # unions to Parquet, lists to CSV
         raise FormatError(
-            f"{name}: column {field.name!r} holds {field.type}, which can't be written as {format}",
+            f"{column} holds {field.type}, which can't be written as {format}",
             "convert the column, or leave it out",
         ) from error
 

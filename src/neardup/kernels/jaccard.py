@@ -19,6 +19,13 @@ class Sets(NamedTuple):
     bitmaps: np.ndarray  # uint64[m, words]: each set folded into bits, see `fill_bitmaps`
 
 
+class Known(NamedTuple):
+    """Sizes and bitmaps of some documents, each in the slot of the last bits of its number."""
+
+    tags: np.ndarray  # uint64[power of two]: number + 1, then 32 bits of size; 0 for a free slot
+    bitmaps: np.ndarray  # uint64[power of two, words], see `fill_bitmaps`
+
+
 @njit(cache=True, nogil=True)
 def needed_overlap(total, threshold):
     """Return the smallest overlap for which sets of ``total`` members together reach ``threshold``.
@@ -78,28 +85,58 @@ def may_reach(size, bitmaps, x, y, slack):
 
 
 @njit(cache=True, nogil=True)
-def mark_reachable(own, rows, size, bitmaps, places, slack, out):
-    """Mark the pairs of a set of ``own`` and a stored size and bitmap that `may_reach` leaves.
+def remember(known, docs, values, offsets):
+    """Put documents, int64[n], with their sets into their slots; what was there is forgotten.
 
     Args:
-        own: See `Sets`.
-        rows: int64[pairs]: sets of it.
-        size: int32[m]: sizes that are stored.
-        bitmaps: uint64[m, words]: bitmaps that are stored.
-        places: int64[pairs]: places of these.
-        slack: See `may_reach`.
-        out: bool[pairs].
+        known: See `Known`.
+        docs: int64[n]: the documents.
+        values: uint64[]: their sets, each sorted and distinct.
+        offsets: int64[n + 1]: where each set begins.
     """
+    mask = np.int64(known.tags.shape[0] - 1)
+    size = np.empty(1, np.int32)
+    for i in range(docs.shape[0]):
+        y = docs[i] & mask
+        size[0] = offsets[i + 1] - offsets[i]
+        known.tags[y] = np.uint64(docs[i] + 1) << np.uint64(32) | np.uint64(size[0])
+        fill_bitmaps(values, offsets[i : i + 1], size, True, known.bitmaps[y : y + 1])
+
+
+@njit(cache=True, nogil=True)
+def keep_reachable(size, bitmaps, known, slack, rows, docs):
+    """Keep the pairs of a set and a document that `may_reach` leaves, and those not known.
+
+    Args:
+        size: int32[m]: sizes of the sets.
+        bitmaps: uint64[m, words]: bitmaps of the sets.
+        known: See `Known`.
+        slack: See `may_reach`.
+        rows: int64[pairs], in and out: sets; those of the pairs that are kept come first.
+        docs: int64[pairs], in and out: documents.
+
+    Returns:
+        How many pairs are kept.
+    """
+    mask = np.int64(known.tags.shape[0] - 1)
+    kept = np.int64(0)
     for i in range(rows.shape[0]):
-        x, y = rows[i], places[i]
-        nx, ny = np.int64(own.size[x]), np.int64(size[y])
-        limit = slack * (nx + ny) + 1e-6
-        alone = np.uint64(abs(nx - ny))
-        if alone <= limit:
-            alone = np.uint64(0)
-            for w in range(bitmaps.shape[1]):
-                alone += popcount(own.bitmaps[x, w] ^ bitmaps[y, w])
-        out[i] = np.int64(alone) <= limit
+        x, doc = rows[i], docs[i]
+        y = doc & mask
+        tag = known.tags[y]
+        alone, limit = np.uint64(0), np.inf
+        if tag >> np.uint64(32) == np.uint64(doc + 1):
+            nx, ny = np.int64(size[x]), np.int64(tag & np.uint64(0xFFFFFFFF))
+            limit = slack * (nx + ny) + 1e-6
+            alone = np.uint64(abs(nx - ny))
+            if alone <= limit:
+                alone = np.uint64(0)
+                for w in range(bitmaps.shape[1]):
+                    alone += popcount(bitmaps[x, w] ^ known.bitmaps[y, w])
+        if np.int64(alone) <= limit:
+            rows[kept], docs[kept] = x, doc
+            kept += 1
+    return kept
 
 
 @njit(cache=True, nogil=True)

@@ -18,6 +18,10 @@ from neardup.kernels.hashing import TOKEN_MULTIPLIER
 ENTRIES = 2048
 #: Share of the range of keys that is one.
 _EVEN = 2.0**-64
+#: Greatest key.
+_LAST = np.uint64(2**64 - 1)
+#: Keys that are looked up together.
+_TOGETHER = 64
 #: Words of 8 bytes of a block.
 STRIDE = ENTRIES + ENTRIES // 2
 
@@ -186,53 +190,64 @@ def _below(values, key, low, high, share):
 
 
 @njit(cache=True, nogil=True)
-def _share(key, first, last):
-    """Return how far a key is between two others, 0 to 1."""
-    if key <= first or first == last:
-        return 0.0
-    return min(np.float64(key - first) / np.float64(last - first), 1.0)
-
-
-@njit(cache=True, nogil=True)
-def find_in_blocks(blocks, entries, wanted, places, docs):
+def find_in_blocks(blocks, entries, wanted, places, docs, count):
     """Find the documents that have some keys, in blocks that are checked when first read.
 
     Args:
         blocks: See `Blocks`; the last one is filled up with keys that no document has.
         entries: Entries that are documents.
         wanted: uint64[n]: keys.
-        places: int64[room], out: places in ``wanted``, ascending.
+        places: int64[room], out: places in ``wanted``, ascending, from ``count`` on.
         docs: int64[room], out: documents.
+        count: How many were found before.
 
     Returns:
-        How many there are, of which as many are written as there is room for; -1 if a block is
-        damaged.
+        How many there are then, of which as many are written as there is room for; -1 if a block
+        is damaged.
     """
     words, halves, fences, sums, verified = blocks
-    count = np.int64(0)
-    for i in range(wanted.shape[0]):
-        key = wanted[i]
-        block = max(_below(fences, key, 0, fences.shape[0], key * _EVEN) - 1, 0)
-        entry = np.int64(-1)
-        while block < fences.shape[0]:
-            begin = block * STRIDE
-            if not verified[block]:
-                if checksum(words, begin, begin + STRIDE) != sums[block]:
-                    return np.int64(-1)
-                verified[block] = True
-            if entry < 0:
-                share = _share(key, words[begin], words[begin + ENTRIES - 1])
-                entry = _below(words, key, begin, begin + ENTRIES, share) - begin
-            end = min(entries - block * ENTRIES, ENTRIES)
-            while entry < end and words[begin + entry] == key:
-                if count < places.shape[0]:
-                    places[count] = i
-                    docs[count] = halves[2 * (begin + ENTRIES) + entry]
-                count += 1
-                entry += 1
-            if entry < ENTRIES:
-                break
-            block, entry = block + 1, 0  # the key may go on in the next one
+    first_block, share = np.empty(_TOGETHER, np.int64), np.empty(_TOGETHER, np.float64)
+    touched = np.empty(_TOGETHER, np.uint64)
+    for first in range(0, wanted.shape[0], _TOGETHER):
+        some = min(wanted.shape[0] - first, _TOGETHER)
+        for i in range(some):
+            key = wanted[first + i]
+            block = max(_below(fences, key, 0, fences.shape[0], key * _EVEN) - 1, 0)
+            first_block[i] = block
+            share[i] = 0.0
+            if block < fences.shape[0]:
+                low = fences[block]
+                high = fences[block + 1] if block + 1 < fences.shape[0] else _LAST
+                if key > low:
+                    share[i] = min(np.float64(key - low) / np.float64(high - low), 1.0)
+        # Reads that wait for nothing but memory, all at the same time.
+        for i in range(some):
+            if first_block[i] < fences.shape[0]:
+                near = np.int64(share[i] * (ENTRIES - 1))
+                begin = first_block[i] * STRIDE
+                touched[i] = words[begin + near] ^ words[begin + max(near - 16, 0)]
+                touched[i] ^= words[begin + min(near + 16, ENTRIES - 1)]
+        for i in range(some):
+            key, block = wanted[first + i], first_block[i]
+            entry = np.int64(-1)
+            while block < fences.shape[0]:
+                begin = block * STRIDE
+                if not verified[block]:
+                    if checksum(words, begin, begin + STRIDE) != sums[block]:
+                        return np.int64(-1)
+                    verified[block] = True
+                if entry < 0:
+                    entry = _below(words, key, begin, begin + ENTRIES, share[i]) - begin
+                end = min(entries - block * ENTRIES, ENTRIES)
+                while entry < end and words[begin + entry] == key:
+                    if count < places.shape[0]:
+                        places[count] = first + i
+                        docs[count] = halves[2 * (begin + ENTRIES) + entry]
+                    count += 1
+                    entry += 1
+                if entry < ENTRIES:
+                    break
+                block, entry = block + 1, 0  # the key may go on in the next one
     return count
 
 
@@ -251,10 +266,9 @@ def add_entries(chains, first, keys, docs):
 
 
 @njit(cache=True, nogil=True)
-def find_in_chains(chains, wanted, places, docs):
+def find_in_chains(chains, wanted, places, docs, count):
     """Do what `find_in_blocks` does; documents of a key come newest first."""
     mask = np.uint64(chains.last.shape[0] - 1)
-    count = np.int64(0)
     for i in range(wanted.shape[0]):
         entry = np.int64(chains.last[np.int64(wanted[i] & mask)])
         while entry >= 0:

@@ -17,10 +17,13 @@ from neardup.threads import Local, Pool
 _FEW_COUNTERS, _MANY_COUNTERS = 1 << 16, 1 << 24
 #: Documents that a thread searches for at a time.
 _STEP = 64
-#: Members of a family that are counted, and searched for on trial.
-_COUNTED, _TRIED = 1024, 64
+#: Members of a family that are counted on trial, those that are searched for, and those that are
+#: counted for an index: a shingle that is rare among so many is rare.
+_COUNTED, _TRIED, _MOST_COUNTED = 1024, 64, 8192
 #: To visit a document in a chain takes as long as to look at the bitmaps of about so many.
 _VISIT = 8
+#: To add a document takes as long as to look at the bitmaps of about so many.
+_ADD = 8000
 
 
 class RarestIndex:
@@ -49,12 +52,14 @@ class RarestIndex:
         """int64[2]: comparisons, pairs ruled out by size or bitmap."""
         return np.asarray(np.sum([np.zeros(2, np.int64), *self._counts.all], axis=0))
 
-    def pays(self, crowded: np.ndarray, sizes: np.ndarray) -> bool:
-        """Whether to search some buckets of these sizes takes less time than a look at all bitmaps.
+    def pays(self, crowded: np.ndarray, held: np.ndarray, done: int) -> bool:
+        """Whether to search some buckets takes less time than a look at all bitmaps.
 
-        It does not where shingles of the template are among the rarest of a document.
+        It does not where shingles of the template are among the rarest of a document, or where most
+        documents are ``done``; ``held`` is how many are kept in each bucket so far.
         """
         members = np.flatnonzero(_members(self._of, crowded)).astype(np.int32)
+        coming = int((members >= done).sum())
         counted = members[:: -(-len(members) // _COUNTED)]
         tried = counted[:: -(-len(counted) // _TRIED)]
         counters = np.zeros(_MANY_COUNTERS // 4, dtype=np.uint32)
@@ -63,8 +68,10 @@ class RarestIndex:
         others = (prefixes.values >> kernels.HASH_BITS).astype(np.int64) - 1
         visited = int(others.sum()) * len(members) / len(counted)
         buckets = self._of[tried]
-        looked_at = int(sizes[buckets[(buckets >= 0) & crowded[buckets]]].sum())
-        return _VISIT * visited < looked_at
+        now = int(held[buckets[(buckets >= 0) & crowded[buckets]]].sum())
+        # On average from now to the end, if the buckets fill as they did.
+        looked_at = now * (1 + len(self._of) / done) / 2
+        return coming * (looked_at - _VISIT * visited) > _ADD * len(members) * len(tried)
 
     def widen(self, crowded: np.ndarray) -> None:
         """Search for all documents of some large buckets, bool[buckets], too; begin anew."""
@@ -82,7 +89,8 @@ class RarestIndex:
             size = self._sets.size
             self._near = self._inside & (size + 1 >= self._threshold * size[self.wanted].min())
             members = np.flatnonzero(self._near).astype(np.int32)
-            self._counters = count_shingles(self._sets, members, self._pool)
+            counted = members[:: max(1, -(-len(members) // _MOST_COUNTED))]
+            self._counters = count_shingles(self._sets, counted, self._pool)
             room = int(_prefix_lengths(self._sets.size[members], self._threshold).sum())
             self._chains = empty_chains(room)
             self.active = True

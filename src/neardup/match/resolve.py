@@ -110,7 +110,7 @@ def resolve(
             if (held[~crowded[places]] > _CROWDED).any():
                 more = ~crowded & large & (kept.held > _CROWDED // 4)  # that follow, too
                 crowded |= more
-                if index.pays(more, sizes):
+                if index.pays(more, kept.held, last):
                     searched |= more
                     index.widen(searched)
             if index.active:

@@ -1,4 +1,4 @@
-"""An output folder at a URL, or on another disk than the work of a run: copied when it is done."""
+"""An output folder at a URL: made in a local folder, and copied when it is done."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from neardup.errors import NeardupError, OutputError, SpecError
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.io.remote_errors import failed
 from neardup.output.storing import delete_empty_folders, delete_remote, remote_names, write_remote
-from neardup.output.writing import CLEAN, OUTPUTS, RECORD, check_folder
-from neardup.private_files import replacing, system_errors
+from neardup.output.writing import OUTPUTS, RECORD
+from neardup.private_files import system_errors
 from neardup.threads import in_threads
 
 #: Is there from the beginning of a run to its end: that it can be written shows at once.
@@ -35,19 +35,19 @@ def local_output(
 ) -> Iterator[Path]:
     """Give the local folder to write an output to; at the end it is where it belongs.
 
-    That is ``out`` itself, unless that is a URL, or another folder to ``work`` in is given.
+    That is ``out`` itself, unless that is a URL; then it is in ``work``, or a temporary folder.
     """
     place = located(out)
-    if not is_remote(place) and work is None:
+    if not is_remote(place):
+        if work is not None:
+            raise SpecError(
+                "`work` is for an output at a URL, and it is a local folder",
+                "leave it out: what a run stores is in that folder",
+            )
         yield Path(place)
         return
-    mark = b""
-    place = place.rstrip("/") if is_remote(place) else place
-    if is_remote(place):
-        mark = _check_target(place, overwrite, resume)
-    else:
-        begun = resume and not (Path(place) / RECORD).exists()
-        check_folder(Path(place), overwrite or begun)
+    place = place.rstrip("/")
+    mark = _check_target(place, overwrite, resume)
     try:
         with _work_folder(work, resume) as folder:
             yield folder / _RESULT
@@ -55,11 +55,10 @@ def local_output(
             if not keep:
                 clear_work(folder)
     finally:
-        if is_remote(place):
-            with suppress(NeardupError):  # the first error counts
-                _check_mark(place, mark)
-                delete_remote(f"{place}/{_MARK}")
-                delete_empty_folders(place)
+        with suppress(NeardupError):  # the first error counts
+            _check_mark(place, mark)
+            delete_remote(f"{place}/{_MARK}")
+            delete_empty_folders(place)
 
 
 def clear_work(work: Path) -> None:
@@ -124,43 +123,18 @@ def _publish(folder: Path, out: str, mark: bytes) -> None:
     """Copy an output folder to where it belongs, ``run.json`` last; what it replaces goes."""
     names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     names = [name for name in names if name.split("/")[0] in OUTPUTS and name != RECORD]
-    old = remote_names(out) if is_remote(out) else _names_below(Path(out))
-    delete = delete_remote if is_remote(out) else _delete
+    old = remote_names(out)
 
     def write(name: str) -> None:
-        if is_remote(out):
-            write_remote(f"{out}/{name}", folder / name)
-        else:
-            _copy(folder / name, Path(out) / name)
+        write_remote(f"{out}/{name}", folder / name)
 
-    if is_remote(out):
-        _check_mark(out, mark)
+    _check_mark(out, mark)
     if RECORD in old:
-        delete(f"{out}/{RECORD}")
+        delete_remote(f"{out}/{RECORD}")
     for _ in in_threads(write, names, _WRITERS):
         pass
     for name in old:
         if name.split("/")[0] in OUTPUTS and name not in (*names, RECORD):
-            delete(f"{out}/{name}")
-    if is_remote(out):
-        _check_mark(out, mark)
+            delete_remote(f"{out}/{name}")
+    _check_mark(out, mark)
     write(RECORD)
-
-
-def _names_below(out: Path) -> list[str]:
-    files = [path for name in OUTPUTS for path in (out / name, *(out / name).rglob("*"))]
-    return [path.relative_to(out).as_posix() for path in files if path.is_file()]
-
-
-def _delete(path: str) -> None:
-    Path(path).unlink(missing_ok=True)
-    with suppress(OSError):  # a folder of the clean corpus that is empty now
-        if Path(path).parent.name != "" and CLEAN in Path(path).parts:
-            Path(path).parent.rmdir()
-
-
-def _copy(path: Path, target: Path) -> None:
-    with system_errors(target):
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with path.open("rb") as source, replacing(target) as copy:
-            shutil.copyfileobj(source, copy, 8 << 20)

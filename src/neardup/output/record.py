@@ -28,13 +28,14 @@ _LISTED = 1000
 
 
 def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
-    """Return what ``run.json`` holds, see ``docs/formats.md``; without times.
+    """Return what ``run.json`` holds, see ``docs/formats.md``.
 
     ``private`` is the peak of the private memory, in bytes.
     """
     import numba
 
     job, answer = outcome.job, outcome.answer
+    job.clock.lap("other")
     return {
         "format": FORMAT,
         "spec": job.spec.as_dict(),
@@ -66,6 +67,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         "peak_memory": peak_memory(),
         "peak_private_memory": private,
         "cores": available_cores(),
+        "seconds": {name: round(value, 4) for name, value in job.clock.seconds.items()},
     }
 
 

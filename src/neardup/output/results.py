@@ -21,11 +21,11 @@ import pyarrow.parquet as pq
 from neardup.engines.local import Outcome
 from neardup.engines.reading import Reader, Wanted
 from neardup.errors import InputError, InputNotFoundError
-from neardup.io.opening import open_source
+from neardup.io.opening import open_as
 from neardup.io.paths import find_files
 from neardup.io.remote import Url, is_remote, located, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
-from neardup.io.source import MAX_DOCUMENT, Columns, Partition, Source
+from neardup.io.source import Partition, Source
 from neardup.output import tables
 from neardup.output.record import FORMAT, inputs_digest, texts_digest
 from neardup.output.writing import CLEAN
@@ -222,17 +222,6 @@ class Places(NamedTuple):
             yield from pool.ordered(done, self.reader.again(self.ends, self.positions))
 
 
-def _columns(about: dict[str, Any]) -> Columns:
-    """How an input was read, by what the record says."""
-    return Columns(
-        tuple(about["text"]),
-        about["id"],
-        about["encoding_errors"],
-        max_document=about.get("max_document", MAX_DOCUMENT),
-        skip_large=about.get("skip_large", False),
-    )
-
-
 class MemoryResults(Results):
     """Of a run in this process."""
 
@@ -389,13 +378,7 @@ class FolderResults(Results):
     def source(self) -> Source:
         about = self._about
         try:
-            source = open_source(
-                self.given,
-                _columns(about),
-                input_format=about["input_format"],
-                delimiter=about.get("delimiter"),
-                partition_bytes=about["partition_bytes"],
-            )
+            source = open_as(self.given, about)
         except InputNotFoundError as error:
             raise self._gone() or error from error
         inputs = [[file.path, file.size, file.mtime_ns] for file in source.files]
@@ -410,11 +393,7 @@ class FolderResults(Results):
 
     def give(self, source: object) -> None:
         """Take the input from the caller, as the run can't find it; InputError for another one."""
-        about = self.record["frame"] or self._about
-        input_format, delimiter = about.get("input_format"), about.get("delimiter")
-        opened = open_source(
-            source, _columns(about), input_format=input_format, delimiter=delimiter
-        )
+        opened = open_as(source, {**(self.record["frame"] or self._about), "partition_bytes": None})
         sketcher = Sketcher(replace(self.recipe, num_bands=0, rows=0))
         name = opened.id_column
 
@@ -441,7 +420,7 @@ class FolderResults(Results):
         about, output = self.record["frame"], self.record["output"]
         if "source" in vars(self) or about is None or not output["clean"] or output["annotate"]:
             return super().kept_places()
-        reader = Reader(open_source(f"{self.name}/{CLEAN}", _columns(about)))
+        reader = Reader(open_as(f"{self.name}/{CLEAN}", about))
         with Pool() as pool:
             read = pool.ordered(lambda item: len(item[1].read().text), reader.partitions())
             ends = np.cumsum(list(read), dtype=np.int64)

@@ -136,12 +136,12 @@ def write_outputs(
     out: Path,
     writing: Writing,
     pool: Pool,
-    finish: Callable[[dict[str, Any]], None],
+    more: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
     """Write all files where nobody looks for them, then rename them all.
 
-    Files that were finished before an interruption are not written again. ``finish`` is called with
-    the record just before it is written, to add times to it. Returns the record.
+    Files that were finished before an interruption are not written again. ``more`` is what the
+    record gets besides, asked for just before it is written. Returns the record.
     """
     state = outcome.job.state
     assert state is not None
@@ -159,8 +159,7 @@ def write_outputs(
             if outcome.answer.edges is not None:
                 edges = tables.edge_tables(outcome)
                 outcome.answer.counts["edges"] = write("edges", tables.edges_schema(outcome), edges)
-        found = record(outcome)
-        finish(found)
+        found = record(outcome) | more()
         write_private(place / RECORD, (json.dumps(found, indent=1) + "\n").encode())
         sync_folder(place)
     state.put(_WRITTEN, 0, about={path.name: _stamp(path) for path in place.iterdir()})
@@ -318,7 +317,9 @@ class _Clean:
                 )
                 return writer.prepare(records)
 
-            for prepared in self._pool.ordered(prepare, self._wanted(output)):
+            # Several files wait at once: no more for each than keeps the threads at work.
+            ahead = self._pool.threads
+            for prepared in self._pool.ordered(prepare, self._wanted(output), ahead):
                 writer.write(prepared)
 
     def _wanted(self, output: OutputFile) -> Iterator[Wanted]:

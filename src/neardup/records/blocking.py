@@ -13,7 +13,7 @@ from neardup.kernels.jaccard import Sets, weighted_overlap
 from neardup.kernels.signing import band_keys
 from neardup.match.bucketing import bucket_bands, bucket_documents
 from neardup.match.pairs import pairs_of_buckets
-from neardup.match.verifying import content_order, make_sets, similarities
+from neardup.match.verifying import content_order, make_sets, similarities, taken
 from neardup.records.features import Features, common_shingles
 from neardup.records.fields import LinkSpec
 from neardup.sketch.bands import MAX_HASHES, Bands, bands_for_recall, candidate_probability
@@ -109,7 +109,7 @@ def find_candidates(
         np.ascontiguousarray(hashed.bitmaps[order]),
     )
     bands = bands or choose_rows(sets, spec, pool)
-    ragged = _gathered(sets)
+    ragged = taken(sets, every)
     parts, compared, not_compared = [], 0, 0
     for low in range(0, bands.num_bands, _BANDS):
         some = min(_BANDS, bands.num_bands - low)
@@ -259,7 +259,8 @@ def record_keys(
     features: Features, docs: np.ndarray, bands: Bands, seed: int, pool: Pool
 ) -> np.ndarray:
     """Return the band keys by which some records are candidates, uint64[docs, bands]."""
-    shingles = _gathered(hashed_sets(features.records, docs, common_of(features)))
+    hashed = hashed_sets(features.records, docs, common_of(features))
+    shingles = taken(hashed, np.arange(len(docs)))
     some = [
         _keys(shingles, Bands(min(_BANDS, bands.num_bands - low), bands.rows, 0), seed + low, pool)
         for low in range(0, bands.num_bands, _BANDS)
@@ -276,7 +277,7 @@ def hashed_sets(sets: Sets, docs: np.ndarray, common: np.ndarray) -> Sets:
     """Return the sets of some records without common shingles; all of a set without others."""
     if not common.any() and np.array_equal(docs, np.arange(len(sets.size))):
         return sets
-    values, offsets = _gathered(Sets(sets.values, sets.begin[docs], sets.size[docs], sets.bitmaps))
+    values, offsets = taken(sets, docs)
     kept = ~common[values & np.uint64(len(common) - 1)]
     before = np.append(0, np.cumsum(kept))
     kept |= np.repeat(np.diff(before[offsets]) == 0, np.diff(offsets))
@@ -289,11 +290,3 @@ def _only_common(sets: Sets, common: np.ndarray) -> int:
         return 0
     rare = np.append(0, np.cumsum(~common[sets.values & np.uint64(len(common) - 1)]))
     return int(((rare[sets.begin + sets.size] == rare[sets.begin]) & (sets.size > 0)).sum())
-
-
-def _gathered(sets: Sets) -> Ragged:
-    """Return the sets one after the other, in the order of their numbers."""
-    size = sets.size.astype(np.int64)
-    offsets = np.append(0, np.cumsum(size))
-    places = np.arange(offsets[-1]) + np.repeat(sets.begin - offsets[:-1], size)
-    return Ragged(sets.values[places], offsets)

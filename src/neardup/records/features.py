@@ -14,7 +14,7 @@ from neardup.kernels.jaccard import Sets
 from neardup.match.rarest import count_shingles
 from neardup.match.verifying import make_sets
 from neardup.records.fields import Field, LinkSpec
-from neardup.sketch.texts import Ragged
+from neardup.sketch.texts import Ragged, joined
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec
 from neardup.threads import Pool
@@ -83,8 +83,8 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
         return _some([column.slice(first, last - first) for column in columns], spec, tokenisers)
 
     some = pool.ranges(work, documents, _STEP)
-    records = make_sets(_joined([part.records for part in some]))
-    values = _joined([part.values for part in some])
+    records = make_sets(joined(part.records for part in some))
+    values = joined(part.values for part in some)
     # Values are never ruled out by their bitmaps, so that they have none.
     bare = Sets(
         values.values,
@@ -174,9 +174,3 @@ def _bordered(column: Any) -> Any:
 def _numbers(plain: Any) -> np.ndarray:
     known: Any = pc.if_else(pc.equal(plain, string_scalar("")), string_scalar("nan"), plain)
     return numbers(pc.utf8_trim_whitespace(known).cast(pa.float64()))
-
-
-def _joined(some: list[Ragged]) -> Ragged:
-    sizes = [np.diff(part.offsets) for part in some]
-    offsets = np.concatenate([np.zeros(1, np.int64), *sizes]).cumsum()
-    return Ragged(np.concatenate([part.values for part in some]), offsets)

@@ -16,9 +16,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neardup.errors import SpecError
-from neardup.synth.draws import I64, U64, Stream, permute, stream_keys, unit
+from neardup.records.invented import (
+    I64,
+    U64,
+    Stream,
+    make_words,
+    permute,
+    stream_keys,
+    strings,
+    unit,
+)
+from neardup.synth.demo_notes import COMMON
 from neardup.synth.note_files import Written, both_files, truth_path
-from neardup.synth.vocabulary import COMMON, make_words, strings
 
 ENDINGS = (".csv", ".parquet")
 FIELDS = ("given_name", "surname", "birth", "street", "suburb", "postcode", "state", "phone")

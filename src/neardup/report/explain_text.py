@@ -66,16 +66,6 @@ def _notes(found: Explanation, this: str, that: str = "") -> Iterator[Note]:
             yield "edge", _edge(found)
     if document.kept:
         yield "duplicates", _duplicates(found)
-    if found.similar is not None and found.similar_count is not None and found.missed is not None:
-        similar = [
-            f"{name(n.doc_id)} at {n.similarity:.4f}{'' if n.together else ' (another cluster)'}"
-            for n in found.similar
-        ]
-        more = found.similar_count - len(similar)
-        yield "similar", " and ".join(filter(None, [", ".join(similar), _more(more)])) or "none"
-        reach = "reaches" if found.missed == 1 else "reach"
-        missed = f"{counted(found.missed, 'kept document')} that {reach} {found.threshold:g}"
-        yield "missed", f"{missed} and share no bucket with it"
     for note in found.notes:
         yield "note", note
 
@@ -105,16 +95,13 @@ def _duplicates(found: Explanation) -> str:
     equal = [one for one in found.duplicates if one.similarity == 1]
     near = [one for one in found.duplicates if one.similarity < 1]
     parts = [f"{name(one.doc_id)} at {one.similarity:.4f}" for one in near]
-    parts.append(_more(found.duplicates_count - found.exact_copies - len(near)))
+    more = found.duplicates_count - found.exact_copies - len(near)
+    parts += [f"{more:,} more"] * (more > 0)
     if found.exact_copies:
         copies = "exact copy" if found.exact_copies == 1 else "exact copies"
         such = f", such as {name(equal[0].doc_id)}" if equal else ""
         parts.append(f"{found.exact_copies:,} {copies}{such}")
-    return ", ".join(filter(None, parts)) or "none"
-
-
-def _more(count: int) -> str:
-    return f"{count:,} more" if count > 0 else ""
+    return ", ".join(parts) or "none"
 
 
 def _notes_of_pair(pair: Comparison, this: str, that: str, shingle: str) -> Iterator[Note]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ import click
 
 from neardup.cli import options as o
 from neardup.errors import SpecError
+
+#: Options that go with --against, besides those that say how the input is read.
+_OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
 
 
 @o.grouped(
@@ -115,3 +119,34 @@ def decontaminate(
             click.echo(f"{short:>14,}   test items are shorter than a shingle", err=True)
         if found["skipped"]:
             click.echo(f"{found['skipped']:>14,}   left out, above --max-document", err=True)
+
+
+def dedup_against(
+    inputs: tuple[str, ...], out: str, against: Path, options: dict[str, Any]
+) -> None:
+    """Do ``neardup dedup`` with ``--against``; settings of the old corpus are refused."""
+    from neardup.api.dedup import dedup as find
+
+    of_batch = (
+        *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
+        *("max_document", "skip_large"),
+    )
+    known = {name: options[name] for name in of_batch}
+    other = [name for name in o.given_options() if name not in (*of_batch, *_OF_ALL)]
+    if other:
+        raise SpecError(
+            f"`{other[0]}` does not go with `against`, where the settings are those of the old "
+            "corpus, and the first one is kept",
+            "leave it out",
+        )
+    paths, text = [Path(name) for name in inputs], options["text"].split(",")
+    record = find(paths, text=text, against=against, out=out, **known).summary
+    counts = record["counts"]
+    if options["json_"]:
+        click.echo(json.dumps(record, indent=2))
+    if options["json_"] or options["quiet"]:
+        return
+    for name in ("documents", "similar_to_old", "similar_within", "kept"):
+        click.echo(f"{counts[name]:>14,}   {name.replace('_', ' ')}", err=True)
+    if counts["skipped"]:
+        click.echo(f"{counts['skipped']:>14,}   left out, above --max-document", err=True)

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-import click
-
 from neardup.cli import options as o
 from neardup.cli.showing import show_events, show_record
-from neardup.errors import SpecError
-
-#: Options that go with --against, besides those that say how the input is read.
-_OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
 
 
 @o.grouped(
@@ -29,8 +22,8 @@ _OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
     metavar="DIR",
     type=o.PATH,
     group=o.OUTPUT,
-    help="Local folder for the run while it is at work; needed to resume where OUT is a URL. "
-    "[default: OUT/.run; for a URL a temporary folder]",
+    help="Where OUT is a URL, local folder for the run while it is at work; needed to resume. "
+    "[default: a temporary folder]",
 )
 @o.option(
     "--keep-run",
@@ -84,11 +77,10 @@ def dedup(
     With --json, what is in run.json, or in against.json, is printed as well.
     """
     if against is not None:
-        record = _dedup_against(inputs, out, against, {**options, "overwrite": overwrite})
-        if json_:
-            click.echo(json.dumps(record, indent=2))
-        elif not quiet:
-            _show_against(record["counts"])
+        from neardup.cli.commands.command_decontaminate import dedup_against
+
+        options |= {"overwrite": overwrite, "json_": json_, "quiet": quiet}
+        dedup_against(inputs, out, against, options)
         return
     from neardup.api.running import run_in_folder
     from neardup.clock import process_start
@@ -97,36 +89,3 @@ def dedup(
         request = o.request_of(inputs, options, begin=process_start(), listener=listener)
         found = run_in_folder(request, out, overwrite=overwrite, resume=resume, work=work)
     show_record(found.record, out, json_, quiet)
-
-
-def _dedup_against(
-    inputs: tuple[str, ...], out: str, against: Path, options: dict[str, Any]
-) -> dict[str, Any]:
-    """Do it with ``--against``; return its record.
-
-    Raises:
-        SpecError: A setting is given that comes from the old corpus.
-    """
-    from neardup.api.dedup import dedup as find
-
-    of_batch = (
-        *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
-        *("max_document", "skip_large"),
-    )
-    known = {name: options[name] for name in of_batch}
-    other = [name for name in o.given_options() if name not in (*of_batch, *_OF_ALL)]
-    if other:
-        raise SpecError(
-            f"`{other[0]}` does not go with `against`, where the settings are those of the old "
-            "corpus, and the first one is kept",
-            "leave it out",
-        )
-    paths, text = [Path(name) for name in inputs], options["text"].split(",")
-    return find(paths, text=text, against=against, out=out, **known).summary
-
-
-def _show_against(counts: dict[str, int]) -> None:
-    for name in ("documents", "similar_to_old", "similar_within", "kept"):
-        click.echo(f"{counts[name]:>14,}   {name.replace('_', ' ')}", err=True)
-    if counts["skipped"]:
-        click.echo(f"{counts['skipped']:>14,}   left out, above --max-document", err=True)

@@ -22,18 +22,12 @@ _MOST = 64 << 20
 @click.argument("id_", metavar="ID")
 @click.argument("other", metavar="[ID2]", required=False)
 @o.option(
-    "--search",
-    is_flag=True,
-    help="Search the whole input for documents that reach the threshold with ID, whether the run "
-    "found them or not.",
-)
-@o.option(
     "--limit",
     metavar="N",
     type=click.IntRange(0),
     default=20,
     group=o.OUTPUT,
-    help="Documents of each kind that are named; all are counted.",
+    help="Duplicates that are named; all are counted.",
 )
 @o.no_text_option
 @o.json_option

@@ -228,3 +228,26 @@ def _similarity(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+def evaluate_links_of(
+    run: Path, truth: Path, columns: str | None, json_: bool, options: dict[str, Any]
+) -> None:
+    """Compare a linkage with known pairs: its candidates and its decision, each by itself."""
+    if options.pop("only_named"):
+        raise SpecError("`only_named` is for runs of neardup dedup", "leave it out")
+    from neardup.records.outcome.link_files import read_links
+    from neardup.records.outcome.link_scores import evaluate_links, evaluate_pairs
+    from neardup.records.outcome.link_text import render_evaluation
+
+    named = None if columns is None else columns.split(",")
+    if run.is_file():
+        result = evaluate_pairs(run, truth, columns=named, **options)
+    elif (run / "link.json").is_file():
+        result = evaluate_links(read_links(run)[0], truth, columns=named, **options)
+    else:
+        from neardup.records.growing.record_index import RecordIndex
+
+        with RecordIndex.open(run) as index:
+            result = index.evaluate(truth, columns=named, **options)
+    click.echo(json.dumps(result, indent=2) if json_ else render_evaluation(result))

@@ -10,7 +10,6 @@ import click
 
 from neardup.cli import options as o
 from neardup.cli.showing import show_events
-from neardup.errors import SpecError
 
 
 @o.grouped("neardup audit out\nneardup audit out --sample 5000 --json")
@@ -91,7 +90,9 @@ def evaluate(run: Path, truth: Path, columns: str | None, json_: bool, **options
     pairs completeness, pairs quality, reduction ratio.
     """
     if run.is_file() or any((run / name).is_file() for name in ("link.json", "records.sqlite")):
-        _evaluate_links(run, truth, columns, json_, options)
+        from neardup.cli.commands.command_link import evaluate_links_of
+
+        evaluate_links_of(run, truth, columns, json_, options)
         return
     from neardup import open as open_run
     from neardup.report.evaluate_text import render
@@ -99,26 +100,3 @@ def evaluate(run: Path, truth: Path, columns: str | None, json_: bool, **options
     named = None if columns is None else columns.split(",")
     result = open_run(run).evaluate(truth, columns=named, **options)
     click.echo(json.dumps(result, indent=2) if json_ else render(result))
-
-
-def _evaluate_links(
-    run: Path, truth: Path, columns: str | None, json_: bool, options: dict[str, Any]
-) -> None:
-    """Compare a linkage with known pairs: its candidates and its decision, each by itself."""
-    if options.pop("only_named"):
-        raise SpecError("`only_named` is for runs of neardup dedup", "leave it out")
-    from neardup.records.outcome.link_files import read_links
-    from neardup.records.outcome.link_scores import evaluate_links, evaluate_pairs
-    from neardup.records.outcome.link_text import render_evaluation
-
-    named = None if columns is None else columns.split(",")
-    if run.is_file():
-        result = evaluate_pairs(run, truth, columns=named, **options)
-    elif (run / "link.json").is_file():
-        result = evaluate_links(read_links(run)[0], truth, columns=named, **options)
-    else:
-        from neardup.records.growing.record_index import RecordIndex
-
-        with RecordIndex.open(run) as index:
-            result = index.evaluate(truth, columns=named, **options)
-    click.echo(json.dumps(result, indent=2) if json_ else render_evaluation(result))

@@ -9,7 +9,6 @@ import click
 
 from neardup.cli import options as o
 from neardup.cli.showing import context_option, show_events, show_record
-from neardup.errors import SpecError
 from neardup.spec import CLUSTERINGS
 
 _AS_BEFORE = "[default: as in RUN]"
@@ -105,7 +104,9 @@ def report(
     finds; then only --title, --overwrite and --quiet apply.
     """
     if (run / "index.sqlite").is_file():
-        _report_index(run, out, quiet, options["title"], options["overwrite"])
+        from neardup.cli.commands.command_index import report_index
+
+        report_index(run, out, quiet, options["title"], options["overwrite"])
         return
     from neardup.memory import show_size
     from neardup.output.results import FolderResults
@@ -116,18 +117,5 @@ def report(
         path = write_report(
             FolderResults(run), out, show=columns, texts=not no_text, listener=listener, **options
         )
-    if not quiet:
-        click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)
-
-
-def _report_index(folder: Path, out: Path, quiet: bool, title: str | None, overwrite: bool) -> None:
-    from neardup.api.indexing import Index
-    from neardup.memory import show_size
-    from neardup.report.page.index_page import write_index_report
-
-    if given := o.given_options("show", "by", "no_text", "max_clusters", "context", "threads"):
-        raise SpecError(f"`{given[0]}` does not apply to an index", "leave it out")
-    with Index.open(folder, readonly=True) as index:
-        path = write_index_report(folder, index.stats(), index.spec, out, title, overwrite)
     if not quiet:
         click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)

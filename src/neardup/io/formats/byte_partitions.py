@@ -16,6 +16,7 @@ from neardup.io.columns import (
     Column,
     append_columns,
     buffer_of,
+    called,
     large_strings,
     repaired,
     validity,
@@ -232,9 +233,10 @@ class _Reader:
             digits: Any = pc.match_substring_regex(self.strings(k, name), "^-?[0.]*[1-9]")
             wrong |= zero & digits.fill_null(False).to_numpy(zero_copy_only=False)
         if wrong.any():
+            said = called(name, k, self._columns.required)
             raise ColumnError(
-                f"{self._where(int(np.argmax(wrong)))}: column {name!r} has a number that a float "
-                "of 64 bits does not hold",
+                f"{self._where(int(np.argmax(wrong)))}: {said} has a number "
+                "that a float of 64 bits does not hold",
                 KEEP_HINT,
             )
         return found
@@ -278,7 +280,8 @@ class _Reader:
         try:
             strings.validate(full=True)
         except pa.ArrowInvalid:
-            strings, rows = repaired(strings, name, self._columns.replaces, self._where)
+            said = called(name, columns[0], self._columns.required)
+            strings, rows = repaired(strings, said, self._columns.replaces, self._where)
             self.replaced[rows] = True
         return strings
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import EncodingError, FormatError
-from neardup.io.columns import REPLACE_HINT, Column, is_text, string_scalar
+from neardup.io.columns import REPLACE_HINT, Column, called, is_text, string_scalar
 from neardup.kernels.records import PAD
 
 #: Rows as bytes, uint8[] with PAD, and their ends, int64[rows + 1], 0 first.
@@ -50,7 +50,7 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
     if table.schema.equals(schema, check_metadata=True):
         return table
     columns = []
-    for field in schema:
+    for number, field in enumerate(schema):
         index = table.schema.get_field_index(field.name)
         values: Column = table.column(index) if index >= 0 else pa.nulls(table.num_rows, field.type)
         try:
@@ -58,8 +58,9 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
                 values = json_texts(values, null=None)
             columns.append(values if values.type == field.type else values.cast(field.type))
         except pa.ArrowException as error:
+            said = called(field.name, number)
             raise FormatError(
-                f"{name}: column {field.name!r} is {values.type} here and {field.type} elsewhere, "
+                f"{name}: {said} is {values.type} here and {field.type} elsewhere, "
                 "and a value does not fit both",
                 "give the column the same type in all records",
             ) from error

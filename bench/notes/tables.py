@@ -12,11 +12,14 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of
 from neardup.errors import SpecError
-from neardup.synth.draws import I64, Stream, ragged_draws, stream_keys
-from neardup.synth.roles import NEAR, ROLES, assign_roles
-from neardup.synth.shapes import SynthSpec
-from neardup.synth.vocabulary import KINDS, lexicon, strings
-from neardup.synth.wording import note_codes
+from neardup.records.invented import I64, Stream, stream_keys, strings
+from neardup.synth.demo_notes import KINDS
+
+from .lexicon import lexicon
+from .ragged import ragged_draws
+from .roles import NEAR, ROLES, assign_roles
+from .shapes import SynthSpec
+from .wording import note_codes
 
 _DATES = [
     f"{y}-{m:02}-{d:02}" for y in range(2008, 2024) for m in range(1, 13) for d in range(1, 29)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from neardup.synth.draws import I64, U64, Stream, permute, stream_keys, unit
-from neardup.synth.shapes import SynthSpec
+from neardup.records.invented import I64, U64, Stream, permute, stream_keys, unit
+
+from .shapes import SynthSpec
 
 ROLES = ("original", "near", "exact", "family")
 ORIGINAL, NEAR, EXACT, FAMILY = range(4)

@@ -7,7 +7,6 @@ Texts of a batch are one ``take`` from an Arrow array that holds every token onc
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,24 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.synth.draws import mix
+from neardup.records.invented import make_words, strings
+from neardup.synth.demo_notes import HEADINGS
 
 #: Length of ``Lexicon.cells``.
 CELLS = 1 << 20
-
-_WORDS = (Path(__file__).parent / "note_words.txt").read_text(encoding="utf-8").split()
-#: The most frequent words, in order. Some are not ASCII, so that each corpus tests UTF-8.
-COMMON = tuple(word for word in _WORDS if not word.endswith(":"))
-HEADINGS = tuple(word for word in _WORDS if word.endswith(":"))
-
-KINDS = ("progress", "discharge", "admission", "nursing", "radiology", "consult", "operative", "ed")
-
-_ONSETS = "b c d f g h l m n p r s t v z br cl cr dr fl gl gr ph pl pr sc sp st th tr"
-_VOWELS = "a e i o u y a e i o ae ia io eu ou"
-_CODAS = ["", "", "", "", "l", "m", "n", "r", "s", "x", "ct", "nd", "rt", "st"]
-_SUFFIXES = "itis osis oma emia algia ectomy ine ol al ic ous ing ed tion ity ate ide ism s"
-_ONSET, _VOWEL, _SUFFIX = _ONSETS.split(), _VOWELS.split(), _SUFFIXES.split()
-_ACCENTS = str.maketrans("aeiouyn", "áéïöüýñ")  # of one invented word in 48
 
 
 class Lexicon(NamedTuple):
@@ -47,47 +33,6 @@ class Lexicon(NamedTuple):
     size: int  # of words and numbers
     cells: npt.NDArray[np.int32]  # [CELLS], words by their frequency; 3 % are numbers
     tokens: pa.Array[Any]  # string[codes]
-
-
-def strings(values: list[str]) -> pa.Array[Any]:
-    data = [value.encode() for value in values]
-    offsets = np.zeros(len(data) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, data), np.int32, len(data)), out=offsets[1:])
-    buffers = [None, pa.py_buffer(offsets.data), pa.py_buffer(b"".join(data))]
-    return pa.Array.from_buffers(pa.string(), len(data), buffers)
-
-
-def make_words(count: int) -> list[str]:
-    """Return the ``count`` most frequent words, most frequent first.
-
-    All words differ in lower case, and none holds white space, a quote or a backslash, so that JSON
-    escapes line breaks alone. A smaller vocabulary is the beginning of a larger one.
-
-    >>> make_words(100)[:4]
-    ['the', 'of', 'and', 'patient']
-    """
-    words = dict.fromkeys(COMMON[:count])
-    seen = {word.lower() for word in words}
-    draws = iter(mix(np.arange(4 * count, dtype=np.uint64) + np.uint64(1)).tolist())
-    while len(words) < count:
-        word = _invent(next(draws))
-        if word not in seen:
-            words[word] = None
-    return list(words)
-
-
-def _invent(draw: int) -> str:
-    """Make a word of two to four syllables, or fewer and a suffix, from 64 random bits."""
-    syllables, suffixed = (2, 2, 3, 3, 3, 2, 4, 3)[draw & 7], draw >> 3 & 1
-    draw >>= 4
-    parts = []
-    for _ in range(syllables - suffixed):
-        draw, onset = divmod(draw, len(_ONSET))
-        draw, vowel = divmod(draw, len(_VOWEL))
-        parts += [_ONSET[onset], _VOWEL[vowel]]
-    draw, ending = divmod(draw, len(_SUFFIX) if suffixed else len(_CODAS))
-    word = "".join([*parts, _SUFFIX[ending] if suffixed else _CODAS[ending]])
-    return word.translate(_ACCENTS) if draw % 48 == 0 else word
 
 
 def _capital(word: str) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from neardup.synth.draws import I64, U32, Stream, mix, ragged_draws, stream_keys
-from neardup.synth.roles import NEAR, Roles
-from neardup.synth.shapes import SynthSpec
-from neardup.synth.vocabulary import HEADINGS, Lexicon
+from neardup.records.invented import I64, Stream, mix, stream_keys
+from neardup.synth.demo_notes import HEADINGS
+
+from .lexicon import Lexicon
+from .ragged import U32, ragged_draws
+from .roles import NEAR, Roles
+from .shapes import SynthSpec
 
 I32 = npt.NDArray[np.int32]
 

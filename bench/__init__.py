@@ -1,0 +1,1 @@
+"""What measures neardup, and the notes that it measures with."""

@@ -1,0 +1,173 @@
+"""Notes like clinical ones, and which of them were derived from which.
+
+The words of a note depend on the seed and its position alone, so that no note is kept for those
+that are derived from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from neardup.errors import SpecError
+from neardup.spec import check_probability, check_whole
+from neardup.synth.note_files import Written, both_files, truth_path
+
+ENDINGS = (".jsonl", ".parquet")
+KINDS = ("progress", "discharge", "admission", "nursing", "radiology", "consult", "operative", "ed")
+#: The share of its words that a near-duplicate changes is uniform from 0 to this.
+CHANGED = 0.1
+
+_WORDS = (Path(__file__).parent / "note_words.txt").read_text(encoding="utf-8").split()
+COMMON = [word for word in _WORDS if not word.endswith(":")]
+HEADINGS = [word for word in _WORDS if word.endswith(":")]
+_ROOTS = (
+    "aden angi arthr bronch cardi cholecyst col cyst derm encephal enter gastr hepat lymph mening"
+)
+_ROOTS += " my nephr neur oste ot pancreat phleb pneum proct rhin spondyl thorac thyroid ur vascul"
+_SUFFIXES = "itis osis oma emia algia ectomy opathy ogram oscopy otomy ostomy orrhea otic al ic"
+_TERMS = [root + suffix for suffix in _SUFFIXES.split() for root in _ROOTS.split()]
+_NUMBERS = [f"{high}/{low}" for high in range(100, 180, 5) for low in range(55, 100, 15)]
+_ALL = dict.fromkeys([*COMMON, *_TERMS, *_NUMBERS, *map(str, range(100))])
+#: The probability of a word is 1 / rank (over their sum).
+VOCABULARY = np.array(list(_ALL), object)
+_WEIGHTS = 1 / np.arange(1.0, len(VOCABULARY) + 1)
+_WEIGHTS /= _WEIGHTS.sum()
+_BATCH = 4096
+
+_TYPES: dict[str, pa.DataType] = {
+    **dict.fromkeys(("id", "text", "date", "kind", "source_id"), pa.string()),
+    **dict.fromkeys(("quality", "changed"), pa.float64()),
+    **dict.fromkeys(("doc", "source"), pa.int64()),
+}
+#: Columns of the notes, and of their ground truth.
+NOTES = pa.schema([(name, _TYPES[name]) for name in ("id", "text", "date", "kind", "quality")])
+TRUTH = pa.schema(
+    [(name, _TYPES[name]) for name in ("doc", "id", "kind", "source", "source_id", "changed")]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSpec:
+    """What synthetic notes depend on; ``near`` and ``exact`` are shares of all.
+
+    >>> NoteSpec(1000).counts
+    {'original': 700, 'near': 200, 'exact': 100}
+    """
+
+    documents: int
+    seed: int = 0
+    near: float = 0.2
+    exact: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_whole("documents", self.documents, 1, 2**31 - 1)
+        check_whole("seed", self.seed, 0, 2**63 - 1)
+        for name, share in (("near", self.near), ("exact", self.exact)):
+            check_probability(name, share, low_open=False, high_open=False)
+        if self.counts["original"] < 1:
+            counts = f"no original is left among {self.documents} documents: {self.counts}"
+            raise SpecError(counts, "lower the shares")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        near, exact = round(self.near * self.documents), round(self.exact * self.documents)
+        return {"original": self.documents - near - exact, "near": near, "exact": exact}
+
+
+def write(
+    spec: NoteSpec, output: Path, truth: Path | None = None, overwrite: bool = False
+) -> Written:
+    """Write notes as JSON lines or Parquet, and their ground truth as Parquet, both by rename."""
+    import pyarrow.parquet as pq
+
+    with both_files(output, truth, ENDINGS, overwrite) as (opened, known), ExitStack() as stack:
+        sources = stack.enter_context(pq.ParquetWriter(known, TRUTH))
+        if output.suffix == ".parquet":
+            table = stack.enter_context(pq.ParquetWriter(opened, NOTES))
+        for notes, rows in batches(spec):
+            sources.write_table(pa.Table.from_pylist(rows, TRUTH))
+            if output.suffix == ".parquet":
+                table.write_table(pa.Table.from_pylist(notes, NOTES))
+            else:
+                lines = (json.dumps(note, ensure_ascii=False) + "\n" for note in notes)
+                opened.write("".join(lines).encode())
+        size = opened.tell()
+    return Written(spec.documents, size, output, truth_path(output, truth))
+
+
+def batches(spec: NoteSpec) -> Iterator[tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
+    """Generate the rows of the notes and of their ground truth."""
+    rng, total = np.random.default_rng(spec.seed), spec.documents
+    near, exact = spec.counts["near"], spec.counts["exact"]
+    order = rng.permutation(total)
+    source = np.full(total, -1)
+    source[order[: near + exact]] = rng.choice(order[near + exact :], near + exact)
+    is_near = np.zeros(total, bool)
+    is_near[order[:near]] = True
+    for start in range(0, total, _BATCH):
+        rows = [
+            _rows(spec, doc, int(source[doc]), bool(is_near[doc]))
+            for doc in range(start, min(start + _BATCH, total))
+        ]
+        yield [note for note, _ in rows], [known for _, known in rows]
+
+
+def _rows(
+    spec: NoteSpec, doc: int, source: int, near: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    rng = np.random.default_rng((spec.seed, 1, doc))
+    words = _words(spec.seed, doc if source < 0 else source)
+    changed = _change(words, rng) if near else None
+    year, month, day, kind, quality = rng.integers([16, 12, 28, len(KINDS), 1001]).tolist()
+    note = {
+        "id": _id(spec, doc),
+        "text": " ".join(filter(None, words)).replace(" \n", "\n").lstrip(),
+        "date": f"{2008 + year}-{month + 1:02}-{day + 1:02}",
+        "kind": KINDS[kind],
+        "quality": quality / 1000,
+    }
+    known: dict[str, Any] = {"doc": doc, "id": note["id"], "kind": "original"}
+    if source >= 0:
+        known |= {"kind": "near" if near else "exact", "source": source, "changed": changed}
+        known["source_id"] = _id(spec, source)
+    return note, known
+
+
+def _id(spec: NoteSpec, doc: int) -> str:
+    return f"note-{doc:0{max(7, len(str(spec.documents - 1)))}}"
+
+
+def _draw(rng: np.random.Generator, count: int) -> npt.NDArray[np.object_]:
+    return rng.choice(VOCABULARY, count, p=_WEIGHTS)
+
+
+def _words(seed: int, doc: int) -> npt.NDArray[np.object_]:
+    """Return the 50 to 800 words of an original, with headings and in sentences of 11 words."""
+    rng = np.random.default_rng((seed, 0, doc))
+    words = _draw(rng, 50 + int(750 * rng.beta(2, 4)))
+    words[::11] = [word[0].upper() + word[1:] for word in words[::11]]
+    words[10::11] += "."
+    words[::55] = [
+        f"\n\n{heading} {word}"
+        for heading, word in zip(rng.choice(HEADINGS, len(words[::55])), words[::55], strict=True)
+    ]
+    return words
+
+
+def _change(words: npt.NDArray[np.object_], rng: np.random.Generator) -> float:
+    """Replace some words by others, one in ten of them by none and one in ten by two."""
+    count = round(rng.uniform(0, CHANGED) * len(words))
+    places = rng.choice(len(words), count, replace=False)
+    words[places] = _draw(rng, count)
+    words[places[::10]] = ""
+    words[places[5::10]] += " " + _draw(rng, len(places[5::10]))
+    return count / len(words)
