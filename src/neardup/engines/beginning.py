@@ -193,7 +193,8 @@ def _owner(job: Job) -> str:
     """Return the name of a run in a shared store, which in a file with one run says whose it is."""
     if job.resources.run is not None:
         return job.resources.run
-    assert job.state is not None
+    if job.state is None:  # nothing is left that could be continued
+        return f"dedup-{uuid.uuid4().hex}"
     # The same for the same output, so that what was given up there makes room.
     return f"dedup-{uuid.uuid5(uuid.NAMESPACE_URL, str(job.state.folder.absolute())).hex}"
 
