@@ -17,9 +17,10 @@ from neardup.errors import InputError, SpecError
 from neardup.index.answers import answers_table
 from neardup.index.bodies import Id
 from neardup.index.core import BATCH, Batch
-from neardup.index.incoming import batches_of, checked_id, checked_ids, how_read, is_file, one_text
+from neardup.index.incoming import batches_of, checked_id, checked_ids, is_file, one_text
 from neardup.index.inserting import Answers, insert, insert_all, insert_new
 from neardup.index.merging import compact
+from neardup.io.opening import Reading
 
 if TYPE_CHECKING:
     from neardup.api.indexing import Index
@@ -94,12 +95,7 @@ class Changing(Asking):
             raise SpecError(
                 f"`on_conflict` is {on_conflict!r}; expected 'error', 'replace' or 'skip'"
             )
-        reading = how_read(text, id)._replace(
-            input_format=input_format,
-            encoding_errors=encoding_errors,
-            delimiter=delimiter,
-            max_document=max_document,
-        )
+        reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document)
         batches = batches_of(source, ids, reading)
         if not is_file(source):
             return self._insert(batches, on_conflict)
@@ -182,7 +178,7 @@ class Changing(Asking):
         names: list[Id] = []
         answers = Answers([], np.empty(0))
         with self._core.writing():
-            for batch in batches_of(id_or_batch, ids, how_read(column, id)):
+            for batch in batches_of(id_or_batch, ids, Reading(column, id)):
                 some = self._core.with_ids(batch, 0, len(batch.texts))
                 self._core.require_kind(some.ids)
                 more = insert_new(self._core, some)

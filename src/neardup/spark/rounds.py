@@ -11,6 +11,7 @@ from pyspark.sql import functions as f
 
 from neardup.errors import SpecError
 from neardup.spark import steps
+from neardup.spark.tasks import order_of
 from neardup.spec import Spec
 
 #: Each range is compared with all later ones: a thousand are half a million comparisons.
@@ -67,7 +68,12 @@ def compare_large(
             f"{ranges:,} ranges of two fifths of `task_bytes`; expected {_MOST_RANGES:,} or fewer",
             "raise `task_bytes` and the memory of executors, or `documents`, for more rows",
         )
-    order = steps.keep_order(candidates, spec)
+    order = [f.desc("old")] if "old" in candidates.columns else []
+    for name, way in order_of(spec):
+        if dict(candidates.dtypes)[name] in ("float", "double"):
+            # NaN is between numbers and null, as for Arrow; for Spark it is the largest number.
+            order.append(f.when(f.col(name).isNull(), 2).otherwise(f.isnan(name).cast("int")))
+        order.append(f.desc_nulls_last(name) if way == "descending" else f.asc_nulls_last(name))
     cut = candidates.repartitionByRange(ranges, *order).withColumn("range", f.spark_partition_id())
     rows = stage(
         "ranges", lambda: cut.drop("root", "shingles").join(sets.select("id", "set"), "id")

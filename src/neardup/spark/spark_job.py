@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -148,10 +148,8 @@ def dedup(
     sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))
     same = store.stage("duplicates", lambda: steps.duplicates(sketches, spec))
 
-    def candidates() -> DataFrame:
-        return steps.candidates(sketches, same, spec, ids.documents, task_bytes)
-
-    found = store.stage("candidates", candidates)
+    wanted = partial(steps.candidates, sketches, same, spec, ids.documents, task_bytes)
+    found = store.stage("candidates", wanted)
     documents, size, roots = rounds.sizes_of(found, spec, task_bytes)
     check_sent(df.sparkSession, documents + same.count())
     large = f.col("root").isin(roots)
@@ -168,14 +166,14 @@ def dedup(
 
     new = sketches if against is None else sketches.where("not old")
 
-    def clusters() -> DataFrame:
-        rows = steps.resolve(new, same, compared)
-        names = ("id", "cluster", "duplicate_of")
+    def typed(rows: DataFrame, *names: str) -> DataFrame:
         return rows.withColumns({name: f.col(name).cast(kind) for name in names})
 
+    def clusters() -> DataFrame:
+        return typed(steps.resolve(new, same, compared), "id", "cluster", "duplicate_of")
+
     def edges() -> DataFrame:
-        rows = steps.edges(compared, same, spec)
-        return rows.withColumns({name: f.col(name).cast(kind) for name in ("id_a", "id_b")})
+        return typed(steps.edges(compared, same, spec), "id_a", "id_b")
 
     listed = store.stage("edges", edges) if spec.enumerates else None
     return SparkRun(given, id, store.stage("clusters", clusters), listed, about, new)

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from neardup.errors import ColumnError, SpecError
 from neardup.recipe import Recipe
-from neardup.sketch.bands import choose_bands, rounded_documents
+from neardup.sketch.bands import recipe_for
 from neardup.spark import tasks
 from neardup.spark.checks import column
 from neardup.spec import Spec
@@ -46,11 +46,7 @@ def recipe_of(spec: Spec) -> Recipe:
             raise SpecError(f"`{name}` is {value!r}, which is not for Spark", "leave it out")
     if spec.cluster == "louvain":
         raise SpecError("`cluster` is 'louvain', which needs the whole graph on one machine")
-    num_bands, rows = spec.num_bands, spec.rows
-    if num_bands is None or rows is None:
-        documents = rounded_documents(spec.documents or 0)
-        num_bands, rows, _ = choose_bands(spec.threshold, spec.recall, documents)
-    return Recipe(spec.shingle, spec.scheme, spec.seed, num_bands, rows)
+    return recipe_for(spec)
 
 
 def warn_of_bands(spec: Spec, documents: int) -> None:
@@ -94,7 +90,7 @@ def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> Dat
     return _mapped(given, tasks.sketch, ", ".join([*kinds, made]), spec=spec, recipe=recipe)
 
 
-def _mapped(df: DataFrame, task: Callable[..., Any], schema: str, **given: Any) -> DataFrame:
+def _mapped(df: DataFrame, task: Callable[..., Any], schema: Any, **given: Any) -> DataFrame:
     """Apply a task to each partition."""
     with warnings.catch_warnings():
         # PySpark asks for pandas and warns of its newest version, which nothing here uses.
@@ -105,20 +101,10 @@ def _mapped(df: DataFrame, task: Callable[..., Any], schema: str, **given: Any) 
 
 def duplicates(sketches: DataFrame, spec: Spec) -> DataFrame:
     """Find exact duplicates: the ``id`` of each, and of the ``first`` of its group."""
-    groups = sketches.where("tokens > 0").repartition(_partitions(sketches), "hash")
-    first = f.first("id").over(Window.partitionBy("hash").orderBy(*keep_order(sketches, spec)))
-    return groups.select("id", first.alias("first")).where("id != first")
-
-
-def keep_order(df: DataFrame, spec: Spec) -> list[Column]:
-    """Return what puts documents into keep order, those of an old corpus first."""
-    order = [f.desc("old")] if "old" in df.columns else []
-    for name, way in tasks.order_of(spec):
-        if dict(df.dtypes)[name] in ("float", "double"):
-            # NaN is between numbers and null, as for Arrow; for Spark it is the largest number.
-            order.append(f.when(f.col(name).isNull(), 2).otherwise(f.isnan(name).cast("int")))
-        order.append(f.desc_nulls_last(name) if way == "descending" else f.asc_nulls_last(name))
-    return order
+    kind = dict(sketches.dtypes)["id"]
+    filled = sketches.where("tokens > 0").drop("doc", "tokens", "shingles", "bitmap", "keys")
+    groups = filled.repartition(_partitions(sketches), "hash")
+    return _mapped(groups, tasks.exact, f"id {kind}, first {kind}", spec=spec)
 
 
 def _partitions(df: DataFrame, bytes: int = 0) -> int:
@@ -161,12 +147,9 @@ def candidates(
     )
     large = f.col("root").isin([row["root"] for row in sizes.collect()])
     found = filled.drop("tokens", "hash").join(roots, "doc")
-    rest = found.drop("doc", "bitmap", "root").columns
-    types = dict(found.dtypes)
-    schema = ", ".join([*(f"{name} {types[name]}" for name in rest), "root long"])
     some = found.where(~large).repartition(parts, "root")
-    marked = _mapped(some, tasks.mark, schema, spec=spec)
-    return marked.unionByName(found.where(large).select(*rest, "root"))
+    marked = _mapped(some, tasks.mark, found.schema, spec=spec)
+    return marked.unionByName(found.where(large)).drop("doc", "bitmap")
 
 
 def shingle_sets(

@@ -27,6 +27,8 @@ from neardup.stages.batches import Batches, binary_of, fixed_lists_of, lists_of,
 
 Rows = Iterator[pa.RecordBatch]
 Versions = tuple[tuple[str, str], ...]
+#: Columns that mark documents which come first in keep order.
+_MARKS = ("earlier", "old")
 
 
 @cache
@@ -71,14 +73,43 @@ def _rows(**columns: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns)
 
 
+def order_of(spec: Spec) -> list[tuple[str, Any]]:
+    """Return the keep order: columns and directions."""
+    how = spec.keep.partition(":")[0]
+    best = [] if how == "first" else [("best", "ascending" if how == "min" else "descending")]
+    return [*best, ("id", "ascending")]
+
+
+def _in_order(rows: pa.RecordBatch, spec: Spec) -> pa.RecordBatch:
+    marks: Any = [(name, "descending") for name in _MARKS if name in rows.schema.names]
+    return rows.take(pc.sort_indices(rows, [*marks, *order_of(spec)]))
+
+
+def _filled(batches: Batches) -> list[pa.RecordBatch]:
+    """Return the batches of a partition that have rows."""
+    return [batch for batch in batches if batch.num_rows]
+
+
+def exact(batches: Batches, spec: Spec) -> Rows:
+    """Find exact duplicates in all documents of some hashes: ``id``, and ``first`` of its group."""
+    if rows := _filled(batches):
+        given = _in_order(one_batch(rows), spec)
+        docs = array_of(np.arange(len(given)))
+        hashes = _rows(doc=docs, hash=given["hash"].cast(pa.binary(16)))
+        (found,) = bucket_stage.exact([hashes])
+        others: Any = found.filter(pc.not_equal(found["doc"], found["first"]))
+        ids = given["id"]
+        yield _rows(id=ids.take(others["doc"]), first=ids.take(others["first"]))
+
+
 def mark(batches: Batches, spec: Spec) -> Rows:
     """See `neardup.stages.candidate_stage.mark`; other columns stay."""
-    for whole in _whole(batches):
-        for found in candidate_stage.mark([whole], spec.threshold):
-            left = whole.take(pc.index_in(found["doc"], value_set=whole["doc"]))
-            gone = ("doc", "root", "bitmap")
-            rest = {name: left[name] for name in left.schema.names if name not in gone}
-            yield _rows(**rest, root=found["root"])
+    if rows := _filled(batches):
+        table = pa.Table.from_batches(rows)
+        (found,) = candidate_stage.mark(rows, spec.threshold)
+        left = table.take(pc.index_in(found["doc"], value_set=table["doc"]))
+        root = table.column_names.index("root")
+        yield from left.set_column(root, "root", found["root"]).combine_chunks().to_batches()
 
 
 def sets(batches: Batches, recipe: Recipe) -> Rows:
@@ -90,13 +121,6 @@ def sets(batches: Batches, recipe: Recipe) -> Rows:
             buffers = [None, offsets.buffers()[1], lists.values.buffers()[1]]
             made = pa.Array.from_buffers(pa.large_binary(), len(lists), buffers)
             yield _rows(root=batch["doc"], id=batch["id"], set=made.cast(pa.binary()))
-
-
-def order_of(spec: Spec) -> list[tuple[str, Any]]:
-    """Return the keep order: columns and directions."""
-    how = spec.keep.partition(":")[0]
-    best = [] if how == "first" else [("best", "ascending" if how == "min" else "descending")]
-    return [*best, ("id", "ascending")]
 
 
 def solve(batches: Batches, spec: Spec) -> Rows:
@@ -114,23 +138,24 @@ def solve(batches: Batches, spec: Spec) -> Rows:
         that it is a duplicate of, ``similarity``, ``cluster``. Where pairs are listed, ``edge``
         marks them: ``id``, ``other``, ``similarity``.
     """
-    for whole in _whole(batches):
-        if "earlier" not in whole.schema.names:
-            yield from _solve(whole, spec)
-            continue
-        for root in pc.unique(whole["root"]):
-            yield from _solve(whole.filter(pc.equal(whole["root"], root)), spec)
+    if not (rows := _filled(batches)):
+        return
+    whole = one_batch(rows)
+    if "earlier" not in whole.schema.names:
+        yield from _solve(whole, spec)
+        return
+    for root in pc.unique(whole["root"]):
+        yield from _solve(whole.filter(pc.equal(whole["root"], root)), spec)
 
 
 def _solve(whole: pa.RecordBatch, spec: Spec) -> Rows:
-    given = whole.filter(pc.is_valid(whole["keys"]))
+    names = [name for name in whole.schema.names if name != "set"]
+    given = whole.select(names).filter(pc.is_valid(whole["keys"]))
     if not len(given):
         return
-    marks = [name for name in ("earlier", "old") if name in given.schema.names]
+    given, marks = _in_order(given, spec), [name for name in _MARKS if name in names]
     among, old = "earlier" not in marks, int(numbers(given[marks[0]]).sum()) if marks else 0
-    order: Any = [*((name, "descending") for name in marks), *order_of(spec)]
-    places = pc.sort_indices(given, order)
-    ids, keys = given["id"].take(places), given["keys"].take(places)
+    ids, keys = given["id"], given["keys"]
     with_set = whole.filter(pc.is_valid(whole["set"]))
     place: Any = pc.index_in(ids, value_set=with_set["id"])
     if place.null_count:
@@ -166,12 +191,6 @@ def _solve(whole: pa.RecordBatch, spec: Spec) -> Rows:
         cluster=ids.take(array_of(cluster).take(rows)),
         edge=array_of(np.zeros(len(rows), np.bool_)),
     )
-
-
-def _whole(batches: Batches) -> Rows:
-    """Put all rows of a partition into one batch; there is none without rows."""
-    if rows := [batch for batch in batches if batch.num_rows]:
-        yield one_batch(rows)
 
 
 def _lists_of(values: Any) -> ArrowArray:

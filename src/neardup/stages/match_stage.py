@@ -101,7 +101,8 @@ def resolve_new(
     other, similarity = np.full(len(every), -1), np.full(len(every), np.nan)
 
     def compare(docs: np.ndarray, last: int) -> np.ndarray:
-        (answer,) = resolve(buckets, [every.take(array_of(docs))], threshold)
+        some = every if len(docs) == len(every) else every.take(array_of(docs))
+        (answer,) = resolve(buckets, [some], threshold)
         found: Any = answer.column("duplicate_of")
         target = numbers(found.fill_null(-1))
         rows = (docs >= old) & (target >= 0) & (target < last)
