@@ -32,12 +32,13 @@ def whole_job(url: str, notes: Path, bands: int, rows: int) -> float:
     from neardup.api.running import Request
     from neardup.engines.job import Resources
     from neardup.engines.local import run
+    from neardup.io.opening import Reading
     from neardup.spec import preset
 
     spec = preset("clinical").replace(num_bands=bands, rows=rows)
     resources = Resources(threads=2, store=url)
     begin = time.perf_counter()
-    request = Request(notes, id="id", spec=spec, resources=resources)
+    request = Request(notes, Reading(id="id"), spec, resources)
     run(request.job(request.clock()))
     seconds = time.perf_counter() - begin
     if url.startswith("sqlite"):

@@ -5,8 +5,6 @@ run = neardup.dedup("notes.jsonl", threshold=0.8, out="out")
 run.clusters, run.keep_mask, run.clean(), run.explain("note-17")
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """Compiling is announced, since it takes some seconds: once for all kernels in a row."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 `pyarrow.array` and `Array.to_numpy` import pandas where it is installed, which takes 0.4 s.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np

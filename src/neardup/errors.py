@@ -4,8 +4,6 @@ A message says what is wrong, the value, and what was expected; ``hint`` says wh
 Messages name files, lines, records and columns, never the text of a document.
 """
 
-from __future__ import annotations
-
 
 class NeardupError(Exception):
     """Base of all errors of this package.

@@ -1,7 +1,5 @@
 """How certain a share is that was observed in a sample."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """JSON values, and what differs between two of them, in words."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Files and folders that only their owner can read, durable names, and what the system refuses."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Recipe: how a text becomes band keys. Equal recipes make comparable keys, on any machine."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
@@ -62,7 +60,7 @@ class Recipe:
         return {**dataclasses.asdict(self), "versions": dict(self.versions)}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Recipe:
+    def from_dict(cls, values: dict[str, Any]) -> "Recipe":
         """Make a recipe from what `as_dict` returned."""
         values = {**values, "shingle": ShingleSpec(**values["shingle"])}
         return cls(**{**values, "versions": tuple(sorted(values["versions"].items()))})
@@ -73,7 +71,7 @@ class Recipe:
         text = json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(b"neardup recipe 1\0" + text.encode()).hexdigest()
 
-    def require_same(self, other: Recipe, where: str) -> None:
+    def require_same(self, other: "Recipe", where: str) -> None:
         """Refuse another recipe, since its keys can't be compared with those of this one.
 
         Args:

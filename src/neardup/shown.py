@@ -1,7 +1,5 @@
 """Results that print as the command shows them, and that a notebook shows as a card."""
 
-from __future__ import annotations
-
 
 class Shown:
     """Base of a result; what is shown of it is in `neardup.api.notebook`."""

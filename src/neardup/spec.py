@@ -3,8 +3,6 @@
 Threads, memory, stores and output formats are not in it, because they must not change the result.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import math
@@ -107,7 +105,7 @@ class ShingleSpec:
         )
 
     @classmethod
-    def parse(cls, shingle: str, **options: object) -> ShingleSpec:
+    def parse(cls, shingle: str, **options: object) -> "ShingleSpec":
         """Make a spec from ``"word:5"`` or ``"char:3"``.
 
         >>> ShingleSpec.parse("char:3").n
@@ -228,7 +226,7 @@ class Spec:
             "a pair that reaches the threshold must be allowed into one cluster",
         )
 
-    def replace(self, **changes: object) -> Spec:
+    def replace(self, **changes: object) -> "Spec":
         """Return a copy with some fields changed; fields of the shingle spec go by their names.
 
         Args:
@@ -272,7 +270,7 @@ class Spec:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Spec:
+    def from_dict(cls, values: dict[str, Any]) -> "Spec":
         """Make a spec from what `as_dict` returned.
 
         >>> Spec.from_dict(preset("clinical").as_dict()) == preset("clinical")

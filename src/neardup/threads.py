@@ -1,7 +1,5 @@
 """Run kernels over ranges in a pool of threads; the results never depend on how many."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections import deque
@@ -76,7 +74,7 @@ class Pool:
             self._begin()
         return self._own
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> "Pool":
         return self
 
     def __exit__(self, *error: object) -> None:

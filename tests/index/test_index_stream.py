@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import neardup
 import oracle
-from neardup.index import core, merging
+from neardup.index import core, inserting, merging
 
 WORDS = [f"w{i}" for i in range(40)] + ["Müller", "漢字", "!"]
 #: Settings by name: unit, bag, stem, no bands.
@@ -63,7 +63,7 @@ def test_a_stream_in_batches_of_any_size_is_a_batch(
 ) -> None:
     monkeypatch.setattr(core, "LOGGED", 40)
     monkeypatch.setattr(merging, "LOGGED", 40)
-    monkeypatch.setattr(core, "BATCH", 64)
+    monkeypatch.setattr(inserting, "BATCH", 64)
     texts, spec = made_texts(1, 400), spec_of(name)
     expected = shown(neardup.dedup(texts, spec=spec).clusters)
     draw = random.Random(2)

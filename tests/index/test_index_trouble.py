@@ -29,8 +29,8 @@ from neardup.errors import (
     SpecError,
     StoreError,
 )
-from neardup.index import core, merging, place, verified
-from neardup.index.log_check import require_whole_log
+from neardup.index import core, inserting, merging, place, verified
+from neardup.index.index_check import require_whole_log
 from neardup.index.whole.corpora import new_folder
 from neardup.index.whole.decontaminating import longest_shared
 
@@ -441,6 +441,32 @@ def test_an_index_with_a_damaged_log_is_not_written_to(tmp_path: Path) -> None:
     assert log.read_bytes() == bad  # readers leave what can be looked into
 
 
+def test_the_last_transaction_is_not_lost_without_a_word(tmp_path: Path) -> None:
+    """SQLite takes it for one that was not finished."""
+    index = neardup.Index.create(tmp_path / "a", shingle="word:2")
+    for number in range(4):
+        index.add_if_new(number, f"text {number} has {number**2} words, or {number**3}")
+    note = tmp_path / "a" / "committed"
+    assert oct(note.stat().st_mode)[-3:] == "600"
+    shutil.copytree(tmp_path / "a", tmp_path / "b", ignore=shutil.ignore_patterns("*-shm"))
+    shutil.copytree(tmp_path / "b", tmp_path / "c")
+    log = tmp_path / "b" / "index.sqlite-wal"
+    bad = bytearray(log.read_bytes())
+    bad[-50] ^= 4
+    log.write_bytes(bad)
+    require_whole_log(tmp_path / "b" / "index.sqlite")
+    with neardup.Index.open(tmp_path / "b", readonly=True) as left:
+        assert len(left) == 3 and "committed last are lost" in left.check()[0]
+    with pytest.raises(StoreError, match="committed last are lost"):
+        neardup.Index.open(tmp_path / "b")
+    with neardup.Index.open(tmp_path / "c", durable="process") as whole:
+        assert whole.add(["more"], ids=[9]) == 1 and whole.check() == []
+    with neardup.Index.open(tmp_path / "c") as whole:
+        assert len(whole) == 5 and whole.check() == []
+        (tmp_path / "c" / "committed").write_bytes(bytes(12)[:-1] + b"x")
+        assert "committed is damaged" in whole.check()[0]
+
+
 def family(count: int) -> list[str]:
     """Texts with a frame, which are candidates of one another and not similar enough."""
     draw = random.Random(1)
@@ -473,7 +499,7 @@ def test_bitmaps_that_are_remembered_change_no_answer(monkeypatch: pytest.Monkey
 
 
 def test_what_was_given_up_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "BATCH", 2)
+    monkeypatch.setattr(inserting, "BATCH", 2)
     index = neardup.Index.create(spec=SPEC)
     index.add(["x y z"], ids=[99])
     one, two, other, last = texts_of(0, 4)

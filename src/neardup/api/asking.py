@@ -9,15 +9,15 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from neardup.api.index_settings import how_read
 from neardup.errors import InputError, SpecError
 from neardup.index.answers import id_values, matches_table
 from neardup.index.bodies import Id
 from neardup.index.core import BATCH, Batch, Core
-from neardup.index.incoming import Reading, batches_of, checked_id, one_text
+from neardup.index.incoming import batches_of, checked_id, one_text
 from neardup.index.index_check import problems_of
 from neardup.index.merging import Merger
 from neardup.inspect.compare import Comparison, compare
+from neardup.io.opening import Reading
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
@@ -162,7 +162,7 @@ class Asking:
         tables: list[pa.Table] = []
         base = 0
         with self._core.reading() as state:
-            for batch in self._asked(texts, how_read(text, id)):
+            for batch in self._asked(texts, Reading(text, id)):
                 for low in range(0, max(1, len(batch.texts)), BATCH):
                     some = batch.texts.slice(low, BATCH)
                     found = self._core.matches(some, limit)
@@ -193,7 +193,7 @@ class Asking:
         tables: list[pa.Table] = []
         base = 0
         with self._core.reading() as state:
-            for batch in self._asked(texts, how_read(text, None)):
+            for batch in self._asked(texts, Reading(text)):
                 for low in range(0, max(1, len(batch.texts)), BATCH):
                     some = batch.texts.slice(low, BATCH)
                     found = self._core.matches(some, self._spec.threshold, first=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import os
@@ -18,7 +19,6 @@ from neardup.api.indexing import Index
 from neardup.api.runs import Run
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, InputNotFoundError, SpecError
-from neardup.index.incoming import Reading
 from neardup.index.whole.against import decide
 from neardup.index.whole.corpora import (
     Corpus,
@@ -29,7 +29,7 @@ from neardup.index.whole.corpora import (
 )
 from neardup.index.whole.decontaminating import Asked, matches_of
 from neardup.io.frames import FrameSource
-from neardup.io.opening import paths_of
+from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import is_remote, local_target, located
 from neardup.io.source import Source
 from neardup.output.results import Results
@@ -146,17 +146,14 @@ def dedup_as_asked(given: dict[str, Any]) -> Against:
 
     for name, parameter in inspect.signature(dedup).parameters.items():
         value, default = given[name], parameter.default
-        same = value is default or (is_given(default) and value == default)
-        if name not in _OF_BATCH.split() and not same:
+        fits = name in _OF_BATCH.split() or value is default
+        if not fits and not (is_given(default) and value == default):
             raise SpecError(
                 f"`{name}` does not apply with `against`",
                 "leave it out: the settings are those of the old corpus, and the first one is kept",
             )
-    text = given["text"]
-    names = (text,) if isinstance(text, str) else tuple(text)
-    how = {name: given[name] for name in Reading._fields[1:]}
     old = Old(given["against"], given["out"], given["format"], given["overwrite"])
-    return dedup_against(given["source"], old, Reading(names, **how))
+    return dedup_against(given["source"], old, Reading.of(given))
 
 
 def dedup_against(source: object, old: Old, reading: Reading) -> Against:
@@ -271,11 +268,12 @@ def decontaminate(
     folder = None if out is None else local_target(out)
     check_threads(threads)
     limits = (max_document, skip_large)
-    reading = Reading(_names(text), id, input_format, encoding_errors, delimiter, *limits)
+    reading = Reading(text, id, input_format, encoding_errors, delimiter, *limits)
     corpus = Corpus.open(train, reading)
     check_formats(corpus, format)
-    own = reading._replace(
-        text=_names(test_text or text),
+    own = dataclasses.replace(
+        reading,
+        text=test_text or text,
         id=test_id,
         input_format=None,
         delimiter=None,
@@ -321,10 +319,6 @@ def _asked(by: str, threshold: float, passage: int | None, shingle: str | Shingl
     if passage is None:
         return Asked(by, float(threshold), made)
     return Asked("passage", 0.0, ShingleSpec(n=passage))
-
-
-def _names(text: str | Sequence[str]) -> tuple[str, ...]:
-    return (text,) if isinstance(text, str) else tuple(text)
 
 
 def _check_out(out: Path, *inputs: tuple[object, Corpus]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.progress import Progress, show_progress
@@ -14,6 +14,7 @@ from neardup.api.runs import Run
 from neardup.clock import Clock
 from neardup.engines.job import Resources
 from neardup.errors import SpecError
+from neardup.io.opening import Reading
 from neardup.memory import parse_size
 from neardup.output.results import MemoryResults
 from neardup.output.writing import Writing
@@ -173,10 +174,9 @@ def dedup(
             "give `out`",
         )
     with show_progress(progress) as listener:
-        reading = (text, id, input_format, encoding_errors)
-        limits: dict[str, Any] = {"max_document": max_document, "skip_large": skip_large}
-        limits |= {"delimiter": delimiter, "listener": listener}
-        request = Request(source, *reading, asked, resources, writing, **limits)
+        limits = (max_document, skip_large)
+        reading = Reading(text, id, input_format, encoding_errors, delimiter, *limits)
+        request = Request(source, reading, asked, resources, writing, listener=listener)
         if out is None:
             return Run(MemoryResults(*run_in_memory(request)))
         place = None if work is None else Path(work)
@@ -218,9 +218,9 @@ def plan(
 
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None if memory is None else parse_size(memory), threads)
-    reading = (text, id, input_format, encoding_errors)
-    limits: dict[str, Any] = {"max_document": max_document, "skip_large": skip_large}
-    request = Request(source, *reading, asked, resources, **limits)
+    limits = (max_document, skip_large)
+    reading = Reading(text, id, input_format, encoding_errors, None, *limits)
+    request = Request(source, reading, asked, resources)
     with show_progress(progress) as listener:
         return forecast.plan(request.job(Clock(listener)))
 
@@ -270,8 +270,8 @@ def sketch_corpus(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None, threads, store, run)
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
-    reading = (text, id, input_format, encoding_errors)
-    limits: dict[str, Any] = {"max_document": max_document, "skip_large": skip_large}
+    limits = (max_document, skip_large)
+    reading = Reading(text, id, input_format, encoding_errors, None, *limits)
     with show_progress(progress) as listener:
-        request = Request(source, *reading, asked, resources, listener=listener, **limits)
+        request = Request(source, reading, asked, resources, listener=listener)
         return sketch_into_store(request, share)

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,11 +27,10 @@ from neardup.errors import (
     ResumeError,
     SpecError,
 )
-from neardup.io.opening import PARTITION_BYTES, open_as, paths_of
+from neardup.io.opening import PARTITION_BYTES, Reading, paths_of
 from neardup.io.remote import is_remote, located, open_remote
-from neardup.io.source import MAX_DOCUMENT
 from neardup.json_values import differences
-from neardup.memory import PrivatePeak, parse_size
+from neardup.memory import PrivatePeak
 from neardup.output.publishing import clear_work, local_output
 from neardup.output.record import digest_of, record
 from neardup.output.results import FolderResults
@@ -60,24 +59,12 @@ class Request:
     """What a caller asks for."""
 
     source: Any  # see `neardup.dedup`
-    text: str | Sequence[str] = "text"
-    id: str | None = None
-    input_format: str | None = None
-    encoding_errors: str = "strict"
+    reading: Reading = field(default_factory=Reading)
     spec: Spec = field(default_factory=Spec)
     resources: Resources = field(default_factory=Resources)
     writing: Writing = field(default_factory=Writing)
-    delimiter: str | None = None  # of CSV files; None for comma and tab
-    max_document: int | str = MAX_DOCUMENT  # bytes, see `Columns`
-    skip_large: bool = False
     begin: float | None = None  # of its time, on the clock of `time.monotonic`; None for now
     listener: Listener | None = None
-
-    def __post_init__(self) -> None:
-        text = (self.text,) if isinstance(self.text, str) else self.text
-        if not isinstance(text, Sequence) or not all(isinstance(name, str) for name in text):
-            raise SpecError(f"`text` is {text!r}; expected the name of a column, or several")
-        object.__setattr__(self, "text", tuple(text))
 
     def clock(self) -> Clock:
         """Return a clock for the run."""
@@ -87,26 +74,17 @@ class Request:
         """Open the source, and say what the result depends on."""
         folder = None if state is None else state.scratch_folder("inputs")
         wanted = wanted_columns(self.spec, None)
-        reading = {
-            "given": self.given(),
-            "text": list(self.text),
-            "id": self.id,
-            "input_format": self.input_format,
-            "delimiter": self.delimiter,
-            "encoding_errors": self.encoding_errors,
-            "max_document": parse_size(self.max_document),
-            "skip_large": self.skip_large,
-            "partition_bytes": PARTITION_BYTES,
-        }
-        source = open_as(self.source, reading, wanted, folder)
+        reading = self.reading
+        source = reading.open(self.source, wanted, folder)
         if source.files:
             total = source.total_bytes or 0
             size = min(PARTITION_BYTES, max(_SMALLEST_PARTITION, total // _FEW_PARTITIONS))
-            reading["partition_bytes"] = max(size, total // _MANY_PARTITIONS)
-            source = open_as(self.source, reading, wanted, folder)
+            size = max(size, total // _MANY_PARTITIONS)
+            reading = dataclasses.replace(reading, partition_bytes=size)
+            source = reading.open(self.source, wanted, folder)
         self.writing.check(source)
-        output = self.writing.as_dict()
-        return Job(source, self.spec, self.resources, reading, clock, state, output)
+        how = {"given": self.given(), **reading.as_dict()}
+        return Job(source, self.spec, self.resources, how, clock, state, self.writing.as_dict())
 
     def given(self) -> list[str]:
         """Return the files, folders, patterns and URLs that are asked for; none for a frame."""

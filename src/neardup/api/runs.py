@@ -128,9 +128,9 @@ class Run(Shown, RunTables):
             InputError: There is no document of that id; or the input is gone, or has changed.
             SpecError: Both ids are those of one document, or a setting is out of range.
         """
-        from neardup.inspect.explain import Looking, explain
+        from neardup.inspect.explain import explain
 
-        return explain(self._results, id, other, Looking(texts, limit, threads))
+        return explain(self._results, id, other, texts, limit, threads)
 
     @checked
     def audit(

@@ -1,7 +1,5 @@
 """Entry of the command line: the group of commands, and what becomes of errors."""
 
-from __future__ import annotations
-
 import _thread
 import contextlib
 import errno
@@ -160,7 +158,7 @@ def _prepare() -> None:
     cast("dict[str, Any]", sys.modules).setdefault("scipy", None)
 
 
-def _not_lost(found: sys.UnraisableHookArgs) -> None:
+def _not_lost(found: "sys.UnraisableHookArgs") -> None:
     """Repeat a Ctrl-C that came in a callback of a library, where it would be dropped."""
     if found.exc_type is KeyboardInterrupt:
         # From another thread, a moment later: here it would be dropped again.

@@ -1,7 +1,5 @@
 """Options that several commands have, in groups, and what becomes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -353,34 +351,27 @@ output_options = _all(
 )
 
 
-def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> Request:
+def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> "Request":
     """Return what is asked of the library, by the INPUTs and options of a command.
 
     ``more`` are other fields of the request.
     """
     from neardup.api.running import Request
+    from neardup.io.opening import Reading
     from neardup.io.remote import location
 
-    reading = _taken(
-        options,
-        *("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large"),
-    )
-    return Request(
-        [location(name) for name in inputs],
-        tuple(options.pop("text").split(",")),
-        resources=resources_of(options),
-        writing=writing_of(options),
-        spec=spec_of(options),
-        **reading,
-        **more,
-    )
+    names = ("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large")
+    reading = Reading(options.pop("text").split(","), **_taken(options, *names))
+    resources, writing = resources_of(options), writing_of(options)
+    paths = [location(name) for name in inputs]
+    return Request(paths, reading, spec_of(options), resources, writing, **more)
 
 
 def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: options.pop(name) for name in names if name in options}
 
 
-def resources_of(options: dict[str, Any]) -> Resources:
+def resources_of(options: dict[str, Any]) -> "Resources":
     from neardup.engines.job import Resources
     from neardup.memory import parse_size
 
@@ -389,7 +380,7 @@ def resources_of(options: dict[str, Any]) -> Resources:
     return Resources(None if memory is None else parse_size(memory), **given)
 
 
-def writing_of(options: dict[str, Any]) -> Writing:
+def writing_of(options: dict[str, Any]) -> "Writing":
     from neardup.output.writing import Writing
 
     given = _taken(options, "format", "annotate", "compression", "tables")

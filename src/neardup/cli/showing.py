@@ -1,7 +1,5 @@
 """How commands show what they found: pages, JSON, colours."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -24,13 +22,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @contextmanager
-def show_events(shown: bool) -> Iterator[Listener | None]:
+def show_events(shown: bool) -> "Iterator[Listener | None]":
     """Give a listener that shows events on stderr, with options where they name arguments."""
     from neardup.api.progress import show_progress
 
     with show_progress(shown) as show:
 
-        def listen(event: Event) -> None:
+        def listen(event: "Event") -> None:
             if show is not None:
                 show(replace(event, note=as_options(event.note)) if event.note else event)
 
@@ -81,7 +79,7 @@ def check_html(
 
 
 def show(
-    view: View, values: dict[str, Any], as_json: bool, html: Path | None, context: int
+    view: "View", values: dict[str, Any], as_json: bool, html: Path | None, context: int
 ) -> None:
     """Print a view, or the same values for programs as JSON, and write it as a page."""
     from neardup.json_values import plain_id

@@ -1,7 +1,5 @@
 """What a user should know of texts and settings before a run: warnings, with their numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

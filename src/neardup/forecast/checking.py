@@ -1,7 +1,5 @@
 """All that is wrong with an input, where a run names the first that it finds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

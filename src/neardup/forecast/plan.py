@@ -1,7 +1,5 @@
 """What a run would find, need and take, from a sample of its documents; nothing is written."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import time
@@ -53,7 +51,7 @@ class Share(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, hits: int, number: int) -> Share:
+    def of(cls, hits: int, number: int) -> "Share":
         share = hits / number if number else 0.0
         return cls(share, *wilson(share, number))
 

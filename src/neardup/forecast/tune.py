@@ -1,7 +1,5 @@
 """Bands and rows for points of the S-curve that a user asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +36,7 @@ class Point:
             check_probability(f"the {name} of a point", value, low_open=True, high_open=True)
 
     @classmethod
-    def of(cls, value: Point | str | tuple[float, float]) -> Point:
+    def of(cls, value: "Point | str | tuple[float, float]") -> "Point":
         """Make a point from ``"SIMILARITY:PROBABILITY"``, or from the two numbers.
 
         >>> Point.of("0.5:0.99")

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from neardup.arrays import ArrowArray, array_of
 from neardup.index.bodies import Id, text_array
-from neardup.index.core import Answers
+from neardup.index.inserting import Answers
 from neardup.index.verified import Matches
 
 _COLUMNS = ["query", "id", "similarity", "query_contained", "match_contained"]

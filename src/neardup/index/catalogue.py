@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from neardup.errors import NeardupError, OutputError, StoreError
 from neardup.index.bodies import Id, Row
-from neardup.index.place import is_writable_disk
+from neardup.index.place import is_writable_disk, note_commit
 from neardup.private_files import make_private, sync_folder, system_errors
 from neardup.state.locking import FileKind, sqlite_error
 
@@ -199,6 +199,8 @@ class Catalogue:
                     self._state._replace(generation=state.generation + 1, writer=self._me),
                 )
                 connection.execute("COMMIT")
+                if self.options.power and self.path is not None:
+                    note_commit(self.path, state.generation + 1)
             except BaseException:
                 with suppress(sqlite3.Error):
                     if connection.in_transaction:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,36 +12,17 @@ import pyarrow as pa
 from neardup.errors import InputError, SpecError
 from neardup.index.bodies import Id, text_array
 from neardup.index.core import Batch
-from neardup.io.opening import open_source
-from neardup.io.source import MAX_DOCUMENT, Columns
-from neardup.memory import parse_size
+from neardup.io.opening import Reading
 from neardup.sketch.texts import as_text
 from neardup.stages.identifiers import id_array
 
 _LONGEST = 2**63
 
 
-class Reading(NamedTuple):
-    """How a source is read, see `neardup.dedup`."""
-
-    text: tuple[str, ...] = ("text",)
-    id: str | None = None
-    input_format: str | None = None
-    encoding_errors: str = "strict"
-    delimiter: str | None = None
-    max_document: int | str = MAX_DOCUMENT
-    skip_large: bool = False
-
-    @property
-    def columns(self) -> Columns:
-        """What is read of each document."""
-        return Columns(
-            self.text,
-            self.id,
-            self.encoding_errors,
-            max_document=parse_size(self.max_document),
-            skip_large=self.skip_large,
-        )
+def is_file(source: Any) -> bool:
+    """Return whether a source is a file, or several."""
+    paths = source if isinstance(source, list | tuple) else [source]
+    return bool(paths) and isinstance(paths[0], os.PathLike)
 
 
 def one_text(text: str) -> pa.LargeStringArray:
@@ -142,9 +124,7 @@ def _read(source: Any, reading: Reading) -> Iterator[tuple[pa.LargeStringArray, 
     if texts is not None:
         yield texts, []
         return
-    opened = open_source(
-        source, reading.columns, input_format=reading.input_format, delimiter=reading.delimiter
-    )
+    opened = reading.open(source)
     name = opened.id_column
     for partition in opened.partitions():
         documents = partition.read((name,) if name else ())

@@ -6,8 +6,9 @@ import os
 import re
 import shutil
 import uuid
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neardup.errors import NeardupError, OutputError, StoreError
@@ -19,6 +20,8 @@ _REMOTE = re.compile(
     "glusterfs|lustre|ceph|beegfs|gpfs|9p|virtiofs|vboxsf|prl_fs|vmhgfs(-fuse)?|juicefs|blobfuse2?)",
     re.IGNORECASE,
 )
+
+_NOTE = "committed"
 
 
 def file_system_of(path: Path) -> str:
@@ -75,6 +78,35 @@ def index_folder(folder: Path) -> Iterator[Path]:
             f"can't make {folder}: {os.strerror(error.errno or 0).lower()}",
             "check that the folder exists, and its permissions",
         ) from error
+
+
+def note_commit(database: Path, generation: int) -> None:
+    """Write down which transaction was committed last, and can't be lost any more.
+
+    SQLite takes a damaged last transaction for one that was not finished.
+    """
+    data = generation.to_bytes(8, "little")
+    flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    with suppress(OSError):  # it is committed without the note too
+        handle = os.open(database.with_name(_NOTE), flags, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data + zlib.crc32(data).to_bytes(4, "little"))
+
+
+def noted_commit(database: Path) -> int:
+    """Return what was noted last; 0 without a note.
+
+    Raises:
+        StoreError: The note is damaged.
+    """
+    note = database.with_name(_NOTE)
+    try:
+        data = note.read_bytes()
+    except FileNotFoundError:
+        return 0
+    if len(data) != 12 or zlib.crc32(data[:8]) != int.from_bytes(data[8:], "little"):
+        raise StoreError(f"{note} is damaged", "delete it if nothing else is damaged")
+    return int.from_bytes(data[:8], "little")
 
 
 def require_local(path: Path) -> None:

@@ -1,6 +1,6 @@
 """Segments: immutable files of sorted keys, each with the document that has it, mapped to memory.
 
-A file is a row of blocks of 24 KiB, then the first key and the checksum of each block, then a
+A file is a row of blocks of 6 KiB, then the first key and the checksum of each block, then a
 header in JSON with the recipe's digest, then where these begin and their checksum. A block is
 checked when it is first read, so that opening a segment reads the end of the file only.
 """
@@ -22,7 +22,7 @@ from neardup.errors import NeardupError, StoreError
 from neardup.kernels.searching import ENTRIES, STRIDE, Blocks, checksum, find_in_blocks
 from neardup.private_files import sync_folder, system_error, system_errors
 
-_MAGIC = b"NDINDEX1"
+_MAGIC = b"NDINDEX2"
 _END = struct.Struct("<QQ8s")  # where the table of blocks begins, its checksum, the magic
 _BLOCK = 8 * STRIDE
 #: Key of entries that fill the last block, and the document of them.
@@ -90,17 +90,20 @@ class SegmentWriter:
         self._entries += len(more.keys)
         keys, docs = (np.concatenate(pair) for pair in zip(self._rest, more, strict=True))
         whole = len(keys) // ENTRIES * ENTRIES
-        for low in range(0, whole, ENTRIES):
-            self._write(keys[low : low + ENTRIES], docs[low : low + ENTRIES])
+        self._write(keys[:whole], docs[:whole])
         self._rest = Entries(keys[whole:], docs[whole:])
 
     def _write(self, keys: np.ndarray, docs: np.ndarray) -> None:
-        block = np.empty(STRIDE, dtype="<u8")
-        block[:ENTRIES], block[ENTRIES:].view("<u4")[:] = keys, docs
-        block.flags.writeable = False  # as those that are read: one kernel for both
-        self._fences.append(int(keys[0]))
-        self._checksums.append(int(checksum(block, 0, STRIDE)))
-        self._sink.write(block.tobytes())
+        """Write whole blocks."""
+        blocks = np.empty((len(keys) // ENTRIES, STRIDE), dtype="<u8")
+        blocks[:, :ENTRIES] = keys.reshape(-1, ENTRIES)
+        blocks[:, ENTRIES:] = docs.astype("<u4").view("<u8").reshape(-1, ENTRIES // 2)
+        words = blocks.reshape(-1)
+        words.flags.writeable = False  # as those that are read: one kernel for both
+        self._fences += blocks[:, 0].tolist()
+        ends = range(STRIDE, len(words) + STRIDE, STRIDE)
+        self._checksums += [int(checksum(words, end - STRIDE, end)) for end in ends]
+        self._sink.write(words.tobytes())
 
     def finish(self) -> tuple[int, int]:
         """Write what is left; return the number of entries and the checksum of the table."""

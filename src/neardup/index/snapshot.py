@@ -178,15 +178,17 @@ class Snapshot:
         for segment in self.segments:
             segment.find(asked, found)
         self._log.find(asked, found)
-        docs = found.docs
-        if not len(docs):
+        docs, hits = found.docs, len(found.docs)
+        if not hits:
             return _NO_CANDIDATES
         rows = (found.places if order is None else order[found.places]) // bands
         if keep is not None:
             kept = keep(rows, docs)
+            if not kept:  # nearly always
+                return _NO_CANDIDATES._replace(hits=hits)
             rows, docs = rows[:kept], docs[:kept]
         packed = distinct(rows << 32 | docs)
-        return Candidates(packed >> 32, packed & (2**32 - 1), len(found.docs))
+        return Candidates(packed >> 32, packed & (2**32 - 1), hits)
 
 
 _NOWHERE = np.empty(0, np.int64)

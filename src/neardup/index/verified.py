@@ -143,30 +143,10 @@ class Verifier:
         """
         if not len(found.row):  # nearly always
             return _NONE
-        if len(sets.offsets) == 2:
-            return self.compared(sets, _FIRST_ROW, found.row, found, threshold, first)
-        asked, back = np.unique(found.row, return_inverse=True)
-        return self.compared(taken(sets, asked), asked, back, found, threshold, first)
-
-    def compared(
-        self,
-        own: Ragged,
-        asked: np.ndarray,
-        back: np.ndarray,
-        found: Candidates,
-        threshold: float,
-        first: bool = False,
-    ) -> Matches:
-        """Do the same for sets.
-
-        Args:
-            own: Sets of the rows that have candidates.
-            asked: int64[]: these rows.
-            back: int64[pairs]: place in ``asked`` of the row of each candidate.
-            found: As for `matches`.
-            threshold: As for `matches`.
-            first: As for `matches`.
-        """
+        own, asked, back = sets, _FIRST_ROW, found.row
+        if len(sets.offsets) > 2:
+            asked, back = np.unique(found.row, return_inverse=True)
+            own = taken(sets, asked)
         numbers, docs = back.astype(np.int32), found.doc
         if len(asked) > 1:
             order = np.argsort(docs, kind="stable")

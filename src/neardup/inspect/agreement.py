@@ -3,8 +3,6 @@
 B-cubed is from A. Bagga and B. Baldwin, Algorithms for scoring coreference chains, LREC 1998.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a finished run missed, by exact search for the near-duplicates of some of its documents."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

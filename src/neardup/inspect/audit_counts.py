@@ -1,7 +1,5 @@
 """What an audit counts: whole numbers, which threads may add to in any order, one at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Two texts next to each other: what they share, exactly."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """The input of a run, read again: shingle sets, band keys, and exact searches through all of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@ Pairs completeness, pairs quality and reduction ratio are those of P. Christen, 
 Springer 2012, chapter 7.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -27,7 +25,7 @@ class Pairs(NamedTuple):
     b: np.ndarray
     similarity: np.ndarray
 
-    def within(self, scope: np.ndarray) -> Pairs:
+    def within(self, scope: np.ndarray) -> "Pairs":
         both = scope[self.a] & scope[self.b]
         return Pairs(*(column[both] for column in self))
 

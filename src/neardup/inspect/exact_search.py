@@ -1,7 +1,5 @@
 """Exact search: all documents of a stream that are similar to one of some queries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Why a document was removed or kept, and how two documents of a run are related."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -115,25 +113,13 @@ class Explanation(Shown):
         return {**values, "comparison": self.comparison and self.comparison.as_dict()}
 
 
-@dataclass(frozen=True, slots=True)
-class Looking:
-    """How far an explanation looks, see `neardup.Run.explain`."""
-
-    texts: bool = True
-    limit: int = 20
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        check_threads(self.threads)
-        if self.limit < 0:
-            raise SpecError(f"`limit` is {self.limit}; expected 0 or more")
-
-
-def explain(results: Results, id: object, other: object, asked: Looking) -> Explanation:
-    """Return why a document was removed or kept, or how two documents are related.
-
-    Their texts are read from the input again, and shingled and sketched as the run did it.
-    """
+def explain(
+    results: Results, id: object, other: object, texts: bool, limit: int, threads: int | None
+) -> Explanation:
+    """Do `neardup.Run.explain`: texts are read again, and shingled and sketched as the run did."""
+    check_threads(threads)
+    if limit < 0:
+        raise SpecError(f"`limit` is {limit}; expected 0 or more")
     docs = results.numbers([id] if other is None else [id, other]).tolist()
     if len(set(docs)) < len(docs):
         raise SpecError("both ids are those of one document", "name two, or one alone")
@@ -144,13 +130,13 @@ def explain(results: Results, id: object, other: object, asked: Looking) -> Expl
     elif other is None and len(duplicates):
         # Equal ones show no differences.
         docs.append(int(duplicates[np.argmax(np.where(near < 1, near, -1))]))
-    forms, notes = _read(results, docs, asked)
+    forms, notes = _read(results, docs, texts, threads)
     first, *rest = (tables.document(doc, forms, row) for row, doc in enumerate(docs))
     edge, listed = tables.edge(docs[1]) if rest else (None, [])
     comparison = buckets = None
     if forms is not None and rest:
         known = first.similarity if first.duplicate_of == rest[0].doc_id else edge
-        with Pool(asked.threads) as pool:
+        with Pool(threads) as pool:
             comparison, buckets = _pair(results, CorpusSearch(results, pool), forms, known)
     return Explanation(
         run=results.name,
@@ -165,11 +151,11 @@ def explain(results: Results, id: object, other: object, asked: Looking) -> Expl
         listed=results.spec.enumerates,
         edge=edge is not None,
         edge_of=tuple(results.ids[doc].as_py() for doc in listed if doc not in docs),
-        duplicates=tables.neighbours(duplicates[: asked.limit], near[: asked.limit]),
+        duplicates=tables.neighbours(duplicates[:limit], near[:limit]),
         duplicates_count=len(duplicates),
         exact_copies=int((near == 1).sum()),
         notes=notes,
-        texts=tuple(forms.texts) if asked.texts and forms is not None else None,
+        texts=tuple(forms.texts) if texts and forms is not None else None,
     )
 
 
@@ -250,14 +236,14 @@ class _Tables:
 
 
 def _read(
-    results: Results, docs: list[int], asked: Looking
+    results: Results, docs: list[int], wanted: bool, threads: int | None
 ) -> tuple[Forms | None, tuple[str, ...]]:
     """Read documents again; return what they become, or a note why that is impossible."""
     try:
-        texts = results.texts(np.array(docs), asked.threads)
+        texts = results.texts(np.array(docs), threads)
         return forms_of(texts, results.recipe.shingle), ()
     except InputError as error:
-        if not asked.texts:
+        if not wanted:
             return None, (f"the input was not read: {error}; texts are not compared",)
         error.hint += f"{'; ' if error.hint else ''}texts=False shows what the tables say"
         raise

@@ -1,7 +1,5 @@
 """A higher threshold from the tables of a run alone, where these decide it exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any

@@ -5,8 +5,6 @@ as a document and the one that it was copied from. *Judged* pairs have a third c
 whether they are duplicates; nothing is known of others.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ the run decide it where they can, and no clean corpus is wanted. Else the texts 
 sketched unless the sketches are in memory, or in a run folder that was kept.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +18,7 @@ from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
 from neardup.inspect.from_tables import MissingSource, outcome_of, what_is_needed
-from neardup.io.opening import open_as
+from neardup.io.opening import Reading
 from neardup.io.remote import located, location
 from neardup.io.source import Source
 from neardup.memory import PrivatePeak
@@ -33,12 +31,6 @@ from neardup.spec import Spec
 from neardup.state.band_store import BandStore
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
-
-#: What says how a source is read, see `neardup.output.record`.
-_READING = (
-    *("text", "id", "input_format", "delimiter", "encoding_errors"),
-    *("max_document", "skip_large", "partition_bytes"),
-)
 
 
 @dataclass(frozen=True)
@@ -155,11 +147,11 @@ class _Again:
         if isinstance(results, MemoryResults):
             reading = dict(results.outcome.job.reading)
         elif isinstance(results, FolderResults) and source.files:
-            reading = {name: results.record["source"][name] for name in _READING}
+            reading = Reading.of(results.record["source"]).as_dict()
             reading["given"] = [str(path) for path in results.given]
         wanted = wanted_columns(asked.spec, None)
         if wanted and source.files and source.rereadable:  # so that a missing column shows
-            source = open_as([location(p) for p in reading["given"]], reading, wanted)
+            source = Reading.of(reading).open([location(p) for p in reading["given"]], wanted)
         elif wanted and not isinstance(source, MissingSource):
             missing = set(wanted) - set(source.column_names() or wanted)
             if missing:

@@ -1,7 +1,5 @@
 """Which columns count as text and as ids, UTF-8 checks, and the one text array."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Sequence

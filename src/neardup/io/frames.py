@@ -3,8 +3,6 @@
 None of the libraries is imported; objects are known by what they can do.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Folders such as ``year=2024/month=5``, whose names are values of columns of what is in them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

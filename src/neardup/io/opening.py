@@ -1,19 +1,18 @@
 """The entry point: a source from files, from frames, or from whatever is given."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from neardup.errors import InputError, SpecError
 from neardup.io.hive import HivePartition, hive_values
 from neardup.io.paths import all_exist, find_files
 from neardup.io.source import MAX_DOCUMENT, Columns, Layout, Partition, Source, SourceFile
 from neardup.io.streams import copied
+from neardup.memory import parse_size
 
 PARTITION_BYTES = 8 << 20
 _FIRST_BYTES = 1 << 16  # what is looked into for columns that are names of folders too
@@ -28,6 +27,49 @@ _MODULES = {
     "arrow": "arrow_tables",
     "text": "text_files",
 }
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a source is read, see `neardup.dedup`; SpecError where ``text`` names no columns."""
+
+    text: str | Sequence[str] = "text"
+    id: str | None = None
+    input_format: str | None = None
+    encoding_errors: str = "strict"
+    delimiter: str | None = None  # of CSV files; None for comma and tab
+    max_document: int | str = MAX_DOCUMENT
+    skip_large: bool = False
+    partition_bytes: int = PARTITION_BYTES
+
+    def __post_init__(self) -> None:
+        text = (self.text,) if isinstance(self.text, str) else self.text
+        if not isinstance(text, Sequence) or not all(isinstance(name, str) for name in text):
+            raise SpecError(f"`text` is {text!r}; expected the name of a column, or several")
+        object.__setattr__(self, "text", tuple(text))
+        object.__setattr__(self, "max_document", parse_size(self.max_document))
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Take what some values say, such as those in ``run.json``, among which others may be."""
+        known = {field.name for field in fields(cls)} & {
+            k for k, v in values.items() if v is not None
+        }
+        return cls(**{name: values[name] for name in known})
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "text": list(self.text)}
+
+    def open(
+        self, source: object, wanted: tuple[str, ...] = (), copy_folder: Path | None = None
+    ) -> Source:
+        """Open a source; ``wanted`` are other columns that the first pass reads."""
+        size: Any = self.max_document
+        columns = Columns(
+            tuple(self.text), self.id, self.encoding_errors, wanted, size, self.skip_large
+        )
+        how = self.input_format, self.delimiter, self.partition_bytes
+        return open_source(source, columns, *how, copy_folder)
 
 
 def open_source(
@@ -76,26 +118,6 @@ def open_source(
             for number, file in enumerate(files)
         ]
     return FileSource(files, columns, partition_bytes)
-
-
-def open_as(
-    source: object,
-    reading: Mapping[str, Any],
-    wanted: tuple[str, ...] = (),
-    copy_folder: Path | None = None,
-) -> Source:
-    """Open a source by JSON values that say how it is read, as ``run.json`` has them."""
-    columns = Columns(
-        tuple(reading["text"]),
-        reading["id"],
-        reading["encoding_errors"],
-        wanted,
-        reading.get("max_document", MAX_DOCUMENT),
-        reading.get("skip_large", False),
-    )
-    how = reading.get("input_format"), reading.get("delimiter")
-    size = reading.get("partition_bytes") or PARTITION_BYTES
-    return open_source(source, columns, *how, size, copy_folder)
 
 
 def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:

@@ -1,7 +1,5 @@
 """Which files a clean corpus has, and whether the records can be written to them."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -99,7 +97,7 @@ def _numbers(source: Source) -> Sequence[int]:
     return range(len(source.files) if source.format != "text" else 1) or [-1]
 
 
-def _check_field(column: str, field: pa.Field[Any], format: str) -> None:
+def _check_field(column: str, field: "pa.Field[Any]", format: str) -> None:
     none = pa.Array.from_buffers(pa.int64(), 0, [None, pa.py_buffer(b"")])
     try:
         # (An empty table made by Arrow, as an array made of a list, imports pandas: 0.4 s.)

@@ -1,7 +1,5 @@
 """From what the user names (files, folders, patterns, ``-``) to the list of files to read."""
 
-from __future__ import annotations
-
 import glob
 import os
 import stat

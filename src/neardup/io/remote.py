@@ -1,7 +1,5 @@
 """Files at a URL: object stores and web servers, by pyarrow's own filesystems or by fsspec."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """What the libraries of stores and web servers report, as our errors."""
 
-from __future__ import annotations
-
 import re
 
 import pyarrow as pa

@@ -4,8 +4,6 @@ One thread cuts partitions in input order, which is cheap, and many read them. E
 what it needs: texts and a few columns, the texts of some documents, or records of the kept ones.
 """
 
-from __future__ import annotations
-
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -175,7 +173,7 @@ class Partition(ABC):
     def schema(self) -> pa.Schema:
         """Return the schema of `table`; JSON lines are parsed for it."""
 
-    def halves(self) -> Sequence[Partition]:
+    def halves(self) -> "Sequence[Partition]":
         """Return both halves of the records of a text; nothing where it can't be divided."""
         return ()
 

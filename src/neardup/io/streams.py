@@ -1,7 +1,5 @@
 """Bytes of files and pipes: ranges of plain files, decompressed streams, copies of pipes."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """Inputs that are read as a whole: ground truth, and records that are linked."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pyarrow as pa

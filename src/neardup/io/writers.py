@@ -1,7 +1,5 @@
 """Writers of the formats of clean corpora."""
 
-from __future__ import annotations
-
 import io
 import os
 import zlib

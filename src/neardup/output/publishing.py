@@ -1,7 +1,5 @@
 """An output folder at a URL: made in a local folder, and copied when it is done."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """What ``run.json`` holds: what was asked for, what came out, and where it came from."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import json

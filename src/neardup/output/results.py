@@ -1,7 +1,5 @@
 """What a run found, in memory or in its output folder: record, tables, and the texts again."""
 
-from __future__ import annotations
-
 import functools
 import glob
 import json
@@ -21,7 +19,7 @@ import pyarrow.parquet as pq
 from neardup.engines.local import Outcome
 from neardup.engines.reading import Reader, Wanted
 from neardup.errors import InputError, InputNotFoundError
-from neardup.io.opening import open_as
+from neardup.io.opening import Reading
 from neardup.io.paths import find_files
 from neardup.io.remote import Url, is_remote, located, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
@@ -89,7 +87,7 @@ class Results(ABC):
         return np.asarray(values.to_numpy())
 
     @functools.cached_property
-    def ids(self) -> pa.ChunkedArray[Any]:
+    def ids(self) -> "pa.ChunkedArray[Any]":
         """The ids of all documents."""
         return self.clusters(["doc_id"]).column(0)
 
@@ -195,7 +193,7 @@ class Results(ABC):
 
         return Places(self.reader, self.ends, positions).visit(work, threads)
 
-    def kept_places(self) -> Places:
+    def kept_places(self) -> "Places":
         """Return where the kept documents can be read, in the order of the input."""
         kept = np.flatnonzero(self.array("kept"))
         places = kept if self.positions_of is None else np.sort(self.positions_of[kept])
@@ -378,7 +376,7 @@ class FolderResults(Results):
     def source(self) -> Source:
         about = self._about
         try:
-            source = open_as(self.given, about)
+            source = Reading.of(about).open(self.given)
         except InputNotFoundError as error:
             raise self._gone() or error from error
         inputs = [[file.path, file.size, file.mtime_ns] for file in source.files]
@@ -393,11 +391,12 @@ class FolderResults(Results):
 
     def give(self, source: object) -> None:
         """Take the input from the caller, as the run can't find it; InputError for another one."""
-        opened = open_as(source, {**(self.record["frame"] or self._about), "partition_bytes": None})
+        reading = Reading.of({**(self.record["frame"] or self._about), "partition_bytes": None})
+        opened = reading.open(source)
         sketcher = Sketcher(replace(self.recipe, num_bands=0, rows=0))
         name = opened.id_column
 
-        def read(item: tuple[int, Partition]) -> tuple[np.ndarray, list[pa.Array[Any]]]:
+        def read(item: tuple[int, Partition]) -> "tuple[np.ndarray, list[pa.Array[Any]]]":
             documents = item[1].read((name,) if name else ())
             ids = id_array(documents.columns.column(name), name).chunks if name else []
             return sketcher(documents.text).hashes, ids
@@ -420,7 +419,7 @@ class FolderResults(Results):
         about, output = self.record["frame"], self.record["output"]
         if "source" in vars(self) or about is None or not output["clean"] or output["annotate"]:
             return super().kept_places()
-        reader = Reader(open_as(f"{self.name}/{CLEAN}", about))
+        reader = Reader(Reading.of(about).open(f"{self.name}/{CLEAN}"))
         with Pool() as pool:
             read = pool.ordered(lambda item: len(item[1].read().text), reader.partitions())
             ends = np.cumsum(list(read), dtype=np.int64)

@@ -1,7 +1,5 @@
 """Files of an output at a URL: listed, written, removed."""
 
-from __future__ import annotations
-
 import io
 from contextlib import suppress
 from pathlib import Path, PurePosixPath

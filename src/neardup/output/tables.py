@@ -1,7 +1,5 @@
 """What a run found, as Arrow tables in the users' ids, a slice at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

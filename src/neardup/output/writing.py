@@ -1,7 +1,5 @@
 """What a run found, as files: each appears by rename, all or none."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What an audit found, in a few lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ never count as a difference. Parts are slices of the texts as they are, so that 
 joined give it back exactly.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """How a run agrees with the ground truth, in a few lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

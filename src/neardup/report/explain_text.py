@@ -1,7 +1,5 @@
 """An explanation, or a comparison of two texts, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from neardup.inspect.compare import Comparison

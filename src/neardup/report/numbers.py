@@ -1,7 +1,5 @@
 """Numbers as a person reads them, and tables of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Files that are written on request, besides those of a run: pages."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

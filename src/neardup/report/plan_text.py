@@ -1,7 +1,5 @@
 """What a run would find and take, as a person reads it."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The record of a run in a few lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What bands and rows give, as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from neardup.forecast.tune import REPORTED, Choice, Tuning

@@ -1,7 +1,5 @@
 """An explanation, or a comparison of two texts, as it is shown: on a terminal, and as a page."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ order of others or hide them. What `visible` returns has none of these. `html_pa
 values, and its policy lets the browser load nothing and run only what we wrote.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import math

@@ -1,7 +1,5 @@
 """How many bands of how many rows: recall first, then the lowest cost."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import NamedTuple, overload

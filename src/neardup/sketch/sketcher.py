@@ -1,7 +1,5 @@
 """Texts to sketches: all that is kept of a document before its exact comparison."""
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 
@@ -34,7 +32,7 @@ class Sketches(NamedTuple):
     keys: np.ndarray  # uint64[n, num_bands]: band keys; of no meaning where there are no tokens
 
     @classmethod
-    def empty(cls, documents: int, num_bands: int) -> Sketches:
+    def empty(cls, documents: int, num_bands: int) -> "Sketches":
         return cls(
             np.empty((documents, 2), dtype=np.uint64),
             np.empty(documents, dtype=np.int32),

@@ -1,7 +1,5 @@
 """Arrow texts as NumPy buffers, and the options that change code points."""
 
-from __future__ import annotations
-
 import functools
 import threading
 import unicodedata

@@ -1,7 +1,5 @@
 """Texts to tokens and their stems, tokens to shingles, shingles to sets."""
 
-from __future__ import annotations
-
 import threading
 from itertools import pairwise
 

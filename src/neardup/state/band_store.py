@@ -3,8 +3,6 @@
 Public methods are final and guard what goes in and out; a backend fills the hooks below them.
 """
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Blobs under checksums, in two tables of a database: what is known of them, and their bytes."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import zlib

@@ -6,8 +6,6 @@ Measured with 4 MB blobs, each synced (median of 7; plain files with rename: 1,0
 with pages of 64 KiB, 360 with pages of 4 KiB, 490 with a write-ahead log.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Files of a run: their lock, their checksums, and the errors of SQLite about them."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3

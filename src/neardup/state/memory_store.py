@@ -1,7 +1,5 @@
 """Band keys in memory: nothing outlives the process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

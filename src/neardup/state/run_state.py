@@ -1,7 +1,5 @@
 """What a run has done so far, so that it can be resumed after it was killed."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Band keys in SQLite: in the file of a run, or in a file of their own."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager

@@ -4,8 +4,6 @@ The words of a note depend on the seed and its position alone, so that no note i
 that are derived from it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack

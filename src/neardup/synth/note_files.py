@@ -1,7 +1,5 @@
 """The files of a synthetic corpus and of its ground truth, which appear when both are complete."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

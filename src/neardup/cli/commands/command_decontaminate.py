@@ -1,7 +1,5 @@
 """``neardup decontaminate``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

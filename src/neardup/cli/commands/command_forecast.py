@@ -1,7 +1,5 @@
 """``neardup plan`` and ``neardup tune``: what a run and its bands will do."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace
@@ -57,7 +55,7 @@ def plan(inputs: tuple[str, ...], check: bool, json_: bool, **options: Any) -> N
     click.echo(json.dumps(found.as_dict(), indent=2) if json_ else render(found))
 
 
-def _check(job: Job, as_json: bool) -> None:
+def _check(job: "Job", as_json: bool) -> None:
     from neardup.forecast.checking import check
 
     found = check(job)

@@ -135,11 +135,12 @@ def query(
     match_contained. Nothing is added.
     """
     from neardup.api.indexing import Index
-    from neardup.index.incoming import Reading, batches_of
+    from neardup.index.incoming import batches_of
+    from neardup.io.opening import Reading
 
     paths = [Path(name) for name in inputs]
     how = (input_format, encoding_errors, delimiter, max_document)
-    reading = Reading(tuple(text.split(",")), id, *how)
+    reading = Reading(text.split(","), id, *how)
     done = 0
     with Index.open(folder, readonly=True) as found:
         for batch in batches_of(paths, None, reading):

@@ -1,7 +1,5 @@
 """``neardup explain`` and ``neardup compare``: documents and texts next to each other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

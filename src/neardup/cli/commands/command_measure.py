@@ -1,7 +1,5 @@
 """``neardup audit`` and ``neardup evaluate``: how good a run was."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``neardup recluster`` and ``neardup report``: what else can be made of a run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

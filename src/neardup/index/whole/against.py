@@ -11,6 +11,7 @@ from neardup.arrays import array_of
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.core import BATCH, Batch, Core
+from neardup.index.inserting import insert_new
 from neardup.index.whole.corpora import Corpus
 from neardup.stages.identifiers import take_ids
 
@@ -52,7 +53,7 @@ def decide(corpus: Corpus, old: Core, fresh: Core) -> tuple[pa.Table, np.ndarray
                 base = len(of)
                 with fresh.writing():
                     batch = Batch([base + row for row in left.tolist()], texts.take(array_of(left)))
-                    more = fresh.insert_new(batch)
+                    more = insert_new(fresh, batch)
                 similarity[left] = more.similarity
                 in_old += (~np.isin(np.arange(len(texts)), left)).tolist()
                 for row, target in zip(left.tolist(), more.duplicate_of, strict=True):

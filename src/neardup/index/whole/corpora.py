@@ -17,9 +17,8 @@ import pyarrow as pa
 
 from neardup.engines.reading import Reader
 from neardup.errors import OutputError
-from neardup.index.incoming import Reading
 from neardup.io.formats.json_text import common_schema
-from neardup.io.opening import open_source
+from neardup.io.opening import Reading
 from neardup.io.outputs import check_output, plan_outputs
 from neardup.io.source import Documents, Partition
 from neardup.io.writers import open_writer
@@ -53,9 +52,7 @@ class Corpus:
         Raises:
             InputError: It can't be used; the subclasses say why.
         """
-        opened = open_source(
-            source, reading.columns, input_format=reading.input_format, delimiter=reading.delimiter
-        )
+        opened = reading.open(source)
         return cls(Reader(opened), opened.id_column)
 
     @property

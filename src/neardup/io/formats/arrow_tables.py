@@ -1,7 +1,5 @@
 """Partitions that are rows of Arrow tables, and Arrow IPC files by record batches."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Partitions whose records are bytes, JSON lines and CSV: values found in them become arrays."""
 
-from __future__ import annotations
-
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -161,10 +159,10 @@ class BytePartition(Partition):
             raise changed(self._file.path)
         return bounds
 
-    def _whole_column(self, reader: _Reader, k: int, name: str) -> Column:
+    def _whole_column(self, reader: "_Reader", k: int, name: str) -> Column:
         return reader.exact_column(k, name)
 
-    def _reader(self, raw: Raw, names: Sequence[str], rows: Rows) -> _Reader:
+    def _reader(self, raw: Raw, names: Sequence[str], rows: Rows) -> "_Reader":
         def where(record: int) -> str:
             bounds = self.bounds(self.raw())
             return self.place(int(bounds[record if rows is None else rows[record], 0]))

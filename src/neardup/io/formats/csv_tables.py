@@ -1,7 +1,5 @@
 """CSV and TSV by RFC 4180: records and fields are found in the bytes; all columns are strings."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -61,7 +59,7 @@ class CsvPartition(BytePartition):
         values, kinds = scan.values[:, rows], scan.kinds[:, rows]
         return Fields(raw, np.ascontiguousarray(values), np.ascontiguousarray(kinds), len(rows))
 
-    def _refused(self, scan: _Scan) -> FormatError:
+    def _refused(self, scan: "_Scan") -> FormatError:
         where = self.place(scan.stop)
         if scan.why == RAGGED:
             expected = len(self._header.names)

@@ -1,7 +1,5 @@
 """Arrow values as JSON text, and one schema for tables whose columns differ."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import json

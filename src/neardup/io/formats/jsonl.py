@@ -4,8 +4,6 @@ Every line is checked as Python's parser would check it, but only the columns th
 become Arrow arrays, so that the other columns may hold anything.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Records and texts above the limit on their size: refused, or left out without being held."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from itertools import chain

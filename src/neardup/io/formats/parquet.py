@@ -1,7 +1,5 @@
 """Parquet by row groups: small ones together, large ones in slices that are decoded in order."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -57,7 +55,7 @@ class _ParquetFile:
         self._lock = threading.Lock()
         self._cursors: dict[tuple[int, Names], _Cursor] = {}
 
-    def __reduce__(self) -> tuple[type[_ParquetFile], tuple[SourceFile]]:
+    def __reduce__(self) -> "tuple[type[_ParquetFile], tuple[SourceFile]]":
         return _ParquetFile, (self.file,)
 
     def opened(self, dictionary: Sequence[str] = ()) -> pq.ParquetFile:

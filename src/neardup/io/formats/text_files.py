@@ -1,7 +1,5 @@
 """Plain text files: one document a file, with the columns ``path`` and ``text``."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -69,7 +67,7 @@ class TextPartition(TablePartition):
         found = self._chosen(rows, count).read(None).columns
         return append_columns("plain texts", found, added)
 
-    def _chosen(self, rows: Rows, count: int) -> TextPartition:
+    def _chosen(self, rows: Rows, count: int) -> "TextPartition":
         if count != len(self.files):
             raise changed("the input")
         return self if rows is None else replace(self, files=[self.files[row] for row in rows])

@@ -1,7 +1,5 @@
 """What is drawn on a page: similarities, and whose documents are duplicates of whose."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +53,9 @@ def histogram(results: Results, found: Survey) -> list[list[float]]:
     return [*(list(bar) for bar in bars), [1.0, 2.0, int((similarity == 1).sum())]]
 
 
-def heat_map(found: Survey, values: pa.ChunkedArray[Any], column: str, threshold: float) -> HeatMap:
+def heat_map(
+    found: Survey, values: "pa.ChunkedArray[Any]", column: str, threshold: float
+) -> HeatMap:
     """Count whose documents are duplicates of whose, by the values of the clusters' members."""
     given: Any = values
     filled: Any = pc.fill_null(

@@ -1,7 +1,5 @@
 """The clusters of a page as plain values, which its script draws."""
 
-from __future__ import annotations
-
 import functools
 import json
 import math

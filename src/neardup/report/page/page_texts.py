@@ -1,7 +1,5 @@
 """What a page needs of the texts themselves: lengths, beginnings, columns, what they share."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence

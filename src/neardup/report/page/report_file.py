@@ -1,7 +1,5 @@
 """A finished run as one page that opens in any browser, without network or server."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Sequence
 from pathlib import Path, PurePath

@@ -1,7 +1,5 @@
 """All clusters of a run at a glance, and which of them, and of their documents, a page shows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Band keys in Apache Cassandra: many writers, many machines."""
 
-from __future__ import annotations
-
 import uuid
 import zlib
 from collections.abc import Iterator

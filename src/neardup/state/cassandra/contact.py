@@ -4,8 +4,6 @@ No message shows any of ``NEARDUP_CASSANDRA_USER`` and ``_PASSWORD``, ``_CA`` (a
 ``_TLS=1``, turns TLS on), ``_DATACENTER`` and ``_PATIENCE`` (seconds).
 """
 
-from __future__ import annotations
-
 import os
 import re
 import ssl
@@ -36,7 +34,7 @@ class Contact:
         return f"cassandra://{','.join(hosts)}/{self.keyspace}"
 
     @classmethod
-    def parse(cls, url: str, patience: float | None = None) -> Contact:
+    def parse(cls, url: str, patience: float | None = None) -> "Contact":
         """Read a URL, and the settings of the environment, which take precedence."""
         scheme, _, rest = url.partition("://")
         server, _, keyspace = rest.rpartition("/")

@@ -3,8 +3,6 @@
 Names of tables stand in angle brackets; `named` puts the keyspace before them.
 """
 
-from __future__ import annotations
-
 import re
 
 SLICE = 1 << 20  # bytes of one row, far below half a commit log segment (16 MiB)

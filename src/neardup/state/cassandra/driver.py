@@ -1,7 +1,5 @@
 """The package cassandra-driver: connecting with it, and what its errors mean."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

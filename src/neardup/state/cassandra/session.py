@@ -1,7 +1,5 @@
 """Requests to a Cassandra: several at a time, and sent again where a failure may pass."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress

@@ -1,0 +1,213 @@
+"""Which documents an index takes: new ones, or all whose ids are free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.errors import DuplicateIdError
+from neardup.index.bodies import Id, pack_sets, pack_texts, unpack_sets
+from neardup.index.core import BATCH, STEP, Batch, Core, Sketched
+from neardup.index.snapshot import bucket_names
+from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
+from neardup.match.resolve import resolve
+from neardup.match.verifying import make_sets, taken
+from neardup.sketch.sketcher import Signer, Sketches, band_keys
+from neardup.sketch.texts import Ragged
+
+
+class Answers(NamedTuple):
+    """What was decided of some documents.
+
+    Attributes:
+        duplicate_of: The document that each removed one is a duplicate of; None for a kept one.
+        similarity: float64[n]: exact similarity of the two; NaN for a kept one.
+    """
+
+    duplicate_of: list[Id | None]
+    similarity: np.ndarray
+
+
+def insert(core: Core, batch: Batch, known: Sketched | None = None) -> None:
+    """Insert documents, whatever they are similar to; their ids must be new."""
+    if not batch.ids:
+        return
+    if pa.types.is_large_binary(batch.texts.type):
+        _insert_stored(core, batch)
+        return
+    parts = [] if known is None else [known.sketches]
+
+    def work(low: int) -> tuple[Sketches | None, list[bytes]]:
+        texts, sets, made = batch.texts.slice(low, STEP), list[Ragged](), None
+        if known is None:
+            made = core.sketcher(texts, None if core.stores_texts else sets)
+        else:
+            sets = [Ragged(known.sets.values, known.sets.offsets[low : low + len(texts) + 1])]
+        if core.stores_texts:
+            return made, pack_texts(texts)
+        return made, [body for some in sets for body in pack_sets(some)]
+
+    def bodies() -> Iterator[bytes]:
+        # Threads prepare the documents that follow while some are stored.
+        steps = range(0, len(batch.ids), STEP)
+        done = core.verifier.pool.ordered(work, steps) if len(steps) > 1 else map(work, steps)
+        for made, packed in done:
+            if made is not None:
+                parts.append(made)
+            yield from packed
+
+    first = core.store(batch.ids, bodies())
+    if known is not None:
+        core.verifier.learn(np.arange(first, first + len(batch.ids)), known.sets)
+    keys = parts[0].keys if len(parts) == 1 else np.concatenate([p.keys for p in parts])
+    tokens = parts[0].tokens if len(parts) == 1 else np.concatenate([p.tokens for p in parts])
+    filled = np.flatnonzero(tokens)
+    core.enter(filled + first, bucket_names(keys[filled]))
+
+
+def _insert_stored(core: Core, batch: Batch) -> None:
+    """Insert documents whose shingles another index has stored."""
+    stored: Any = batch.texts
+    recipe, bodies = core.recipe, stored.to_pylist()
+    sets = unpack_sets(bodies)
+    keys = np.empty((len(bodies), recipe.num_bands), dtype=np.uint64)
+    if recipe.num_bands:
+        signer = Signer(recipe.num_hashes, recipe.scheme, recipe.seed)
+        keys = band_keys(signer(sets), recipe.num_bands, recipe.rows)
+    filled = np.flatnonzero(np.diff(sets.offsets))
+    core.enter(filled + core.store(batch.ids, bodies), bucket_names(keys[filled]))
+
+
+def insert_new(core: Core, batch: Batch) -> Answers:
+    """Insert those documents that are similar to none before them.
+
+    Documents that are there with the same text are answered as kept, and not inserted.
+
+    Raises:
+        DuplicateIdError: An id is there with another text.
+    """
+    answers = Answers([None] * len(batch.ids), np.full(len(batch.ids), np.nan))
+    low = 0
+    while low < len(batch.ids):
+        high = low + _without_repetition(batch.ids, low, low + BATCH)
+        _insert_new(core, batch.part(low, high), low, answers)
+        low = high
+    return answers
+
+
+def _insert_new(core: Core, batch: Batch, base: int, answers: Answers) -> None:
+    there = core.catalogue.numbers(batch.ids)
+    rows = np.arange(len(batch.ids))
+    if there:
+        stored = {row.id: row for row in core.catalogue.fetch(list(there.values()))}
+        for i, id_ in enumerate(batch.ids):
+            if id_ in stored and not core.verifier.is_same(stored[id_], batch.texts.slice(i, 1)):
+                raise DuplicateIdError(
+                    f"the index has a document with the id {id_!r} and another text",
+                    "use `update` to replace it, or give another id",
+                )
+        rows = np.array([i for i, id_ in enumerate(batch.ids) if id_ not in there], np.int64)
+        batch = batch.take(rows)
+    if not len(rows):
+        return
+    known = core.sketched(batch.texts)
+    old = core.matches(known, core.threshold, first=True)
+    for row, id_, similarity in zip(
+        rows[old.row].tolist(), old.id, old.similarity.tolist(), strict=True
+    ):
+        answers.duplicate_of[base + row] = id_
+        answers.similarity[base + row] = similarity
+    new = np.ones(len(rows), dtype=np.bool_)
+    new[old.row] = False
+    left = np.flatnonzero(new)
+    kept = _among_themselves(core, batch.ids, known, left, rows + base, answers)
+    if not len(kept):
+        return
+    insert(core, batch.take(kept), known.take(kept))
+
+
+def _among_themselves(
+    core: Core,
+    ids: list[Id],
+    known: Sketched,
+    left: np.ndarray,
+    places: np.ndarray,
+    answers: Answers,
+) -> np.ndarray:
+    """Decide some rows of a batch that are similar to nothing before it; return those kept."""
+    pool, threshold, sketches = core.verifier.pool, core.threshold, known.sketches
+    docs = left[sketches.tokens[left] > 0]
+    bands = core.recipe.num_bands
+    if len(docs) < 2:
+        return left
+    if bands:
+        grouped = [group(keys) for keys in np.ascontiguousarray(sketches.keys[docs].T)]
+        sizes, bitmaps = sketches.shingles[docs], sketches.bitmaps[docs]
+        docs = docs[plausible(grouped, sizes, bitmaps, threshold, pool)]
+        if len(docs) < 2:
+            return left
+        grouped = [group(keys) for keys in np.ascontiguousarray(sketches.keys[docs].T)]
+        buckets = bucket_documents(grouped, len(docs), bands)
+    else:
+        buckets = one_bucket(len(docs))
+    sets = make_sets(taken(known.sets, docs))
+    done = resolve(sets, buckets, threshold, pool)
+    removed = np.flatnonzero(done.duplicate_of >= 0)
+    for row, of, similarity in zip(
+        docs[removed].tolist(),
+        docs[done.duplicate_of[removed]].tolist(),
+        done.similarity[removed].tolist(),
+        strict=True,
+    ):
+        answers.duplicate_of[places[row]] = ids[of]
+        answers.similarity[places[row]] = similarity
+    return np.setdiff1d(left, docs[removed], assume_unique=True)
+
+
+def insert_all(core: Core, batch: Batch, on_conflict: str) -> int:
+    """Insert documents, whatever they are similar to; return how many.
+
+    One after the other: an id that is given twice is there already when it comes again.
+
+    Raises:
+        DuplicateIdError: An id is there, and that is an error.
+    """
+    core.require_kind(batch.ids)
+    count = low = 0
+    while low < len(batch.ids):
+        high = low + _without_repetition(batch.ids, low, len(batch.ids))
+        if high < len(batch.ids) and on_conflict == "error":
+            raise DuplicateIdError("two documents have the same id", "give each one of its own")
+        count += _insert_all(core, batch.part(low, high), on_conflict)
+        low = high
+    return count
+
+
+def _insert_all(core: Core, batch: Batch, on_conflict: str) -> int:
+    there = core.catalogue.numbers(batch.ids)
+    if there and on_conflict == "error":
+        shown = next(id_ for id_ in batch.ids if id_ in there)
+        raise DuplicateIdError(
+            f"the index has a document with the id {shown!r}",
+            "use `on_conflict` to replace or skip it",
+        )
+    if there and on_conflict == "replace":
+        core.remove(list(there))
+    elif there:
+        rows = [i for i, id_ in enumerate(batch.ids) if id_ not in there]
+        batch = batch.take(np.array(rows, dtype=np.int64))
+    insert(core, batch)
+    return len(batch.ids)
+
+
+def _without_repetition(ids: Sequence[Id], low: int, high: int) -> int:
+    """Return how many ids from one on are different, at most up to another."""
+    seen: set[Id] = set()
+    for id_ in ids[low:high]:
+        if id_ in seen:
+            break
+        seen.add(id_)
+    return len(seen)
