@@ -33,16 +33,15 @@ class PartitionMetadata(NamedTuple):
     text: int  # bytes of its texts
     replaced: int  # documents whose text was not UTF-8 and was repaired
     skipped: int  # documents that were left out for their size, besides those here
-    schema: bytes  # of all columns; empty unless they are written in another format
     #: Of each document: the arrays of `Sketches` but the keys; its characters if the longest is
     #: kept; and the columns that the run itself needs, such as ids.
     table: pa.Table
 
     def pack(self) -> bytes:
         about = {name: getattr(self, name) for name in self._fields[:6]}
-        metadata = {_ABOUT: json.dumps(about).encode(), b"schema": self.schema}
+        schema = self.table.schema.with_metadata({_ABOUT: json.dumps(about).encode()})
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, self.table.schema.with_metadata(metadata)) as stream:
+        with pa.ipc.new_stream(sink, schema) as stream:
             stream.write_table(self.table)
         return sink.getvalue().to_pybytes()
 
@@ -51,10 +50,9 @@ class PartitionMetadata(NamedTuple):
         """Return what `pack` packed; StoreError, about ``where``, for anything else."""
         try:
             table = pa.ipc.open_stream(data).read_all()
-            metadata = table.schema.metadata or {}
             table.select(_OWN)
-            about: dict[str, int] = json.loads(metadata[_ABOUT])
-            return cls(**about, schema=metadata[b"schema"], table=table.replace_schema_metadata())
+            about: dict[str, int] = json.loads((table.schema.metadata or {})[_ABOUT])
+            return cls(**about, table=table.replace_schema_metadata())
         except (KeyError, ValueError, TypeError, OSError, pa.ArrowException) as error:
             raise StoreError(f"{where}: the metadata of a partition is damaged") from error
 
@@ -73,9 +71,6 @@ def about_partition(
     for name in job.wanted:
         if name in documents.columns.column_names:
             columns[name] = documents.columns.column(name)
-    # The columns of JSON lines have to be known before the first is written in another format.
-    converted = job.output.get("format") not in (None, "jsonl")
-    described = converted and job.source.format in ("jsonl", "mixed")
     return PartitionMetadata(
         file=partition.file,
         start=partition.start,
@@ -83,7 +78,6 @@ def about_partition(
         text=int(text_buffers(documents.text)[1][-1]),
         replaced=documents.replaced,
         skipped=documents.skipped,
-        schema=partition.schema().serialize().to_pybytes() if described else b"",
         table=pa.table(columns).combine_chunks(),
     )
 
@@ -99,7 +93,6 @@ class Corpus(NamedTuple):
     ends: np.ndarray  # int64[partitions]: documents up to the end of each
     places: list[tuple[int, int, int]]  # (file, start, size) of each partition
     text: int  # bytes of all texts
-    schemas: list[pa.Schema]  # distinct ones of all columns, in order of appearance, where needed
     replaced: int  # documents whose text was repaired
     skipped: int  # documents that were left out for their size
 
@@ -126,7 +119,6 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
     bitmaps = scratch.empty((documents, BITMAP_WORDS), np.uint64)
     ends: list[int] = []
     places: list[tuple[int, int, int]] = []
-    schemas: dict[bytes, pa.Schema] = {}
     tables: list[pa.Table] = []
     replaced = skipped = text = end = 0
     for part in parts:
@@ -138,8 +130,6 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
             tokens[at:end] = numbers(batch.column("neardup.tokens"))
             shingles[at:end] = numbers(batch.column("neardup.shingles"))
             bitmaps[at:end] = words(batch.column("neardup.bitmap"))
-        if part.schema and part.schema not in schemas:
-            schemas[part.schema] = pa.ipc.read_schema(pa.py_buffer(part.schema))
         tables.append(part.table.drop(_OWN))
         ends.append(end)
         places.append((part.file, part.start, part.size))
@@ -157,7 +147,6 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
         np.array(ends, dtype=np.int64),
         places,
         text,
-        list(schemas.values()),
         replaced,
         skipped,
     )

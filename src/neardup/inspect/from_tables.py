@@ -131,4 +131,4 @@ def _corpus(results: Results) -> Corpus:
     except InputError:
         ends = np.array([n])
     zeros, text = np.zeros(n, np.int32), results.record["bytes"].get("text", 0)
-    return Corpus(none, zeros, zeros, none, pa.table({}), ends, [], text, [], 0, 0)
+    return Corpus(none, zeros, zeros, none, pa.table({}), ends, [], text, 0, 0)

@@ -255,9 +255,9 @@ def _write_clean(
     added = tables.added_schema(outcome) if writing.annotate else None
     schema = None
     if writing.format not in (None, "jsonl") and source.format in ("jsonl", "mixed"):
-        # None are stored where the texts were read before anybody asked for this format.
-        every = (partition.schema() for _, partition in outcome.reader.partitions())
-        schema = common_schema(outcome.corpus.schemas or every)
+        # The columns of JSON lines have to be known before the first is written.
+        partitions = outcome.reader.partitions()
+        schema = common_schema(pool.ordered(lambda found: found[1].schema(), partitions))
     places = [(file, start) for file, start, _ in outcome.corpus.places]
     outputs = plan_outputs(source, places, writing.format, added, schema, writing.compression)
     folder = place / CLEAN
