@@ -14,7 +14,12 @@ import pytest
 from fuzz import crashes, engines, indexes, kernels, options, readers, runner, state
 from fuzz.paths import FUZZ
 
-SEEDS = sorted(path for path in (FUZZ / "seeds").iterdir() if path.suffix != ".md")
+TRACED = shutil.which("strace") is not None
+SEEDS = sorted(
+    path
+    for path in (FUZZ / "seeds").iterdir()
+    if path.suffix != ".md" and (TRACED or not path.name.startswith("crashes-"))
+)
 #: Cases of each target, all in this process.
 CASES: dict[Any, int] = {
     readers: 400,
@@ -23,7 +28,7 @@ CASES: dict[Any, int] = {
     engines: 8,
     state: 25,
     indexes: 25,
-    **({crashes: 3} if shutil.which("strace") else {}),
+    **({crashes: 3} if TRACED else {}),
 }
 
 

@@ -20,7 +20,7 @@ from neardup.errors import NeardupError, SpecError
 from neardup.spec import nearest
 
 #: Why the system does not take what is written to standard output.
-_REFUSED = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+_REFUSED = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
 #: Where each command is; it is imported when it is called or described.
 _COMMANDS = {
     "dedup": "command_dedup:dedup",
