@@ -517,3 +517,15 @@ def test_differences() -> None:
     assert differences({"a": True}, {"a": 1}) == "a was true and is 1"
     assert differences({"a": (1, 2)}, {"a": [1, 2]}) == ""
     assert len(differences({"a": "x" * 1000}, {"a": "y" * 1000})) < 150
+
+
+def test_an_interrupt_while_folders_are_made_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("neardup.state.run_state.sync_folder", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        RunState.create(tmp_path / "out" / ".run")
+    assert not (tmp_path / "out").exists()

@@ -5,7 +5,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Self, cast
 
@@ -54,32 +54,36 @@ class RunState:
     def create(cls, folder: Path, *, overwrite: bool = False) -> Self:
         """Begin a run in a folder, which may be missing, or replace the one it holds."""
         refuse_links(folder, folder / _FILE)
-        with system_errors(folder):
-            missing = [path for path in (folder, *folder.absolute().parents) if not path.exists()]
-            for path in reversed(missing):
-                path.mkdir(mode=0o700 if path == folder else 0o777)
-                sync_folder(path.parent)
-            names = {path.name for path in folder.iterdir()}
-        if names and not names & {_LOCK, _FILE}:
-            raise OutputError(
-                f"{folder} is not a run folder of neardup", "move it away, or name another output"
-            )
-        state = cls(folder, missing[::-1])
-        try:
-            if cls.exists(folder) and not overwrite:
+        with ExitStack() as undo:
+            with system_errors(folder):
+                missing = [p for p in (folder, *folder.absolute().parents) if not p.exists()]
+                for path in reversed(missing):
+                    undo.callback(_remove_empty, path)
+                    path.mkdir(mode=0o700 if path == folder else 0o777)
+                    sync_folder(path.parent)
+                names = {path.name for path in folder.iterdir()}
+            if names and not names & {_LOCK, _FILE}:
                 raise OutputError(
-                    f"{folder} holds an interrupted run",
-                    "continue it with resume=True, or start again with overwrite=True",
+                    f"{folder} is not a run folder of neardup",
+                    "move it away, or name another output",
                 )
-            state._remove_files()
-            state._database.create(state._fill)
-            state._load()
-        except BaseException:
-            if missing:
-                with suppress(NeardupError):  # the first error counts
-                    state.remove()
-            state.close()
-            raise
+            state = cls(folder, missing[::-1])
+            try:
+                if cls.exists(folder) and not overwrite:
+                    raise OutputError(
+                        f"{folder} holds an interrupted run",
+                        "continue it with resume=True, or start again with overwrite=True",
+                    )
+                state._remove_files()
+                state._database.create(state._fill)
+                state._load()
+            except BaseException:
+                if missing:
+                    with suppress(NeardupError):  # the first error counts
+                        state.remove()
+                state.close()
+                raise
+            undo.pop_all()
         return state
 
     @classmethod
@@ -117,9 +121,8 @@ class RunState:
                 (self.folder / _LOCK).unlink(missing_ok=True)
         finally:
             self._lock.close()
-        with suppress(OSError):  # it refuses where somebody put something in
-            for path in dict.fromkeys((self.folder, *reversed(self._made))):
-                path.rmdir()
+        for path in dict.fromkeys((self.folder, *reversed(self._made))):
+            _remove_empty(path)
 
     def close(self) -> None:
         try:
@@ -217,3 +220,9 @@ class RunState:
     def band_store(self) -> RunStore:
         """Return the store of band keys in the run's own file, neither created nor opened yet."""
         return RunStore(self._database)
+
+
+def _remove_empty(folder: Path) -> None:
+    """Remove a folder, unless somebody put something in."""
+    with suppress(OSError):
+        folder.rmdir()
