@@ -118,10 +118,11 @@ soak: $(VENV)/.test
 
 # Which branches outside the kernels the tests take, those of child processes included; on Apache
 # Spark too where `make test-spark` has made its environment, and with Cassandra or the stores where
-# `make cassandra` or `make test-stores` have been run.
+# `make cassandra` or `make test-stores` have been run. That tests pass is a matter of `make test`: some
+# can't while coverage is measured, which takes time and writes files where they forbid it.
 coverage: $(VENV)/.checks
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	-$(BIN)/python -m coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
 	@test ! -e $(SPARK)/.done || { \
 		$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check 'coverage>=7.10' && \
 		$(SPARK)/bin/python -m coverage run -m pytest tests/spark; }
