@@ -1,6 +1,6 @@
 """Segments: immutable files of sorted keys, each with the document that has it, mapped to memory.
 
-A file is a row of blocks of 6 KiB, then the first key and the checksum of each block, then a
+A file is a row of blocks of 24 KiB, then the first key and the checksum of each block, then a
 header in JSON with the recipe's digest, then where these begin and their checksum. A block is
 checked when it is first read, so that opening a segment reads the end of the file only.
 """

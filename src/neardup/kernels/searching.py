@@ -15,7 +15,7 @@ from numba import njit
 from neardup.kernels.hashing import TOKEN_MULTIPLIER
 
 #: Entries of a block: its keys, then its documents.
-ENTRIES = 512
+ENTRIES = 2048
 #: Share of the range of keys that is one.
 _EVEN = 2.0**-64
 #: Greatest key.
