@@ -16,7 +16,6 @@ import pytest
 
 import neardup
 from common import SECRET, files_of, some_rows, write_lines
-from neardup.clock import Event
 from neardup.errors import (
     ColumnError,
     DependencyError,
@@ -28,6 +27,7 @@ from neardup.errors import (
     ResumeError,
     SpecError,
 )
+from neardup.stages.clock import Event
 
 ROWS = some_rows()
 TABLE = pa.Table.from_pylist(ROWS)

@@ -12,8 +12,8 @@ import pytest
 
 import neardup
 from bench.notes import SynthSpec, write
-from neardup import clock
-from neardup.clock import Clock, Event, process_start
+from neardup.stages import clock
+from neardup.stages.clock import Clock, Event, process_start
 
 #: Another process may take the cores at the wrong moment, after the last lap; one try is enough.
 TRIES = 6
@@ -66,7 +66,7 @@ def test_every_moment_belongs_to_one_stage() -> None:
 
 
 def test_a_process_knows_when_it_was_started() -> None:
-    code = "from neardup.clock import process_start; print(process_start())"
+    code = "from neardup.stages.clock import process_start; print(process_start())"
     begin = time.monotonic()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert -0.1 < float(done.stdout) - begin < 1.0  # the system counts in hundredths

@@ -17,7 +17,6 @@ from bench.notes import SynthSpec, write
 from neardup import plan
 from neardup.api import running
 from neardup.api.running import Request
-from neardup.clock import Clock
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.forecast import plan as module
 from neardup.forecast.advice import one_word_changed
@@ -26,6 +25,7 @@ from neardup.intervals import wilson
 from neardup.io.opening import Reading
 from neardup.report.plan_text import render
 from neardup.spec import ShingleSpec, Spec, preset
+from neardup.stages.clock import Clock
 
 SEED = 11
 

@@ -19,7 +19,6 @@ from inspect_calls import audit
 import neardup
 import oracle
 from bench.notes import SynthSpec, write
-from neardup.clock import Event
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit import Audit, stored_audit
 from neardup.inspect.audit_counts import COUNTER_BYTES, PairList, Tally, class_limits
@@ -30,6 +29,7 @@ from neardup.report.audit_text import render
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
+from neardup.stages.clock import Event
 
 MEASURED = ("seconds", "peak_private_memory", "run")
 

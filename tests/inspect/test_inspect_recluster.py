@@ -18,7 +18,6 @@ from inspect_calls import recluster
 
 import neardup
 from common import files_of, write_lines
-from neardup.clock import Event
 from neardup.errors import (
     ColumnError,
     InputError,
@@ -29,6 +28,7 @@ from neardup.errors import (
 )
 from neardup.output.results import FolderResults, Results
 from neardup.spec import CLUSTERINGS, ShingleSpec, Spec
+from neardup.stages.clock import Event
 
 BASE = Spec(shingle=ShingleSpec(n=3), threshold=0.5, num_bands=40, rows=2)
 ALLPAIRS = {"method": "allpairs", "num_bands": None, "rows": None}

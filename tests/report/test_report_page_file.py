@@ -18,11 +18,11 @@ import neardup
 from common import Command, write_lines
 from neardup.api.dedup import dedup
 from neardup.api.runs import Run
-from neardup.clock import Event
 from neardup.errors import ColumnError, DependencyError, InputError, OutputError, SpecError
 from neardup.output.results import FolderResults, Results
 from neardup.report.page import write_report
 from neardup.report.page.survey import survey
+from neardup.stages.clock import Event
 
 
 def families(count: int, size: int, name: str) -> list[dict[str, Any]]:

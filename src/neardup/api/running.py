@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from neardup.clock import Clock, Event, Listener
 from neardup.engines.beginning import drop_store
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run, sketch_shard
@@ -43,6 +42,7 @@ from neardup.output.writing import (
     write_outputs,
 )
 from neardup.spec import Spec
+from neardup.stages.clock import Clock, Event, Listener
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.state.shards import Shard
 from neardup.threads import Pool

@@ -14,7 +14,6 @@ from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
 from neardup.api.run_tables import RunTables
 from neardup.api.running import save
-from neardup.clock import Clock
 from neardup.engines.job import Resources
 from neardup.engines.local import Outcome
 from neardup.engines.reading import Reader
@@ -22,9 +21,10 @@ from neardup.errors import OutputError, SpecError
 from neardup.io.source import Source
 from neardup.memory import Scratch, parse_size
 from neardup.output.results import FolderResults, MemoryResults
+from neardup.output.shown import Shown
 from neardup.output.writing import Writing
 from neardup.recipe import Recipe
-from neardup.shown import Shown
+from neardup.stages.clock import Clock
 
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit

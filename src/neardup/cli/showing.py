@@ -15,8 +15,8 @@ from neardup.cli.main import as_options
 from neardup.cli.options import OUTPUT, file_option, option
 
 if TYPE_CHECKING:
-    from neardup.clock import Event, Listener
     from neardup.report.views import View
+    from neardup.stages.clock import Event, Listener
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from neardup.clock import Watch
 from neardup.cluster.edges import Edges
 from neardup.cluster.kept import counts_of, kept_set, star
 from neardup.engines.job import Job
@@ -29,6 +28,7 @@ from neardup.memory import Scratch
 from neardup.recipe import Recipe
 from neardup.sketch.tokenising import Tokeniser
 from neardup.stages.bucket_stage import first_of_equal
+from neardup.stages.clock import Watch
 from neardup.stages.cluster_stage import clusters_of, expand_to_duplicates
 from neardup.stages.match_stage import edges_of
 from neardup.threads import Pool

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.clock import Event
 from neardup.cluster.edges import Edges
 from neardup.engines.beginning import (
     Beginning,
@@ -30,6 +29,7 @@ from neardup.io.source import Documents, Partition
 from neardup.memory import DOCUMENT, Scratch
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Sketcher
+from neardup.stages.clock import Event
 from neardup.stages.identifiers import Ids, check_ids, id_array
 from neardup.stages.ordering import document_order, keep_order, require_stored
 from neardup.stages.warming import Warming

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from neardup.clock import Clock, Event, Listener
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, PairList, Tally
 from neardup.inspect.corpus_search import CorpusSearch
@@ -22,10 +21,11 @@ from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import make_sets, similarities, taken
 from neardup.memory import PrivatePeak, Workload, plan_memory, show_size
 from neardup.output.results import Results
+from neardup.output.shown import Shown
 from neardup.private_files import write_private
-from neardup.shown import Shown
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import Ragged
+from neardup.stages.clock import Clock, Event, Listener
 from neardup.threads import Pool, check_threads
 
 #: Version of what `Audit.as_dict` returns.

@@ -10,8 +10,8 @@ from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
 from neardup.inspect.corpus_search import CorpusSearch
 from neardup.json_values import plain_id
 from neardup.output.results import Results
+from neardup.output.shown import Shown
 from neardup.recipe import Recipe
-from neardup.shown import Shown
 from neardup.sketch.bands import candidate_probability
 from neardup.threads import Pool, check_threads
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from neardup import __version__
-from neardup.clock import Clock, Event
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
@@ -28,6 +27,7 @@ from neardup.output.results import FolderResults, MemoryResults, Results
 from neardup.output.writing import Writing, check_folder, check_inputs, check_outside, write_outputs
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
+from neardup.stages.clock import Clock, Event
 from neardup.state.band_store import BandStore
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool

@@ -81,7 +81,7 @@ def dedup(
         dedup_against(inputs, out, against, options)
         return
     from neardup.api.running import run_in_folder
-    from neardup.clock import process_start
+    from neardup.stages.clock import process_start
 
     with show_events(not quiet) as listener:
         request = o.request_of(inputs, options, begin=process_start(), listener=listener)

@@ -40,9 +40,9 @@ def recluster(
     were listed (--pairs all), or if no removed document falls below it. Else the input is read
     again, and must not have changed; its sketches are reused if RUN was made with --keep-run.
     """
-    from neardup.clock import Clock, process_start
     from neardup.inspect.recluster import Reclustering, changed, recluster
     from neardup.output.results import FolderResults
+    from neardup.stages.clock import Clock, process_start
 
     results = FolderResults(run)
     writing, resources = o.writing_of(options), o.resources_of(options)

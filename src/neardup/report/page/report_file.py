@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup import __version__
-from neardup.clock import Event, Listener
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.inspect.audit import stored_audit
 from neardup.output.results import Results
@@ -20,6 +19,7 @@ from neardup.report.page.page_clusters import LONGEST_ID, Clusters, Measured, as
 from neardup.report.page.page_texts import CHARACTERS, beginnings, check_columns, measure
 from neardup.report.page.survey import Survey, chosen, survey
 from neardup.report.visible import html_page, need_jinja
+from neardup.stages.clock import Event, Listener
 
 #: Clusters that a page shows with their texts unless something else is asked for: 5 MB.
 MAX_CLUSTERS = 1000
