@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from neardup.cli.main import as_options
-from neardup.cli.options import OUTPUT, file_option, option
+from neardup.cli.options import file_option, of_output
 
 if TYPE_CHECKING:
     from neardup.report.views import View
@@ -45,12 +45,10 @@ def show_record(record: dict[str, Any], out: str, as_json: bool, quiet: bool) ->
         click.echo(render(record, out), err=True)
 
 
-context_option = option(
-    "--context",
-    metavar="N",
+context_option = of_output(
+    "--context N",
     type=click.IntRange(0),
     default=40,
-    group=OUTPUT,
     help="Equal words that are shown before and after each difference.",
 )
 
@@ -60,9 +58,7 @@ def show_options(command: F) -> F:
     html = file_option(
         "--html", what="Write a page with both texts side by side too, which needs nothing else."
     )
-    overwrite = option(
-        "--overwrite", is_flag=True, group=OUTPUT, help="Replace the FILE of --html if it exists."
-    )
+    overwrite = of_output("--overwrite", help="Replace the FILE of --html if it exists.")
     return html(overwrite(context_option(command)))
 
 

@@ -14,26 +14,20 @@ from neardup.cli.showing import show_events, show_record
 @o.inputs_argument
 @o.out_option
 @o.output_options
-@o.option("--resume", is_flag=True, group=o.OUTPUT, help="Continue the interrupted run in OUT.")
-@o.option(
-    "--work",
-    metavar="DIR",
+@o.of_output("--resume", help="Continue the interrupted run in OUT.")
+@o.of_output(
+    "--work DIR",
     type=o.PATH,
-    group=o.OUTPUT,
     help="Where OUT is a URL, local folder for the run while it is at work; needed to resume. "
     "[default: a temporary folder]",
 )
-@o.option(
+@o.of_output(
     "--keep-run",
-    is_flag=True,
-    group=o.OUTPUT,
     help="Keep OUT/.run, so that neardup recluster need not sketch the input again.",
 )
-@o.option(
-    "--against",
-    metavar="INDEX|RUN",
+@o.of_input(
+    "--against INDEX|RUN",
     type=o.PATH,
-    group=o.INPUT,
     help="Remove what is similar to this index, or to the kept documents of this output folder, "
     "too. The settings are those of the old corpus.",
 )

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 @o.skip_large_option
 @o.spec_options
 @o.resource_options
-@o.option(
+@o.of_input(
     "--check",
-    is_flag=True,
-    group=o.INPUT,
     help="Instead read all of INPUT, and list every file and line that dedup would refuse.",
 )
 @o.json_option
@@ -74,28 +72,22 @@ def _check(job: "Job", as_json: bool) -> None:
 
 @o.grouped("neardup tune --at 0.5:0.99 --at 0.05:0.001")
 @o.option(
-    "--at",
+    "--at SIMILARITY:PROBABILITY",
     "points",
     multiple=True,
-    metavar="SIMILARITY:PROBABILITY",
     help="A point asked for, such as 0.5:0.99; repeat for more. From probability 0.5 on it is to "
     "be reached, below it is not to be exceeded.",
 )
 @o.option(
-    "--num-hashes",
+    "--num-hashes N",
     type=int,
-    metavar="N",
     help="Length of the signature; bands times rows is at most that. [default: 128]",
 )
-@o.option("--bands", multiple=True, type=int, metavar="B", help="These bands only; needs --rows.")
+@o.option("--bands B", multiple=True, type=int, help="These bands only; needs --rows.")
 @o.option(
-    "--rows",
-    multiple=True,
-    type=int,
-    metavar="R",
-    help="Rows of these bands. Repeat both to compare several.",
+    "--rows R", multiple=True, type=int, help="Rows of these bands. Repeat both to compare several."
 )
-@o.option("--all", "all_", is_flag=True, group=o.OUTPUT, help="Show all lines, not only ten.")
+@o.of_output("--all", "all_", help="Show all lines, not only ten.")
 @o.json_option
 def tune(
     points: tuple[str, ...],

@@ -19,12 +19,10 @@ _MOST = 64 << 20
 @o.run_argument
 @click.argument("id_", metavar="ID")
 @click.argument("other", metavar="[ID2]", required=False)
-@o.option(
-    "--limit",
-    metavar="N",
+@o.of_output(
+    "--limit N",
     type=click.IntRange(0),
     default=20,
-    group=o.OUTPUT,
     help="Duplicates that are named; all are counted.",
 )
 @o.no_text_option

@@ -15,11 +15,11 @@ _AS_BEFORE = "[default: as in RUN]"
 @o.grouped("neardup recluster out -o stricter --threshold 0.85")
 @o.run_argument
 @o.out_option
-@o.option("--threshold", metavar="T", type=float, group=o.KEPT, help=_AS_BEFORE)
-@o.option("--cluster", type=click.Choice(CLUSTERINGS), group=o.KEPT, help=_AS_BEFORE)
-@o.option("--tree-threshold", metavar="T", type=float, group=o.KEPT, help=_AS_BEFORE)
-@o.option("--keep", metavar="first|longest|max:COLUMN|min:COLUMN", group=o.KEPT, help=_AS_BEFORE)
-@o.option("--pairs", type=click.Choice(["kept", "all"]), group=o.KEPT, help=_AS_BEFORE)
+@o.kept("--threshold T", type=float, help=_AS_BEFORE)
+@o.kept(f"--cluster [{'|'.join(CLUSTERINGS)}]", help=_AS_BEFORE)
+@o.kept("--tree-threshold T", type=float, help=_AS_BEFORE)
+@o.kept("--keep first|longest|max:COLUMN|min:COLUMN", help=_AS_BEFORE)
+@o.kept("--pairs [kept|all]", help=_AS_BEFORE)
 @o.output_options
 @o.resource_options
 @o.json_option
@@ -59,33 +59,22 @@ def recluster(
 )
 @o.run_argument
 @o.file_option("-o", "--output", "out", what="Page to make, such as report.html.", required=True)
-@o.option(
-    "--title", metavar="TEXT", group=o.OUTPUT, help="Heading. [default: the name of the input]"
-)
-@o.option(
-    "--show",
-    metavar="COLUMN[,COLUMN...]",
-    group=o.OUTPUT,
-    help="Columns of the input that are shown next to ids.",
-)
-@o.option(
-    "--by",
-    metavar="COLUMN",
-    group=o.OUTPUT,
+@o.of_output("--title TEXT", help="Heading. [default: the name of the input]")
+@o.of_output("--show COLUMN[,COLUMN...]", help="Columns of the input that are shown next to ids.")
+@o.of_output(
+    "--by COLUMN",
     help="Add a table of whose documents are duplicates of whose, such as --by source.",
 )
 @o.no_text_option
-@o.option(
-    "--max-clusters",
-    metavar="N",
+@o.of_output(
+    "--max-clusters N",
     type=click.IntRange(0),
     default=1000,
-    group=o.OUTPUT,
     help="Clusters shown with their texts: half of them the largest, half those with the lowest "
     "similarity. The file has up to 8 kB for each.",
 )
 @context_option
-@o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace FILE if it exists.")
+@o.of_output("--overwrite", help="Replace FILE if it exists.")
 @o.threads_option
 @o.quiet_option
 def report(

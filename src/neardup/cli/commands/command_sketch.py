@@ -15,13 +15,7 @@ from neardup.cli.showing import show_events
 @o.skip_large_option
 @o.spec_options
 @o.store_options
-@o.option(
-    "--shard",
-    metavar="I/N",
-    default="1/1",
-    group=o.ADVANCED,
-    help="Sketch every N-th partition, from the I-th on.",
-)
+@o.advanced("--shard I/N", default="1/1", help="Sketch every N-th partition, from the I-th on.")
 @o.threads_option
 @o.json_option
 @o.quiet_option

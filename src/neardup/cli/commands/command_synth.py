@@ -9,7 +9,7 @@ from neardup.cli import options as o
 
 
 @o.grouped("neardup synth -n 20000 --near 0.3 -o notes.jsonl")
-@o.option("-n", "--documents", type=int, required=True, metavar="N", help="Number of notes.")
+@o.option("-n", "--documents N", type=int, required=True, help="Number of notes.")
 @o.file_option("-o", "--output", what="Notes: .jsonl or .parquet, by ending.", required=True)
 @o.file_option(
     "--truth",
@@ -17,16 +17,15 @@ from neardup.cli import options as o
     "[default: OUTPUT's stem + .truth.parquet]",
 )
 @o.option(
-    "--kind",
-    type=click.Choice(["notes", "persons"]),
+    "--kind [notes|persons]",
     default="notes",
     help="Notes; or records of persons (.csv or .parquet), some with typing errors, swapped "
     "names and missing fields, for which --exact does not count.",
 )
 @o.option("--seed", type=int, default=0, help="Another seed, another corpus.")
-@o.option("--near", type=float, default=0.2, metavar="SHARE", help="Share of near-duplicates.")
-@o.option("--exact", type=float, default=0.1, metavar="SHARE", help="Share of exact copies.")
-@o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace files that exist.")
+@o.option("--near SHARE", type=float, default=0.2, help="Share of near-duplicates.")
+@o.option("--exact SHARE", type=float, default=0.1, help="Share of exact copies.")
+@o.of_output("--overwrite", help="Replace files that exist.")
 @o.quiet_option
 def command(
     output: Path,
