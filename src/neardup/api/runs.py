@@ -196,10 +196,7 @@ class Run(Shown, RunTables):
         """
         from neardup.inspect.evaluate import evaluate
 
-        found = evaluate(
-            self._results, truth, columns=columns, kind=kind, missing=missing, only_named=only_named
-        )
-        return Evaluation(found)
+        return Evaluation(evaluate(self._results, truth, columns, kind, missing, only_named))
 
     @checked
     def recluster(
