@@ -168,11 +168,8 @@ def dedup(
     writing = Writing(clean and out is not None, format, annotate, compression, tables)
     needs_out = (format, compression, work) != (None, None, None) or tables != "parquet"
     if out is None and (resume or keep_run or annotate or needs_out):
-        raise SpecError(
-            "`resume`, `keep_run`, `annotate`, `format`, `compression`, `tables` and `work` need "
-            "an output folder",
-            "give `out`",
-        )
+        which = "`resume`, `keep_run`, `annotate`, `format`, `compression`, `tables` and `work`"
+        raise SpecError(f"{which} need an output folder", "give `out`")
     with show_progress(progress) as listener:
         limits = (max_document, skip_large)
         reading = Reading(text, id, input_format, encoding_errors, delimiter, *limits)

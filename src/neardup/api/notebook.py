@@ -21,7 +21,7 @@ from neardup.report.numbers import counted, percent
 from neardup.report.visible import visible
 
 if TYPE_CHECKING:
-    from neardup.api.runs import Run
+    from neardup.api.runs import Evaluation, Run
     from neardup.forecast.plan import Plan
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
@@ -45,10 +45,8 @@ def of_run(run: Run) -> str:
     counts, spec = run.summary["counts"], run.spec
     removed = counts["removed"]
     head = f"{removed:,} of {counted(counts['documents'], 'document')} are duplicates."
-    rows = [
-        (label, f"{value} {what}".replace("neardup audit", "run.audit()"))
-        for label, value, what in summary_text.found(run.summary)
-    ]
+    lines = [(label, f"{value} {what}") for label, value, what in summary_text.found(run.summary)]
+    rows = [(label, line.replace("neardup audit", "run.audit()")) for label, line in lines]
     rows.append(("threshold", f"{spec.threshold:g} by {spec.shingle}"))
     found = run.duplicates.column("similarity").to_numpy()
     limits = np.linspace(spec.threshold, 1, 6)
@@ -119,6 +117,10 @@ def of_explanation(found: Explanation) -> str:
     return _card(shown.head, shown.notes, bars, "Shares of shingles; mark: the threshold", body)
 
 
+def of_evaluation(found: Evaluation) -> str:
+    return f"<pre>{_escaped(evaluate_text.render(found))}</pre>"
+
+
 def _text_of_run(run: Run) -> str:
     return summary_text.aligned(run.summary).replace("neardup audit", "run.audit()")
 
@@ -133,10 +135,7 @@ SHOWN: dict[str, tuple[Callable[[Any], str], Callable[[Any], str]]] = {
     "Audit": (lambda audit: audit_text.render(audit.as_dict()), of_audit),
     "Plan": (plan_text.render, of_plan),
     "Explanation": (_text_of_explanation, of_explanation),
-    "Evaluation": (
-        evaluate_text.render,
-        lambda found: f"<pre>{_escaped(evaluate_text.render(found))}</pre>",
-    ),
+    "Evaluation": (evaluate_text.render, of_evaluation),
 }
 
 

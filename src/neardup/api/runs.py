@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -61,10 +61,8 @@ class Run(Shown, RunTables):
             return _in_folder, (results.name, *self._frame)
         # Listeners, locks and texts that were held stay here.
         job = dataclasses.replace(results.outcome.job, clock=Clock())
-        outcome = dataclasses.replace(
-            results.outcome, job=job, scratch=cast(Any, None), reader=Reader(job.source)
-        )
-        return _in_memory, (outcome, results.record)
+        own: dict[str, Any] = {"job": job, "scratch": None, "reader": Reader(job.source)}
+        return _in_memory, (dataclasses.replace(results.outcome, **own), results.record)
 
     @property
     def recipe(self) -> Recipe:

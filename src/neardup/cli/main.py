@@ -51,9 +51,8 @@ class _Lazy(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module, _, name = _COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(
-            importlib.import_module(f"neardup.cli.commands.{module}"), name
-        )
+        home = importlib.import_module(f"neardup.cli.commands.{module}")
+        command: click.Command = getattr(home, name)
         command.name = cmd_name
         return command
 

@@ -91,11 +91,20 @@ def grouped(example: str) -> Callable[[Callable[..., Any]], Grouped]:
     return make
 
 
+#: Words for values of another type than text.
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(("N", "B", "R"), int),
+    **dict.fromkeys(("T", "P", "SHARE", "SECONDS"), float),
+    **dict.fromkeys(("DIR", "FILE", "INDEX|RUN"), PATH),
+}
+
+
 def option(*names: str, group: str = OTHER, **attributes: Any) -> Callable[[F], F]:
     """Return an option under a heading, as `click.option` does; a default is shown in the help.
 
     The long name is as the help shows it: with a word for its value or with its choices, such as
-    ``--threads N`` or ``--missing [error|skip]``. An option without a value is a flag.
+    ``--seed N`` or ``--missing [error|skip]``. The word says the type, see `_TYPES`, unless one is
+    given. An option without a value is a flag.
     """
     attributes.setdefault("show_default", "default" in attributes)
     plain = []
@@ -103,7 +112,8 @@ def option(*names: str, group: str = OTHER, **attributes: Any) -> Callable[[F], 
         plain.append(name)
         if value:
             choices = {"type": click.Choice(value[1:-1].split("|"))}
-            attributes |= choices if value[0] == "[" else {"metavar": value}
+            word = {"metavar": value, "type": _TYPES.get(value)}
+            attributes = (choices if value[0] == "[" else word) | attributes
     if attributes.keys().isdisjoint({"metavar", "type", "default"}):
         attributes["is_flag"] = True
     return click.option(*plain, cls=GroupedOption, group=group, **attributes)
@@ -154,7 +164,7 @@ FORMATS = click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"])
 _TEXT = "Column with the text, or several, joined by a space."
 text_option = of_input("--text NAME[,NAME...]", default="text", help=_TEXT)
 _TIMEOUT = "How long to wait for another process that writes."
-timeout_option = of_resources("--timeout SECONDS", type=float, default=10.0, help=_TIMEOUT)
+timeout_option = of_resources("--timeout SECONDS", default=10.0, help=_TIMEOUT)
 _OUT: dict[str, Any] = {"required": True, "help": "Folder to make."}
 out_option = of_output("-o", "--output OUT", "out", type=_Target(), **_OUT)
 local_out_option = of_output("-o", "--output OUT", "out", type=LOCAL_TARGET, **_OUT)
@@ -199,7 +209,6 @@ pair_options = _all(
     ),
     compared(
         "--threshold T",
-        type=float,
         help="Jaccard similarity from which on two documents are near-duplicates. "
         f"[default: {_default('threshold')}]",
     ),
@@ -218,18 +227,16 @@ index_options = _all(
     pair_options,
     compared(
         "--recall P",
-        type=float,
         help="Probability that a pair at the threshold is found; bands and rows are chosen for it. "
         "[default: 0.99]",
     ),
     advanced(
         "--method [lsh|allpairs]", default="lsh", help="Banding, or an exact search of all pairs."
     ),
-    advanced("--bands B", "num_bands", type=int, help="Number of bands; needs --rows."),
-    advanced("--rows R", type=int, help="Rows of a band; needs --bands."),
+    advanced("--bands B", "num_bands", help="Number of bands; needs --rows."),
+    advanced("--rows R", help="Rows of a band; needs --bands."),
     advanced(
         "--documents N",
-        type=int,
         help="Number of documents to choose the bands for. [default: by the size of the input]",
     ),
     advanced(f"--scheme [{'|'.join(SCHEMES)}]", default="affine32", help="Signature scheme."),
@@ -250,7 +257,6 @@ spec_options = _all(
     ),
     advanced(
         "--tree-threshold T",
-        type=float,
         help="Minimum similarity of any two documents of a bounded cluster. "
         "[default: 0.4, or the threshold if that is lower]",
     ),
@@ -261,7 +267,6 @@ spec_options = _all(
     ),
     advanced(
         "--max-bucket N",
-        type=int,
         help="Compare with the first N kept documents of a bucket only. [default: no limit]",
     ),
 )

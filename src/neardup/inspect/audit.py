@@ -328,10 +328,8 @@ class _Search:
     def _listed(self, pairs: PairList) -> list[dict[str, Any]]:
         names = ("doc_a", "doc_b", "doc_id_a", "doc_id_b", "similarity", "shared")
         ids = self._tables.results.ids
-        return [
-            dict(zip(names, (a, b, _plain(ids[a]), _plain(ids[b]), *rest), strict=True))
-            for a, b, *rest in pairs.rows()
-        ]
+        rows = ((a, b, _plain(ids[a]), _plain(ids[b]), *rest) for a, b, *rest in pairs.rows())
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _wrong(self) -> dict[str, Any]:
         tables, removed, exact = self._tables, self._sample.removed, self._sample.exact

@@ -182,12 +182,12 @@ def _edge(results: Results, doc: int, other: int) -> tuple[float | None, list[in
     An exact copy has one edge, to the document that stands for it: the edges of that one are
     edges of the copy as well.
     """
-    found = _between(results, np.array([doc]), np.array([other]))
+    found = _joins(results, np.array([doc]), np.array([other]))
     if found is None and results.spec.pairs != "all":
         some, others = _equal(results, doc), _equal(results, other)
         if len(shared := np.intersect1d(some, others)):
             return 1.0, [int(shared[0])]
-        found = _between(results, some, others)
+        found = _joins(results, some, others)
     return found or (None, [])
 
 
@@ -196,11 +196,9 @@ def _edges(results: Results) -> Iterator[tuple[np.ndarray, ...]]:
         yield tuple(np.asarray(column.to_numpy()) for column in batch.columns)
 
 
-def _between(
-    results: Results, some: np.ndarray, others: np.ndarray
-) -> tuple[float, list[int]] | None:
+def _joins(results: Results, left: np.ndarray, right: np.ndarray) -> tuple[float, list[int]] | None:
     for a, b, similarity in _edges(results):
-        there = np.isin(a, some) & np.isin(b, others) | np.isin(b, some) & np.isin(a, others)
+        there = np.isin(a, left) & np.isin(b, right) | np.isin(b, left) & np.isin(a, right)
         if there.any():
             row = int(np.argmax(there))
             return float(similarity[row]), [int(a[row]), int(b[row])]

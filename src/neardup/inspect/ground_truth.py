@@ -145,21 +145,17 @@ def _columns(
                 return first, second, kind or what
         raise ColumnError(f"{name}: no columns that are known; {listed}", _NAMES_HINT)
     if len(columns) != 2:
-        hint = f"the third column, {_VERDICTS[0]!r}, needs no name"
-        raise SpecError(
-            f"`columns` names {len(columns)}; expected two",
-            hint if kind == "judged" else _NAMES_HINT,
-        )
+        third = f"the third column, {_VERDICTS[0]!r}, needs no name"
+        hint = third if kind == "judged" else _NAMES_HINT
+        raise SpecError(f"`columns` names {len(columns)}; expected two", hint)
     first, second = columns
     for column in columns:
         if there.count(column) != 1:
             raise ColumnError(f"{name}: no column {column!r}, or several; {listed}", _NAMES_HINT)
     kind = kind or _KNOWN.get((first, second))
     if kind is None:
-        raise SpecError(
-            f"the columns {first} and {second} may be pairs, links or groups",
-            "say which with `kind`",
-        )
+        what = f"the columns {first} and {second} may be pairs, links or groups"
+        raise SpecError(what, "say which with `kind`")
     return first, second, kind
 
 
@@ -173,9 +169,8 @@ def _verdicts(name: str, table: pa.Table, kind: str) -> np.ndarray:
     values = [str(v).lower() for v in table.column(column).to_pylist()]
     wrong = next((row for row, v in enumerate(values) if v not in _YES + _NO), None)
     if wrong is not None:
-        raise InputError(
-            f"{name}: row {wrong + 1}: {column} is neither true nor false", "leave the row out"
-        )
+        what = f"{name}: row {wrong + 1}: {column} is neither true nor false"
+        raise InputError(what, "leave the row out")
     return np.array([value in _YES for value in values], dtype=np.bool_)
 
 
@@ -196,11 +191,9 @@ def _valid(values: Column) -> np.ndarray:
 def _numbers(ids: Column, known: Column) -> np.ndarray:
     """Return the documents, -1 where there is none; by type if equal, else as they are written."""
     if ids.type != known.type:
-        whole = pa.types.is_integer(known.type) and (
-            pa.types.is_integer(ids.type) or pa.types.is_floating(ids.type)
-        )
+        number = pa.types.is_integer(ids.type) or pa.types.is_floating(ids.type)
         try:
-            if whole:
+            if number and pa.types.is_integer(known.type):
                 ids, known = ids.cast(pa.int64()), known.cast(pa.int64())
             else:
                 ids, known = _written(ids), _written(known)
@@ -229,11 +222,9 @@ def _check_groups(name: str, truth: GroundTruth, results: Results) -> None:
     twice = (docs[1:] == docs[:-1]) & (groups[1:] != groups[:-1])
     if twice.any():
         doc = int(docs[int(np.argmax(twice))])
-        quoted = _quoted(results, results.ids[doc])
-        raise InputError(
-            f"{name}: the id{quoted} of document {doc} is in two groups",
-            "each document belongs to one group at most",
-        )
+        which = f"the id{_quoted(results, results.ids[doc])} of document {doc}"
+        hint = "each document belongs to one group at most"
+        raise InputError(f"{name}: {which} is in two groups", hint)
 
 
 def _quoted(results: Results, id: Any) -> str:

@@ -50,13 +50,11 @@ def _head(tuning: Tuning) -> Iterator[str]:
     if tuning.satisfied:
         yield f"{len(tuning.choices)} choices of {up_to} satisfy all points; the cheapest first."
         return
-    yield (
-        f"No choice of {up_to} satisfies all points. The whole signature in bands, the nearest "
-        "first:"
-    )
+    none = f"No choice of {up_to} satisfies all points."
+    yield f"{none} The whole signature in bands, the nearest first:"
     first, longer = tuning.choices[0], tuning.longer
-    rest = "no bands and rows satisfy all points."
+    rest = "no bands and rows satisfy all points"
     if longer is not None:
-        rest = f"{longer.num_bands} bands of {longer.rows} rows ({longer.num_hashes} hashes) would "
-        rest += "satisfy all."
-    yield f"{first.num_bands} bands of {first.rows} rows miss what is marked with !; {rest}"
+        of = f"{longer.num_bands} bands of {longer.rows} rows ({longer.num_hashes} hashes)"
+        rest = f"{of} would satisfy all"
+    yield f"{first.num_bands} bands of {first.rows} rows miss what is marked with !; {rest}."

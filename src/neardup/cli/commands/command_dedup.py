@@ -17,17 +17,14 @@ from neardup.cli.showing import show_events, show_record
 @o.of_output("--resume", help="Continue the interrupted run in OUT.")
 @o.of_output(
     "--work DIR",
-    type=o.PATH,
     help="Where OUT is a URL, local folder for the run while it is at work; needed to resume. "
     "[default: a temporary folder]",
 )
 @o.of_output(
-    "--keep-run",
-    help="Keep OUT/.run, so that neardup recluster need not sketch the input again.",
+    "--keep-run", help="Keep OUT/.run, so that neardup recluster need not sketch the input again."
 )
 @o.of_input(
     "--against INDEX|RUN",
-    type=o.PATH,
     help="Remove what is similar to this index, or to the kept documents of this output folder, "
     "too. The settings are those of the old corpus.",
 )

@@ -62,10 +62,8 @@ def _check(job: "Job", as_json: bool) -> None:
         click.echo(json.dumps({"documents": found.documents, "problems": problems}, indent=2))
     else:
         click.echo("".join(f"{problem}\n" for problem in problems), nl=False)
-        click.echo(
-            f"{counted(len(problems), 'problem')}, {counted(found.documents, 'good document')}",
-            err=True,
-        )
+        good = counted(found.documents, "good document")
+        click.echo(f"{counted(len(problems), 'problem')}, {good}", err=True)
     if problems:
         sys.exit(1)
 
@@ -80,13 +78,10 @@ def _check(job: "Job", as_json: bool) -> None:
 )
 @o.option(
     "--num-hashes N",
-    type=int,
     help="Length of the signature; bands times rows is at most that. [default: 128]",
 )
-@o.option("--bands B", multiple=True, type=int, help="These bands only; needs --rows.")
-@o.option(
-    "--rows R", multiple=True, type=int, help="Rows of these bands. Repeat both to compare several."
-)
+@o.option("--bands B", multiple=True, help="These bands only; needs --rows.")
+@o.option("--rows R", multiple=True, help="Rows of these bands. Repeat both to compare several.")
 @o.of_output("--all", "all_", help="Show all lines, not only ten.")
 @o.json_option
 def tune(

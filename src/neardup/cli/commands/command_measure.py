@@ -12,9 +12,7 @@ from neardup.cli.showing import show_events
 
 @o.grouped("neardup audit out\nneardup audit out --sample 5000 --json")
 @o.run_argument
-@o.option(
-    "--sample N", type=int, default=1000, help="Documents whose near-duplicates are searched for."
-)
+@o.option("--sample N", default=1000, help="Documents whose near-duplicates are searched for.")
 @o.option("--seed", type=int, default=0, help="Another seed, another sample.")
 @o.json_option
 @o.resource_options
@@ -42,7 +40,6 @@ def audit(run: Path, json_: bool, quiet: bool, **options: Any) -> None:
 @o.of_input(
     "--truth FILE",
     required=True,
-    type=o.PATH,
     help="Pairs of ids, or an id and its group: CSV, TSV, JSON lines, Parquet or Arrow; or the "
     "judgements that were saved from a report.",
 )

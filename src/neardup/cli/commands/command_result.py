@@ -15,9 +15,9 @@ _AS_BEFORE = "[default: as in RUN]"
 @o.grouped("neardup recluster out -o stricter --threshold 0.85")
 @o.run_argument
 @o.out_option
-@o.kept("--threshold T", type=float, help=_AS_BEFORE)
+@o.kept("--threshold T", help=_AS_BEFORE)
 @o.kept(f"--cluster [{'|'.join(CLUSTERINGS)}]", help=_AS_BEFORE)
-@o.kept("--tree-threshold T", type=float, help=_AS_BEFORE)
+@o.kept("--tree-threshold T", help=_AS_BEFORE)
 @o.kept("--keep first|longest|max:COLUMN|min:COLUMN", help=_AS_BEFORE)
 @o.kept("--pairs [kept|all]", help=_AS_BEFORE)
 @o.output_options
@@ -99,10 +99,8 @@ def report(
     from neardup.output.results import FolderResults
     from neardup.report.page import write_report
 
-    columns = tuple(show.split(",")) if show else ()
+    options |= {"show": tuple(show.split(",")) if show else (), "texts": not no_text}
     with show_events(not quiet) as listener:
-        path = write_report(
-            FolderResults(run), out, show=columns, texts=not no_text, listener=listener, **options
-        )
+        path = write_report(FolderResults(run), out, listener=listener, **options)
     if not quiet:
         click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)

@@ -35,8 +35,5 @@ def sketch(inputs: tuple[str, ...], shard: str, json_: bool, quiet: bool, **opti
     if json_:
         click.echo(json.dumps(found, indent=2))
     elif not quiet:
-        click.echo(
-            f"sketched    {found['documents']:>12,}   documents in {found['partitions']:,} of "
-            f"{found['of']:,} partitions",
-            err=True,
-        )
+        where = f"{found['partitions']:,} of {found['of']:,} partitions"
+        click.echo(f"sketched    {found['documents']:>12,}   documents in {where}", err=True)

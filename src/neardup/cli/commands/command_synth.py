@@ -9,7 +9,7 @@ from neardup.cli import options as o
 
 
 @o.grouped("neardup synth -n 20000 --near 0.3 -o notes.jsonl")
-@o.option("-n", "--documents N", type=int, required=True, help="Number of notes.")
+@o.option("-n", "--documents N", required=True, help="Number of notes.")
 @o.file_option("-o", "--output", what="Notes: .jsonl or .parquet, by ending.", required=True)
 @o.file_option(
     "--truth",
@@ -23,8 +23,8 @@ from neardup.cli import options as o
     "names and missing fields, for which --exact does not count.",
 )
 @o.option("--seed", type=int, default=0, help="Another seed, another corpus.")
-@o.option("--near SHARE", type=float, default=0.2, help="Share of near-duplicates.")
-@o.option("--exact SHARE", type=float, default=0.1, help="Share of exact copies.")
+@o.option("--near SHARE", default=0.2, help="Share of near-duplicates.")
+@o.option("--exact SHARE", default=0.1, help="Share of exact copies.")
 @o.of_output("--overwrite", help="Replace files that exist.")
 @o.quiet_option
 def command(
