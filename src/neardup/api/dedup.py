@@ -33,10 +33,8 @@ _GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pair
 def _make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
     """Return a preset, or a spec, with those values of `_GIVEN` that a caller gave."""
     if spec is not None and not isinstance(spec, Spec):
-        raise SpecError(
-            f"`spec` is of type {type(spec).__name__}; expected a neardup.Spec",
-            'for example neardup.preset("web").replace(threshold=0.8)',
-        )
+        what = f"`spec` is of type {type(spec).__name__}; expected a neardup.Spec"
+        raise SpecError(what, 'for example neardup.preset("web").replace(threshold=0.8)')
     if spec is not None and is_given(preset):
         raise SpecError("`spec` and `preset` are both given", "leave one out")
     base = spec or settings_of(preset or "web")

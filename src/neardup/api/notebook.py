@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from neardup.report import audit_text, evaluate_text, plan_text, summary_text, views
-from neardup.report.differences import Fold
+from neardup.report.differences import Difference, Fold
 from neardup.report.explain_text import view
 from neardup.report.numbers import counted, percent
 from neardup.report.visible import visible
@@ -79,12 +79,9 @@ def of_plan(plan: Plan) -> str:
     """Return what a run would find and need."""
     rows = [*plan_text.found(plan), *plan_text.taken(plan)]
     rows += [("warning", one.text) for one in plan.warnings]
-    shares = {
-        "exact duplicates": plan.exact_duplicates,
-        "near-duplicates": plan.near_duplicates,
-        "compared": plan.compared,
-    }
-    bars = [Bar(label, one.share, percent(one.share)) for label, one in shares.items()]
+    labels = ("exact duplicates", "near-duplicates", "compared")
+    shares = [of.share for of in (plan.exact_duplicates, plan.near_duplicates, plan.compared)]
+    bars = [Bar(label, n, percent(n)) for label, n in zip(labels, shares, strict=True)]
     head = f"{percent(plan.near_duplicates.share)} of the sample are near-duplicates."
     return _card(head, rows, bars, "Shares of the sample")
 
@@ -94,20 +91,10 @@ def of_explanation(found: Explanation) -> str:
     shown, pair = view(found), found.comparison
     bars: list[Bar] = []
     if pair is not None:
-        shares = {
-            "similarity": pair.similarity,
-            "first in second": pair.containment_a,
-            "second in first": pair.containment_b,
-        }
-        bars = [Bar(label, one, f"{one:.4f}", pair.threshold) for label, one in shares.items()]
-    parts = [
-        f"<i>[... {counted(part.words, 'equal word')} ...]</i>"
-        if isinstance(part, Fold)
-        else _escaped(part.text_b)
-        if part.op == "equal"
-        else _marked("del", part.text_a) + _marked("ins", part.text_b)
-        for part in shown.folded(_CONTEXT)
-    ]
+        labels = ("similarity", "first in second", "second in first")
+        shares = zip(labels, (pair.similarity, pair.containment_a, pair.containment_b), strict=True)
+        bars = [Bar(label, one, f"{one:.4f}", pair.threshold) for label, one in shares]
+    parts = [_part(part) for part in shown.folded(_CONTEXT)]
     if any(part.op != "equal" for part in shown.parts):
         only = [f"only in {one}" for one in shown.names]
         legend = f"{_marked('del', only[0])} {_marked('ins', only[1])}"
@@ -174,6 +161,14 @@ def _chart(bars: list[Bar], title: str) -> str:
         f'<svg width="620" height="{len(bars) * _HEIGHT}" role="img" aria-label="{_escaped(title)}"'
         f' font-size="12" fill="currentColor">{"".join(lines)}</svg>'
     )
+
+
+def _part(part: Difference | Fold) -> str:
+    if isinstance(part, Fold):
+        return f"<i>[... {counted(part.words, 'equal word')} ...]</i>"
+    if part.op == "equal":
+        return _escaped(part.text_b)
+    return _marked("del", part.text_a) + _marked("ins", part.text_b)
 
 
 def _marked(tag: str, text: str) -> str:

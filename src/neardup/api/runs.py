@@ -267,21 +267,11 @@ class Run(Shown, RunTables):
 
         See `neardup.report.page.write_report` for the arguments and errors.
         """
+        options = {name: value for name, value in locals().items() if name not in ("self", "path")}
         from neardup.report.page import write_report
 
         _refuse_ending(path, "an HTML page", "name it .html; a browser prints it as PDF")
-        return write_report(
-            self._results,
-            Path(path),
-            title=title,
-            show=show,
-            by=by,
-            texts=texts,
-            max_clusters=max_clusters,
-            context=context,
-            overwrite=overwrite,
-            threads=threads,
-        )
+        return write_report(self._results, Path(path), **options)
 
 
 def _bytes(memory: int | str | None) -> int | None:

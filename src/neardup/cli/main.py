@@ -65,11 +65,10 @@ class _Lazy(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(
-    cls=_Lazy,
-    epilog="Example: neardup dedup notes.jsonl -o out",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_EXAMPLE, _HELP = "Example: neardup dedup notes.jsonl -o out", ["-h", "--help"]
+
+
+@click.group(cls=_Lazy, epilog=_EXAMPLE, context_settings={"help_option_names": _HELP})
 @click.version_option(__version__, prog_name="neardup")
 def cli() -> None:
     """Find near-duplicate texts, exactly verified, and write a clean corpus."""

@@ -33,10 +33,8 @@ class _Target(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if str(value) == "-":
-            raise SpecError(
-                "nothing is written to standard output; expected the name of a folder or file",
-                "such as out, or ./- for one of that name",
-            )
+            what = "nothing is written to standard output; expected the name of a folder or file"
+            raise SpecError(what, "such as out, or ./- for one of that name")
         if not self._local:
             return super().convert(value, param, ctx)
         from neardup.io.remote import local_target

@@ -170,11 +170,9 @@ def _room(results: Results, asked: Sampling, threads: int) -> Callable[..., None
     def check(shingles: int, each: int = _HELD) -> None:
         needed = plan.minimum + each_document * documents + shingles * each
         if needed > plan.memory:
-            raise SpecError(
-                f"`memory` is {show_size(plan.memory)}; a sample with {shingles:,} shingles needs "
-                f"at least {show_size(needed)}",
-                "allow more memory, use fewer threads, or draw a smaller `sample`",
-            )
+            what = f"a sample with {shingles:,} shingles needs at least {show_size(needed)}"
+            hint = "allow more memory, use fewer threads, or draw a smaller `sample`"
+            raise SpecError(f"`memory` is {show_size(plan.memory)}; {what}", hint)
 
     check(documents * int(counts["shingles"]) // filled, SHINGLE_BYTES)
     return check
@@ -190,11 +188,9 @@ class _Tables:
         places: Any = pc.index_in(self.named, value_set=results.ids, skip_nulls=True)
         self.duplicate_of = np.asarray(pc.fill_null(places, -1).to_numpy(), dtype=np.int64)
         if len(self.kept) != results.documents:
-            raise InputError(
-                f"{results.name}: the table of clusters has {len(self.kept):,} rows; expected "
-                f"{results.documents:,}",
-                "run neardup dedup again",
-            )
+            what = f"the table of clusters has {len(self.kept):,} rows"
+            expected = f"expected {results.documents:,}"
+            raise InputError(f"{results.name}: {what}; {expected}", "run neardup dedup again")
         right = self.kept[self.duplicate_of] & (self.stated >= results.spec.threshold)
         self.wrong = np.flatnonzero(~self.kept & ~(right & (self.duplicate_of >= 0)))
 

@@ -46,11 +46,9 @@ def evaluate(
     known = read_truth(results, truth, columns, kind, missing)
     if known.skipped and not len(known.docs):
         name = truth if isinstance(truth, str | os.PathLike) else "the truth"
-        raise InputError(
-            f"{name}: none of its rows has ids that {results.name} has",
-            "ids are in the column doc_id of the table of clusters; they are positions where the "
-            "run had no `id`",
-        )
+        hint = "ids are in the column doc_id of the table of clusters; they are positions where "
+        hint += "the run had no `id`"
+        raise InputError(f"{name}: none of its rows has ids that {results.name} has", hint)
     labels = results.array("cluster").astype(np.int64)
     judge = Judge(known, results.documents)
     scope = judge.named if only_named else np.ones(results.documents, dtype=np.bool_)

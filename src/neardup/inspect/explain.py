@@ -233,10 +233,9 @@ def _pair(
     """Compare two documents; the similarity must be the one that the tables have."""
     recipe, found = results.recipe, compare_forms(forms, 0, 1, results.spec)
     if known is not None and abs(known - found.similarity) > _SAME:
-        raise InputError(
-            f"{results.name}: a similarity computed now differs from the stored one",
-            "the input or the library that normalises texts has changed; run neardup dedup again",
-        )
+        what = f"{results.name}: a similarity computed now differs from the stored one"
+        why = "the input or the library that normalises texts has changed"
+        raise InputError(what, f"{why}; run neardup dedup again")
     if found.equal is not None and found.tokens_a:
         return found, CommonBuckets("exact")
     if not recipe.num_bands:

@@ -88,10 +88,9 @@ def read_truth(
     if unknown.any() and missing == "error":
         row = int(np.argmax(unknown))
         value = _quoted(results, ids[row] if docs[row] < 0 else others[row])
-        raise InputError(
-            f"{name}: row {row + 1}: {results.name} has no document with the id{value}",
-            "rows are counted without the header; `missing`='skip' leaves out those with other ids",
-        )
+        what = f"{name}: row {row + 1}: {results.name} has no document with the id{value}"
+        others_out = "`missing`='skip' leaves out those with other ids"
+        raise InputError(what, f"rows are counted without the header; {others_out}")
     right = _verdicts(name, table, kind)
     known = ~unknown
     truth = GroundTruth(kind, docs[known], places[known], int(unknown.sum()), right[known])
@@ -125,10 +124,9 @@ def _table(source: Any) -> pa.Table:
             return pa.table({"a": list(a), "b": list(b)})
         return pa.table(source)
     except (TypeError, ValueError, pa.ArrowException) as error:
-        raise InputError(
-            f"the truth is of type {type(source).__name__}; expected a path, a table or pairs",
-            "such as an Arrow table, a frame, a dict of two columns, or a list of pairs of ids",
-        ) from error
+        what = f"the truth is of type {type(source).__name__}; expected a path, a table or pairs"
+        hint = "such as an Arrow table, a frame, a dict of two columns, or a list of pairs of ids"
+        raise InputError(what, hint) from error
 
 
 def _columns(
@@ -179,8 +177,7 @@ def _nulls(values: Column) -> Column:
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        found: Any = pc.index_in(values, value_set=pa.array([""], values.type))
-        return pc.if_else(pa.array(_valid(found)), None, values)
+        return pc.if_else(pc.equal(values, pa.scalar("", values.type)), None, values)
     return values
 
 

@@ -109,7 +109,11 @@ class _Again:
         # Where sketches and texts are in memory, what they give is as quick, and has all.
         if not (needed or self.asked.writing.clean or isinstance(self.results, MemoryResults)):
             self.used = "tables"
-            return outcome_of(self.results, self._job(self._source(), state))
+            try:
+                source = self.results.source
+            except InputError as error:  # raised when it is read
+                source = MissingSource(error)
+            return outcome_of(self.results, self._job(source, state))
         try:
             job = self._job(self.results.source, state)
         except InputError as error:
@@ -125,13 +129,6 @@ class _Again:
         with self._sketches(job) as sketches:
             self.used = "input" if sketches is None else "sketches"
             return run(replace(job, sketches=sketches))
-
-    def _source(self) -> Source:
-        """Return the input, or what raises its error when it is read."""
-        try:
-            return self.results.source
-        except InputError as error:
-            return MissingSource(error)
 
     def _job(self, source: Source, state: RunState | None) -> Job:
         results, asked = self.results, self.asked
@@ -172,8 +169,7 @@ class _Again:
                     store.open(results.recipe.digest, results.recipe.as_dict())
                 yield store
         except (ResumeError, StoreError) as error:
+            hint = f"wait for a run at work there; if it is damaged, remove {folder}: what is "
             raise ResumeError(
-                error.message,
-                f"wait for a run at work there; if it is damaged, remove {folder}: what is missing "
-                "is read from the input then",
+                error.message, hint + "missing is read from the input then"
             ) from error

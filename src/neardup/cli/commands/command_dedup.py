@@ -35,17 +35,7 @@ from neardup.cli.showing import show_events, show_record
 @o.resource_options
 @o.json_option
 @o.quiet_option
-def dedup(
-    inputs: tuple[str, ...],
-    out: str,
-    overwrite: bool,
-    resume: bool,
-    work: Path | None,
-    quiet: bool,
-    against: Path | None,
-    json_: bool,
-    **options: Any,
-) -> None:
+def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: Any) -> None:
     """Find near-duplicates in INPUT and write a deduplicated corpus.
 
     INPUT is a file, a folder, a pattern, a URL (s3://, gs://, abfs://, hf://, https://) or - for
@@ -68,13 +58,14 @@ def dedup(
     if against is not None:
         from neardup.cli.commands.command_decontaminate import dedup_against
 
-        options |= {"overwrite": overwrite, "json_": json_, "quiet": quiet}
         dedup_against(inputs, out, against, options)
         return
     from neardup.api.running import run_in_folder
     from neardup.stages.clock import process_start
 
+    quiet, json_ = options.pop("quiet"), options.pop("json_")
+    how = {name: options.pop(name) for name in ("overwrite", "resume", "work")}
     with show_events(not quiet) as listener:
         request = o.request_of(inputs, options, begin=process_start(), listener=listener)
-        found = run_in_folder(request, out, overwrite=overwrite, resume=resume, work=work)
+        found = run_in_folder(request, out, **how)
     show_record(found.record, out, json_, quiet)

@@ -25,13 +25,7 @@ _AS_BEFORE = "[default: as in RUN]"
 @o.json_option
 @o.quiet_option
 def recluster(
-    run: Path,
-    out: str,
-    quiet: bool,
-    json_: bool,
-    overwrite: bool,
-    tree_threshold: float | None,
-    **options: Any,
+    run: Path, out: str, quiet: bool, json_: bool, overwrite: bool, **options: Any
 ) -> None:
     """Re-cluster a finished run with other settings.
 
@@ -46,7 +40,7 @@ def recluster(
 
     results = FolderResults(run)
     writing, resources = o.writing_of(options), o.resources_of(options)
-    spec = changed(results.spec, tree_threshold, **options)
+    spec = changed(results.spec, **options)
     asked = Reclustering(spec, resources, writing, out, overwrite)
     with show_events(not quiet) as listener:
         found = recluster(results, asked, Clock(listener, process_start()))

@@ -28,13 +28,7 @@ from neardup.cli import options as o
 @o.of_output("--overwrite", help="Replace files that exist.")
 @o.quiet_option
 def command(
-    output: Path,
-    truth: Path | None,
-    kind: str,
-    exact: float,
-    overwrite: bool,
-    quiet: bool,
-    **fields: Any,
+    output: Path, truth: Path | None, kind: str, overwrite: bool, quiet: bool, **fields: Any
 ) -> None:
     """Generate synthetic notes and their ground truth.
 
@@ -44,11 +38,12 @@ def command(
     if kind == "persons":
         from neardup.records.persons import PersonSpec, write_persons
 
+        del fields["exact"]
         made, what = write_persons(PersonSpec(**fields), output, truth, overwrite), "persons"
     else:
         from neardup.synth import NoteSpec, write
 
-        spec = NoteSpec(exact=exact, **fields)
+        spec = NoteSpec(**fields)
         made = write(spec, output, truth, overwrite)
         counts = ", ".join(f"{count:,} {name}" for name, count in spec.counts.items())
         what = f"{made.documents:,} notes ({counts}), {made.bytes / 1e6:,.1f} MB\nnotes"

@@ -35,11 +35,9 @@ def slider(results: Results, found: Survey) -> dict[str, list[Any]]:
     highest = np.where(np.isnan(similarity), -1, similarity)
     if len(found.label):
         highest = np.maximum.reduceat(highest, found.starts[:-1])
-    return {
-        "at": steps_of(threshold).tolist(),
-        "removed": from_each_step(similarity, threshold),
-        "clusters": from_each_step(highest, threshold),
-    }
+    each = {"removed": similarity, "clusters": highest}
+    steps = {name: from_each_step(values, threshold) for name, values in each.items()}
+    return {"at": steps_of(threshold).tolist(), **steps}
 
 
 def histogram(results: Results, found: Survey) -> list[list[float]]:
