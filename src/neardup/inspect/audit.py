@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, PairList, Tally
-from neardup.inspect.corpus_search import CorpusSearch
-from neardup.inspect.exact_search import SHINGLE_BYTES, ExactSearch, Similar
+from neardup.inspect.exact_search import SHINGLE_BYTES, CorpusSearch, ExactSearch, Similar
 from neardup.intervals import estimate
 from neardup.json_values import plain_id
 from neardup.kernels.jaccard import Sets
