@@ -127,10 +127,8 @@ class CorpusSearch:
         self._recipe = recipe = results.recipe
         self._tokeniser = Tokeniser(recipe.shingle)
         self._signer = Signer(recipe.num_hashes, recipe.scheme, recipe.seed)
-        self._number_at: np.ndarray | None = None
-        if results.positions_of is not None:
-            self._number_at = np.empty(results.documents, dtype=np.int64)
-            self._number_at[results.positions_of] = np.arange(results.documents)
+        places = results.positions_of
+        self._number_at = None if places is None else np.argsort(places)
 
     def keys(self, sets: Ragged | Sets, rows: np.ndarray) -> np.ndarray:
         """Return the band keys of some sets: uint64[rows, num_bands]."""
