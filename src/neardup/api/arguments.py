@@ -65,15 +65,14 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Have a function refuse unknown keywords, by the nearest one, and values of another type."""
     signature = inspect.signature(function)
     parameters = signature.parameters
-    known = list(parameters)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
-            if name not in known:
-                hint = _setting(name) if "spec" in known else ""
+            if name not in parameters:
+                hint = _setting(name) if "spec" in parameters else ""
                 message = f"{function.__name__}() has no argument {name!r}"
-                raise ArgumentError(message, hint or nearest(name, known))
+                raise ArgumentError(message, hint or nearest(name, parameters))
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:

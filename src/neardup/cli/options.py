@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 INPUT, OUTPUT = "Input", "Output"
 COMPARED, KEPT = "What is compared", "What is kept"
 RESOURCES, ADVANCED, OTHER = "Resources", "Advanced", "Other"
-PATH = click.Path(path_type=Path)
+PATH, COUNT = click.Path(path_type=Path), click.IntRange(0)
 
 
 class _Target(click.Path):
@@ -55,11 +55,7 @@ class GroupedOption(click.Option):
 
 
 class Grouped(click.Command):
-    """A command whose help lists options under headings, and ends with an example."""
-
-    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.example = example
+    """A command whose help lists options under headings, and ends with an example, its epilog."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows: dict[str, list[tuple[str, str]]] = {group: [] for group in _GROUPS}
@@ -73,9 +69,9 @@ class Grouped(click.Command):
                 formatter.write_dl(rows[group])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if self.example:
+        if self.epilog:
             with formatter.section("Example"):
-                for line in self.example.splitlines():
+                for line in self.epilog.splitlines():
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
@@ -83,7 +79,7 @@ def grouped(example: str) -> Callable[[Callable[..., Any]], Grouped]:
     """Return a decorator that makes a command of a function, with ``--debug`` and an example."""
 
     def make(function: Callable[..., Any]) -> Grouped:
-        decorate = click.command(cls=Grouped, no_args_is_help=True, example=example)
+        decorate = click.command(cls=Grouped, no_args_is_help=True, epilog=example)
         return debug_option(decorate(function))
 
     return make

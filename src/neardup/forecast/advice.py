@@ -30,34 +30,24 @@ def advice(outcome: Outcome) -> Iterator[Advice]:
     unit, one = ("words", "word") if word else ("characters", "character")
     short = counts["short"] / documents
     if short >= _SHORT:
-        yield Advice(
-            "short",
-            f"{_percent(short)} of the texts have fewer than {n} {unit}, the length of a shingle; "
-            "of these only equal ones are found",
-            short,
-        )
+        text = f"{_percent(short)} of the texts have fewer than {n} {unit}, the length of a shingle"
+        yield Advice("short", f"{text}; of these only equal ones are found", short)
     median = float(np.median(tokens[tokens > 0])) if (tokens > 0).any() else 0.0
     reached = one_word_changed(median, n)
     if median > 0 and reached < spec.threshold:
         fits = [k for k in range(n - 1, 0, -1) if one_word_changed(median, k) >= spec.threshold]
         remedy = f"; shingle='{spec.shingle.unit}:{fits[0]}' would find it" if fits else ""
-        yield Advice(
-            "long shingle",
-            f"a shingle of {n} {unit} is long for these texts: with one {one} changed, a text of "
-            f"median length ({median:.0f} {unit}) has a similarity of {reached:.2f}, below the "
-            f"threshold of {spec.threshold:g}{remedy}",
-            reached,
+        text = f"a shingle of {n} {unit} is long for these texts: with one {one} changed, a text "
+        text += f"of median length ({median:.0f} {unit}) has a similarity of {reached:.2f}, below "
+        text += f"the threshold of {spec.threshold:g}{remedy}"
+        yield Advice("long shingle", text, reached)
+    if density := _density(outcome):
+        text = (
+            f"nearly all documents share buckets, each with {_percent(density)} of the others in "
         )
-    density = _density(outcome)
-    if density:
-        yield Advice(
-            "crowded",
-            "nearly all documents share buckets, each with "
-            f"{_percent(density)} of the others in each band, so that time grows with the square "
-            f"of their number; use {'longer' if word else 'words as'} shingles for texts of this "
-            "length, or raise the `threshold`",
-            density,
-        )
+        text += "each band, so that time grows with the square of their number; use "
+        text += f"{'longer' if word else 'words as'} shingles for texts of this length, or raise "
+        yield Advice("crowded", f"{text}the `threshold`", density)
 
 
 def one_word_changed(tokens: float, n: int) -> float:

@@ -182,8 +182,7 @@ def _measured(job: Job, recipe: Recipe, looked: _Looked, size: int) -> Outcome:
     spec = job.spec.replace(keep="first", order_by=None)
     resources = Resources(threads=job.resources.threads)  # a sample needs little memory
     source = open_source(table, Columns())
-    clock = Clock(job.clock.listener)
-    return run(Job(source, spec, resources, {}, clock, recipe=recipe))
+    return run(Job(source, spec, resources, {}, Clock(job.clock.listener), recipe=recipe))
 
 
 def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan:
@@ -196,8 +195,7 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
     documents, text, columns = (round(looked.scale * n) for n in read)
     growth = documents / sampled
     char = spec.shingle.unit == "char"
-    listed = job.spec.enumerates
-    load = Workload(documents, text, columns, recipe.num_bands, threads, char, listed)
+    load = Workload(documents, text, columns, recipe.num_bands, threads, char, spec.enumerates)
     memory = plan_memory(load, job.resources.memory)
     sets = 8 * counts["shingles"] * compared.share * growth
     kept = counts["kept"] / sampled
@@ -209,16 +207,14 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
     fastest = reading + growth * sum(seconds.values())
     slowest = fastest + growth * comparing * compared.share**2 * (growth - 1)
     low, median, high = np.percentile(tokens, [5, 50, 95]).tolist()
-    sample = "all" if looked.whole and sampled == documents else looked.sample
-    recall = 1.0
-    if recipe.num_bands:
-        recall = candidate_probability(spec.threshold, recipe.num_bands, recipe.rows)
+    shape = recipe.num_bands, recipe.rows
+    recall = candidate_probability(spec.threshold, *shape) if recipe.num_bands else 1.0
     return Plan(
         documents=documents,
         exact=looked.whole,
         text=text,
         sampled=sampled,
-        sample=sample,
+        sample="all" if looked.whole and sampled == documents else looked.sample,
         tokens={"median": median, "low": low, "high": high},
         empty=counts["empty"] / sampled,
         short=counts["short"] / sampled,

@@ -29,6 +29,7 @@ from neardup.threads import Pool, check_threads
 
 #: Version of what `Audit.as_dict` returns.
 FORMAT = 2
+_Check = Callable[..., None]
 #: Name of the file in the output folder.
 _NAME = "audit.json"
 # Memory in bytes: of a sampled document but for its shingles (number, id, place in the index), and
@@ -151,7 +152,7 @@ def _digest(folder: Path) -> str:
     return hashlib.sha256((folder / "run.json").read_bytes()).hexdigest()
 
 
-def _room(results: Results, asked: Sampling, threads: int) -> Callable[..., None]:
+def _room(results: Results, asked: Sampling, threads: int) -> _Check:
     """Return what refuses a sample whose shingles, of so many bytes each, need too much memory."""
     counts, num_bands = results.record["counts"], results.recipe.num_bands
     char = results.recipe.shingle.unit == "char"
@@ -203,9 +204,7 @@ class _Sample:
     exact: np.ndarray
 
 
-def _draw(
-    tables: _Tables, corpus: CorpusSearch, asked: Sampling, check: Callable[..., None]
-) -> _Sample:
+def _draw(tables: _Tables, corpus: CorpusSearch, asked: Sampling, check: _Check) -> _Sample:
     """Draw documents that are not empty, and make their sets and those of their kept ones."""
     kept, documents = tables.kept, len(tables.kept)
     empty = int(tables.results.record["counts"]["empty"])

@@ -71,15 +71,14 @@ def what_is_needed(results: Results, spec: Spec) -> str:
         return ""
     if spec.enumerates:
         return "edges or clusters of other settings need the texts"
-    below = int((results.array("similarity") < spec.threshold).sum())
-    if below:
-        lowest = float(np.nanmin(results.array("similarity")))
-        return (
-            f"{below:,} of {counts['removed']:,} removed documents have a similarity below "
-            f"{spec.threshold:g}, so that the texts are needed; up to {lowest:.4f} they are not, "
-            "nor after a run with `pairs`='all'"
-        )
-    return ""
+    similarity = results.array("similarity")
+    below = int((similarity < spec.threshold).sum())
+    if not below:
+        return ""
+    which = f"{below:,} of {counts['removed']:,} removed documents"
+    what = f"have a similarity below {spec.threshold:g}, so that the texts are needed"
+    lowest = f"up to {float(np.nanmin(similarity)):.4f} they are not"
+    return f"{which} {what}; {lowest}, nor after a run with `pairs`='all'"
 
 
 def _edges_decide(results: Results, spec: Spec) -> bool:

@@ -45,12 +45,10 @@ def check_file(
 
 
 def _is_of_run(place: Path) -> bool:
-    if RUN_FOLDER in place.parts:
-        return True
-    if place.name in OUTPUTS and os.path.lexists(place.with_name("run.json")):
-        return True
-    folders = [folder for folder in place.parents if folder.name == CLEAN]
-    return any(os.path.lexists(folder.with_name("run.json")) for folder in folders)
+    outputs = [folder for folder in place.parents if folder.name == CLEAN]
+    outputs += [place] if place.name in OUTPUTS else []
+    of_runs = (os.path.lexists(output.with_name("run.json")) for output in outputs)
+    return RUN_FOLDER in place.parts or any(of_runs)
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -77,8 +77,7 @@ def _check(job: "Job", as_json: bool) -> None:
     "be reached, below it is not to be exceeded.",
 )
 @o.option(
-    "--num-hashes N",
-    help="Length of the signature; bands times rows is at most that. [default: 128]",
+    "--num-hashes N", default=128, help="Length of the signature; bands times rows is at most that."
 )
 @o.option("--bands B", multiple=True, help="These bands only; needs --rows.")
 @o.option("--rows R", multiple=True, help="Rows of these bands. Repeat both to compare several.")
@@ -86,7 +85,7 @@ def _check(job: "Job", as_json: bool) -> None:
 @o.json_option
 def tune(
     points: tuple[str, ...],
-    num_hashes: int | None,
+    num_hashes: int,
     bands: tuple[int, ...],
     rows: tuple[int, ...],
     all_: bool,
@@ -102,13 +101,12 @@ def tune(
     """
     if len(bands) != len(rows):
         raise SpecError("bands and rows must be given together", "give both, equally often")
-    if bands and num_hashes is not None:
+    if bands and o.given_options("num_hashes"):
         raise SpecError("`num_hashes` is given with bands and rows", "leave one out")
     from neardup.forecast.tune import tune
     from neardup.report.tune_text import render
 
-    hashes = 128 if num_hashes is None else num_hashes
-    tuning = tune(points, hashes, tuple(zip(bands, rows, strict=True)))
+    tuning = tune(points, num_hashes, tuple(zip(bands, rows, strict=True)))
     if json_:
         click.echo(json.dumps(tuning.as_dict(), indent=2))
     else:

@@ -31,7 +31,7 @@ def index() -> None:
 
 
 def _command(example: str) -> Callable[[Callable[..., Any]], click.Command]:
-    return index.command(cls=o.Grouped, no_args_is_help=True, example=f"neardup index {example}")
+    return index.command(cls=o.Grouped, no_args_is_help=True, epilog=f"neardup index {example}")
 
 
 @_command("create notes.index --preset web")

@@ -20,10 +20,7 @@ _MOST = 64 << 20
 @click.argument("id_", metavar="ID")
 @click.argument("other", metavar="[ID2]", required=False)
 @o.of_output(
-    "--limit N",
-    type=click.IntRange(0),
-    default=20,
-    help="Duplicates that are named; all are counted.",
+    "--limit N", type=o.COUNT, default=20, help="Duplicates that are named; all are counted."
 )
 @o.no_text_option
 @show_options

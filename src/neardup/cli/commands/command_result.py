@@ -25,9 +25,7 @@ _AS_BEFORE = "[default: as in RUN]"
 @o.resource_options
 @o.json_option
 @o.quiet_option
-def recluster(
-    run: Path, out: str, quiet: bool, json_: bool, overwrite: bool, **options: Any
-) -> None:
+def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> None:
     """Re-cluster a finished run with other settings.
 
     RUN is the output folder of neardup dedup. The result is that of a full run with these settings
@@ -39,7 +37,7 @@ def recluster(
     from neardup.output.results import FolderResults
     from neardup.stages.clock import Clock, process_start
 
-    results = FolderResults(run)
+    results, overwrite = FolderResults(run), options.pop("overwrite")
     writing, resources = o.writing_of(options), o.resources_of(options)
     spec = changed(results.spec, **options)
     asked = Reclustering(spec, resources, writing, out, overwrite)
