@@ -63,15 +63,11 @@ def of_audit(audit: Audit) -> str:
     left = 0.0 if audit.kept_near_share is None else audit.kept_near_share
     head = f"{percent(left)} of the kept documents still have a near-duplicate among them."
     rows = [*audit_text.kept(values), *audit_text.recall(values), *audit_text.removed(values)]
-    bars = [
-        Bar(
-            f"{line['begin']:g} to {line['end']:g}",
-            line["observed"],
-            f"{percent(line['observed'])} of {counted(line['pairs'], 'pair')}",
-            line["predicted"],
-        )
-        for line in audit.curve
-    ]
+    bars = []
+    for line in audit.curve:
+        label, share = f"{line['begin']:g} to {line['end']:g}", line["observed"]
+        note = f"{percent(share)} of {counted(line['pairs'], 'pair')}"
+        bars.append(Bar(label, share, note, line["predicted"]))
     return _card(head, rows, bars, "Pairs that share a bucket, by similarity; mark: predicted")
 
 

@@ -23,14 +23,11 @@ from neardup.output.results import Results
 KINDS = ("pairs", "links", "groups", "judged")
 #: Columns that are looked for, the first that are there; as `neardup` itself writes them, too.
 _PAIRS = ("doc_id_a doc_id_b", "id_a id_b", "id_1 id_2", "id1 id2", "a b")
+_GROUPS = ("cluster", "cluster_id", "group", "group_id", "label")
 _KNOWN: dict[tuple[str, ...], str] = {
     **{tuple(names.split()): "pairs" for names in _PAIRS},
     ("id", "source_id"): "links",
-    **{
-        (id, group): "groups"
-        for id in ("doc_id", "id")
-        for group in ("cluster", "cluster_id", "group", "group_id", "label")
-    },
+    **{(id, group): "groups" for id in ("doc_id", "id") for group in _GROUPS},
 }
 #: Third columns that say of each pair whether it is one of duplicates.
 _VERDICTS = ("duplicate", "label", "same")

@@ -17,9 +17,8 @@ def render(tuning: Tuning, chosen: bool = False, limit: int | None = 10) -> str:
         by_rows.setdefault(choice.rows, []).append(choice)
     in_order = dict.fromkeys(choice.rows for choice in tuning.choices)
     groups = [[c] for c in tuning.choices] if chosen else [by_rows[rows] for rows in in_order]
-    sign = {True: ">=", False: "<="}
-    points = ((p.similarity, sign[p.at_least], percent(p.probability)) for p in tuning.points)
-    asked = (f"{similarity:g} {sign} {share}" for similarity, sign, share in points)
+    points, signs = tuning.points, {True: ">=", False: "<="}
+    asked = (f"{p.similarity:g} {signs[p.at_least]} {percent(p.probability)}" for p in points)
     reported = (f"s at {percent(p)}" for p in REPORTED)
     heads = ["bands", "rows", "hashes", *asked, *reported, "steepest"]
     rows = [_row(group[0], group[-1]) for group in groups[:limit]]

@@ -21,6 +21,7 @@ from neardup.sketch.tokenising import Tokeniser, batches
 CHARACTERS, _VALUE = 20_000, 200
 #: Values of a slot that are listed, and characters of each.
 _SLOT, _LONGEST = 6, 160
+_Work = Callable[[Any], dict[str, Any]]  # from some texts to columns by their names
 
 
 def check_columns(results: Results, names: Sequence[str]) -> None:
@@ -70,11 +71,7 @@ def beginnings(results: Results, docs: np.ndarray, threads: int | None = None) -
 
 
 def _gathered(
-    results: Results,
-    docs: np.ndarray,
-    work: Callable[[Any], dict[str, Any]],
-    columns: Sequence[str],
-    threads: int | None,
+    results: Results, docs: np.ndarray, work: _Work, columns: Sequence[str], threads: int | None
 ) -> pa.Table:
     """Return what ``work`` gives for the texts of some documents, with columns, in their order."""
 
