@@ -142,7 +142,7 @@ def _look(job: Job, head: Head, pool: Pool) -> _Looked:
     anywhere = source.format in _SPREAD and all(file.is_plain for file in source.files)
     spread = source.rereadable and (anywhere or (source.total_bytes or _SMALL) < _SMALL)
     parts: Iterable[Partition] = itertools.chain(
-        (partition for _, partition, _ in head.parts), (partition for _, partition in head.rest)
+        (item.partition for item in head.parts), (item.partition for item in head.rest)
     )
     if spread:
         known = list(source.partitions())

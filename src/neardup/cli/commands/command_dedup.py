@@ -80,10 +80,12 @@ def dedup(
         options |= {"overwrite": overwrite, "json_": json_, "quiet": quiet}
         dedup_against(inputs, out, against, options)
         return
-    from neardup.api.running import run_in_folder
     from neardup.stages.clock import process_start
 
     with show_events(not quiet) as listener:
-        request = o.request_of(inputs, options, begin=process_start(), listener=listener)
+        more = {"begin": process_start(), "listener": listener}
+        request = o.request_of(inputs, options, ahead=not resume, **more)
+        from neardup.api.running import run_in_folder
+
         found = run_in_folder(request, out, overwrite=overwrite, resume=resume, work=work)
     show_record(found.record, out, json_, quiet)
