@@ -6,8 +6,6 @@ any document of its tree, and few pairs are compared.
 Source: "Deduplication in a massive clinical note dataset", Shenoy et al. 2017, section 6.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

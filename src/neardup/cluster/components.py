@@ -1,7 +1,5 @@
 """Connected components, and labels by the lowest document."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from neardup.cluster.edges import Edges, check_range

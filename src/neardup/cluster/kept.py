@@ -1,7 +1,5 @@
 """What is kept: the lexicographically first maximal independent set of the edges."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from neardup.cluster.edges import Edges

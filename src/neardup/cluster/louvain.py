@@ -1,7 +1,5 @@
 """Clusters of high modularity, by the method of Louvain, weighted by similarity."""
 
-from __future__ import annotations
-
 import random
 import threading
 

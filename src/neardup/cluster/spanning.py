@@ -1,7 +1,5 @@
 """How the documents of a cluster are connected by edges: shortest paths from one of them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from neardup.cluster.edges import Edges

@@ -1,7 +1,5 @@
 """From sketches to what is a duplicate of what: buckets, sets, answers, pairs, clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 

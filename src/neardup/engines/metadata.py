@@ -1,7 +1,5 @@
 """Per-document metadata: what is kept of each document besides its band keys."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -46,7 +44,7 @@ class PartitionMetadata(NamedTuple):
         return sink.getvalue().to_pybytes()
 
     @classmethod
-    def unpack(cls, data: bytes, where: str) -> PartitionMetadata:
+    def unpack(cls, data: bytes, where: str) -> "PartitionMetadata":
         """Return what `pack` packed; StoreError, about ``where``, for anything else."""
         try:
             table = pa.ipc.open_stream(data).read_all()
@@ -159,7 +157,7 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
     return pa.table(columns)
 
 
-def _joined_column(name: str, tables: list[pa.Table]) -> pa.ChunkedArray[Any]:
+def _joined_column(name: str, tables: list[pa.Table]) -> "pa.ChunkedArray[Any]":
     parts = [
         table.select([name])
         if name in table.column_names

@@ -1,7 +1,5 @@
 """Exact similarity of sorted sets, weighted or not, and a quick bound that rules pairs out."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

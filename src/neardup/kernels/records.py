@@ -6,8 +6,6 @@ smaller than 2 GiB. What the kernels find are spans; nothing is copied before `g
 `copy_records`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -5,8 +5,6 @@ that many queries have has a row of bytes instead of a list, one for each query.
 by words of eight bytes, so that a shingle which all have costs an eighth of a step each.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

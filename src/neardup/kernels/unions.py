@@ -4,8 +4,6 @@ An edge is a pair of documents ``a < b`` with its similarity. None of these kern
 than the edges, except for `unite_bounded`, which compares shingle sets of roots.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """All pairs that reach the threshold: those that share a bucket, or all there are."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Exact search of similar documents by their rarest shingles."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is a duplicate of what: documents in keep order against the kept ones of their buckets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple

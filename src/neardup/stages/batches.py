@@ -1,7 +1,5 @@
 """Between Arrow arrays and NumPy arrays, without copies where that is possible."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 

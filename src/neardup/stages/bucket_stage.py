@@ -1,7 +1,5 @@
 """Groups of exact duplicates, and buckets of documents that share a band key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

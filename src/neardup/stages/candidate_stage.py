@@ -8,8 +8,6 @@
 Components are of candidates, which `mark` cuts into smaller ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Edges to clusters, and from documents that stand for exact duplicates to all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Buckets and sets to what is a duplicate of what, and to pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The order of the documents, and the order in which they are kept."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Texts to sketches, and texts to shingle sets."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 
