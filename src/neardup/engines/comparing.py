@@ -19,7 +19,7 @@ from neardup.match.bucketing import (
     one_bucket,
     plausible,
 )
-from neardup.match.pairs import Found, PairSink, join, pairs_of_buckets
+from neardup.match.pairs import Found, join, pairs_of_buckets
 from neardup.match.resolve import Limits, resolve
 from neardup.match.verifying import content_order
 from neardup.memory import Scratch
@@ -178,24 +178,19 @@ class Comparing:
             answer.cluster = cluster[answer.first]
 
     def _pairs(self, docs: np.ndarray, sets: Sets) -> tuple[Found, Edges]:
-        spec = self.spec
-        sink = PairSink(self.scratch.empty)
+        threshold, empty = self.spec.threshold, self.scratch.empty
         with self.clock.stage("pairs", len(docs)) as advance:
             if not self.recipe.num_bands:
                 order = np.arange(len(docs))
                 watch = Watch(self.clock, "pairs", len(docs), len(docs), advance)
-                found = join(sets, spec.threshold, self.pool, sink, watch)
+                found = join(sets, threshold, self.pool, empty, watch)
             else:
                 order = content_order(sets)
-                by_content = Sets(
-                    sets.values, sets.begin[order], sets.size[order], sets.bitmaps[order]
-                )
                 buckets = self._buckets(docs[order])
                 watch = Watch(self.clock, "pairs", _largest(buckets), len(docs), advance)
-                found = pairs_of_buckets(
-                    by_content, buckets, spec.threshold, self.pool, sink, watch
-                )
-            return found, edges_of(found, order, self.scratch.empty)
+                by_content = sets.take(order)
+                found = pairs_of_buckets(by_content, buckets, threshold, self.pool, empty, watch)
+            return found, edges_of(found, order, empty)
 
 
 def _largest(buckets: Buckets) -> int:

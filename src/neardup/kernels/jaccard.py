@@ -16,6 +16,9 @@ class Sets(NamedTuple):
     size: np.ndarray  # int32[m]: its length; 0 for a document whose set is not held
     bitmaps: np.ndarray  # uint64[m, words]: each set folded into bits, see `fill_bitmaps`
 
+    def take(self, rows: np.ndarray) -> "Sets":
+        return Sets(self.values, self.begin[rows], self.size[rows], self.bitmaps[rows])
+
 
 class Known(NamedTuple):
     """Sizes and bitmaps of some documents, each in the slot of the last bits of its number."""

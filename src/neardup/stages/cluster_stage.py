@@ -64,7 +64,7 @@ def cluster(
     every = make_sets(joined([*(ragged(batch.column("shingles")) for batch in sets), empty]))
     found, rows = np.unique(np.concatenate([*columns_of(sets, "doc"), docs]), return_index=True)
     rows = rows[np.isin(found, docs)]
-    made = Sets(every.values, every.begin[rows], every.size[rows], every.bitmaps[rows])
+    made = every.take(rows)
     numbered = [np.searchsorted(docs, ends).astype(np.int32) for ends in (a, b)]
     gathered = Edges.gather([(numbered[0], numbered[1], similarity)])
     with Pool(threads) as pool:

@@ -41,8 +41,7 @@ def _gather(buckets: Batches, sets: Batches) -> _Documents:
     (docs,) = columns_of(sets, "doc")
     (bands,) = columns_of(buckets, "band")
     order = np.argsort(docs, kind="stable")
-    made = make_sets(joined(ragged(b.column("shingles")) for b in sets))
-    made = Sets(made.values, made.begin[order], made.size[order], made.bitmaps[order])
+    made = make_sets(joined(ragged(b.column("shingles")) for b in sets)).take(order)
     members = joined((ragged(b.column("docs")) for b in buckets), np.int64)
     return _Documents(docs[order], made, members, bands)
 
@@ -130,10 +129,9 @@ def pairs(
     order = content_order(found.sets)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    s = found.sets
-    by_content = Sets(s.values, s.begin[order], s.size[order], s.bitmaps[order])
     with Pool(threads) as pool:
-        listed = pairs_of_buckets(by_content, _buckets(found, rank), threshold, pool)
+        by_content, buckets_there = found.sets.take(order), _buckets(found, rank)
+        listed = pairs_of_buckets(by_content, buckets_there, threshold, pool)
     edges = edges_of(listed, order)
     columns = found.docs[edges.a], found.docs[edges.b], edges.similarity
     yield pa.RecordBatch.from_arrays([array_of(column) for column in columns], schema=EDGES)
