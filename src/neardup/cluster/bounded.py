@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from neardup.cluster.components import lowest
 from neardup.cluster.descending import descending, roots
 from neardup.cluster.edges import Edges, Triple, batches
+from neardup.cluster.methods import lowest
 from neardup.kernels import unions as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.unions import Trees

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from neardup.cluster.edges import Edges
-from neardup.cluster.kept import counts_of, kept_set, star
+from neardup.cluster.methods import counts_of, kept_set, star
 from neardup.engines.job import Job
 from neardup.engines.metadata import Corpus
 from neardup.engines.reading import Reader, SetBuilder

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of, numbers
-from neardup.cluster.components import connected
+from neardup.cluster.methods import connected
 from neardup.match.bucketing import bucket_bands, plausible
 from neardup.stages.batches import Batches, columns_of, one_batch, schema_of, words
 from neardup.threads import Pool

@@ -7,10 +7,8 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.cluster.bounded import Bound, bounded
-from neardup.cluster.components import components
 from neardup.cluster.edges import Edges
-from neardup.cluster.kept import kept_set, star
-from neardup.cluster.louvain import louvain
+from neardup.cluster.methods import components, kept_set, louvain, star
 from neardup.errors import SpecError
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import content_hashes, make_sets
