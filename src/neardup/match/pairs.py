@@ -25,7 +25,8 @@ _WIDEST = 1 << 10
 _ROOM = 1 << 16
 _STEP = 512
 
-Advance = Callable[[int, int], None]
+#: Is called with (documents done since, pairs compared so far).
+Advance = Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,7 @@ class _Search(NamedTuple):
     step: int
     room: int  # pairs for which ``out`` has room, at least
 
-    def run(
-        self, pool: Pool, allocate: Allocate, advance: Advance | None, left_out: int = 0
-    ) -> Found:
+    def run(self, pool: Pool, allocate: Allocate, advance: Advance, left_out: int = 0) -> Found:
         found: Local[list[_Part]] = Local(list)
         counts = Local(lambda: np.zeros(2, np.int64))
 
@@ -104,14 +103,14 @@ def pairs_of_buckets(
     threshold: float,
     pool: Pool,
     allocate: Allocate = np.empty,
-    advance: Advance | None = None,
+    advance: Advance = None,
 ) -> Found:
     """Compare the documents that share a bucket.
 
     The documents must be numbered by what they contain (by a hash of it, say), not by where they
     are. In a bucket of n > 1,024 documents, each is compared with the 256 that follow it, or with
     2**20 / n if that is more: a rule that depends on the contents of that bucket and on nothing
-    else. ``advance`` is called with (documents done since, pairs compared so far).
+    else.
     """
     documents = len(sets.size)
     seen = Local(lambda: np.full(documents, -1, np.int32))
@@ -125,11 +124,7 @@ def pairs_of_buckets(
 
 
 def join(
-    sets: Sets,
-    threshold: float,
-    pool: Pool,
-    allocate: Allocate = np.empty,
-    advance: Advance | None = None,
+    sets: Sets, threshold: float, pool: Pool, allocate: Allocate = np.empty, advance: Advance = None
 ) -> Found:
     """Find all pairs that reach the threshold, whether they share a bucket or not.
 
@@ -149,9 +144,8 @@ def join(
     no_bands = np.empty((documents, 0), np.int32)
 
     def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
-        return prefixes.probe(
-            every, first, last, chains, sets, no_bands, threshold, True, memory(), none, out, counts
-        )
+        working = memory(), none, out, counts
+        return prefixes.probe(every, first, last, chains, sets, no_bands, threshold, True, *working)
 
     search = _Search(compare, len(docs), 64, max(_ROOM, documents))
     return search.run(pool, allocate, advance)

@@ -1,7 +1,5 @@
 """Edges to clusters, and from documents that stand for exact duplicates to all."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 
@@ -14,7 +12,7 @@ from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import content_hashes, make_sets
 from neardup.sketch.texts import Ragged, joined
 from neardup.spec import CLUSTERINGS
-from neardup.stages.batches import Batches, columns_of, ragged, schema_of
+from neardup.stages.batches import Batches, Rows, columns_of, ragged, schema_of
 from neardup.threads import Pool
 
 #: Schema of `cluster`: the first document, in keep order, of each one's cluster.
@@ -47,7 +45,7 @@ def cluster(
     tree_threshold: float = 0.0,
     seed: int = 0,
     threads: int = 1,
-) -> Iterator[pa.RecordBatch]:
+) -> Rows:
     """Cluster the documents that have an edge, in one batch of schema `CLUSTERS`.
 
     Takes edges, see `neardup.stages.match_stage.EDGES`, in any order, and the sets of their

@@ -9,7 +9,9 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of, numbers
 from neardup.errors import ColumnError, DuplicateIdError
+from neardup.kernels.tokens import hash_tokens
 from neardup.match.bucketing import group
+from neardup.sketch.texts import text_buffers
 
 #: Ids by position; None where positions are the ids.
 Ids: TypeAlias = "pa.ChunkedArray[Any] | None"
@@ -103,9 +105,6 @@ def _hashes(chunk: "pa.Array[Any]") -> np.ndarray:
     if pa.types.is_integer(chunk.type):
         values = numbers(chunk).astype(np.uint64) * _MULTIPLIER
     else:
-        from neardup.kernels.tokens import hash_tokens
-        from neardup.sketch.texts import text_buffers
-
         values = np.empty(len(chunk), dtype=np.uint64)
         strings: Any = chunk.view(pa.large_string())
         hash_tokens(*text_buffers(strings), values)

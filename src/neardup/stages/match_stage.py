@@ -1,6 +1,5 @@
 """Buckets and sets to what is a duplicate of what, and to pairs."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from neardup.match.pairs import Found, pairs_of_buckets
 from neardup.match.resolve import resolve as resolve_numbers
 from neardup.match.verifying import content_order, make_sets
 from neardup.sketch.texts import Ragged, joined
-from neardup.stages.batches import Batches, columns_of, ragged, schema_of
+from neardup.stages.batches import Batches, Rows, columns_of, ragged, schema_of
 from neardup.threads import Pool
 
 #: Schema of `resolve`: ``duplicate_of`` and ``similarity`` are null for a kept document.
@@ -63,9 +62,7 @@ def _buckets(found: _Documents, rank: np.ndarray) -> Buckets:
     return bucket_documents(map(of_band, bands.tolist()), len(found.docs), len(bands))
 
 
-def resolve(
-    buckets: Batches, sets: Batches, threshold: float, threads: int = 1
-) -> Iterator[pa.RecordBatch]:
+def resolve(buckets: Batches, sets: Batches, threshold: float, threads: int = 1) -> Rows:
     """Decide what is kept, and what each removed document is a duplicate of.
 
     Takes buckets, see `neardup.stages.bucket_stage.BUCKETS`, and the sets of their documents, see
@@ -77,10 +74,9 @@ def resolve(
     with Pool(threads) as pool:
         answer = resolve_numbers(found.sets, _buckets(found, rank), threshold, pool)
     kept = answer.duplicate_of < 0
-    duplicate_of = found.docs[np.where(kept, 0, answer.duplicate_of)] if len(kept) else found.docs
     columns = [
         array_of(found.docs),
-        array_of(duplicate_of.astype(np.int64), null=kept),
+        array_of(found.docs[answer.duplicate_of], null=kept),
         array_of(answer.similarity, null=kept),
     ]
     yield pa.RecordBatch.from_arrays(columns, schema=ANSWERS)
@@ -88,7 +84,7 @@ def resolve(
 
 def resolve_new(
     buckets: Batches, sets: Batches, threshold: float, old: int, among: bool = True
-) -> Iterator[pa.RecordBatch]:
+) -> Rows:
     """Decide as `resolve` does, but the first ``old`` documents stay, even if they are similar.
 
     The others are compared with them, and if ``among`` with each other. ``sets`` are one batch of
@@ -118,9 +114,7 @@ def resolve_new(
     yield pa.RecordBatch.from_arrays(columns, schema=ANSWERS)
 
 
-def pairs(
-    buckets: Batches, sets: Batches, threshold: float, threads: int = 1
-) -> Iterator[pa.RecordBatch]:
+def pairs(buckets: Batches, sets: Batches, threshold: float, threads: int = 1) -> Rows:
     """List the pairs that share a bucket and reach the threshold, in one sorted batch of `EDGES`.
 
     Arguments are as for `resolve`.
