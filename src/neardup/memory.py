@@ -1,7 +1,5 @@
 """How much memory a run may take and needs; arrays in memory while that lasts, then in files."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import re

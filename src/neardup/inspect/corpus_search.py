@@ -63,7 +63,7 @@ class CorpusSearch:
         if len(offsets) != len(wanted) + 1:
             raise self._results.changed()
         found = make_sets(Ragged(np.concatenate(values), offsets))
-        return Sets(found.values, found.begin[back], found.size[back], found.bitmaps[back])
+        return found.take(back)
 
     def search(self, queries: ExactSearch, minimum: float, look: Look) -> Iterator[int]:
         """Compare all documents with some queries; yield the number of those of each partition.

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.cluster.components import components
 from neardup.cluster.edges import Edges
-from neardup.cluster.kept import counts_of, kept_set, star
+from neardup.cluster.methods import components, counts_of, kept_set, star
 from neardup.engines.comparing import Answer
 from neardup.engines.job import Job
 from neardup.engines.local import Outcome

@@ -1,7 +1,5 @@
 """What is refused before the work, and the checkpoint that a job continues from."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator

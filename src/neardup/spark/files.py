@@ -1,7 +1,5 @@
 """Files of a job on Spark: inputs to a DataFrame, and what was found to a folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What belongs together and is larger than a task: resolved in rounds, in keep order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any

@@ -1,7 +1,5 @@
 """The whole job on Spark."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The steps of a job on Spark: DataFrames in, DataFrames out. Text enters no shuffle."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import partial

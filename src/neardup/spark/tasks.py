@@ -4,8 +4,6 @@ Each function is given to ``DataFrame.mapInArrow``. What it returns is a functio
 partition, in whatever order they come, so that a task that is run again returns the same.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib.metadata
 import platform
