@@ -223,8 +223,7 @@ class BandStore(ABC):
 
     # What a backend fills in. Native errors become ours in one place of it.
 
-    @abstractmethod
-    def _open(self) -> None:
+    def _open(self) -> None:  # noqa: B027
         """Connect; may be called more than once. Makes nothing where no run is."""
 
     @abstractmethod
@@ -259,5 +258,5 @@ class BandStore(ABC):
     @abstractmethod
     def _drop(self) -> None: ...
 
-    @abstractmethod
-    def _close(self) -> None: ...
+    def _close(self) -> None:  # noqa: B027
+        """Let go of what `_open` and the others hold."""

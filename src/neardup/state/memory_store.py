@@ -19,9 +19,6 @@ class MemoryStore(BandStore):
         self._held: dict[int, tuple[np.ndarray, bytes]] = {}
         self._notes: dict[str, str] = {}
 
-    def _open(self) -> None:
-        pass
-
     def _read_header(self) -> str | None:
         return self._text
 
