@@ -67,7 +67,8 @@ class RunState:
                     f"{folder} is not a run folder of neardup",
                     "move it away, or name another output",
                 )
-            state = undo.enter_context(cls(folder, missing[::-1]))
+            state = cls(folder, missing[::-1])
+            undo.push(state)
             try:
                 if cls.exists(folder) and not overwrite:
                     raise OutputError(
@@ -92,7 +93,8 @@ class RunState:
         if not cls.exists(folder):
             raise ResumeError(f"{folder} holds no run", "start without resume=True")
         with ExitStack() as undo:
-            state = undo.enter_context(cls(folder))
+            state = cls(folder)
+            undo.push(state)
             if state._database.version() == 0:
                 raise state._database.damaged("the file")
             state._database.check()
