@@ -65,8 +65,6 @@ class Columns:
     skip_large: bool = False  # leave out what is larger, and count it; else it is refused
 
     def __post_init__(self) -> None:
-        if not self.text:
-            raise SpecError("`text` names no column", "name at least one column that holds text")
         if len(set(self.text)) < len(self.text):
             raise SpecError(f"`text` names a column twice: {', '.join(self.text)}")
         if self.encoding_errors not in ("strict", "replace"):
