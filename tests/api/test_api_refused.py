@@ -23,7 +23,7 @@ from neardup.io.opening import Reading, open_source
 from neardup.io.source import Columns
 from neardup.output.writing import Writing
 from neardup.state import open_store
-from neardup.state.cassandra.contact import Contact
+from neardup.state.cassandra.driver import Contact
 from neardup.state.locking import refuse_links
 from neardup.state.memory_store import MemoryStore
 from neardup.state.shards import Shard

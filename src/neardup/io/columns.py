@@ -74,7 +74,6 @@ def missing_column(
 
 
 def hint_for(column: str, columns: Columns) -> str:
-    """The hint where a column that a run needs is missing."""
     is_named = column in columns.text or column == columns.id
     return _TEXT_HINT if is_named else "name a column that every file has"
 
@@ -266,7 +265,6 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def plain_types(table: pa.Table) -> pa.Table:
-    """The table with the types of `plain_schema`."""
     schema = plain_schema(table.schema)
     return table if schema.equals(table.schema) else table.cast(schema)
 

@@ -34,12 +34,10 @@ class SourceFile:
 
     @property
     def place(self) -> str:
-        """Where the bytes are read from."""
         return self.copy or self.path
 
     @property
     def is_remote(self) -> bool:
-        """Whether the bytes come from a URL."""
         return self.copy is None and is_remote(self.path)
 
     @property
@@ -80,7 +78,6 @@ class Columns:
 
     @property
     def replaces(self) -> bool:
-        """Whether invalid UTF-8 is replaced instead of refused."""
         return self.encoding_errors == "replace"
 
     @property
@@ -248,7 +245,6 @@ def _stamps(files: list[SourceFile]) -> Iterator[tuple[int | None, int] | None]:
 
 
 def changed(name: str) -> FormatError:
-    """The error for a source that is not what it was before."""
     return FormatError(f"{name} has changed while it was read", "start again once it is complete")
 
 

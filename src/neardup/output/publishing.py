@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from neardup.errors import NeardupError, OutputError, SpecError
@@ -87,20 +87,17 @@ def _work_folder(work: Path | None, resume: bool) -> Iterator[Path]:
             "`resume` needs the folder in which the run was interrupted", "name it with `work`"
         )
     folder = Path(tempfile.mkdtemp(prefix="neardup-"))
-    try:
-        yield folder
-    except NeardupError as error:
-        if (folder / _RESULT / RECORD).exists():  # all is done but the copy, which is not lost
-            error.hint = f"the output is in {folder / _RESULT}; copy it, or remove it"
+    with ExitStack() as undo:
+        undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            yield folder
+        except NeardupError as error:
+            if (folder / _RESULT / RECORD).exists():  # all is done but the copy, which is not lost
+                undo.pop_all()
+                error.hint = f"the output is in {folder / _RESULT}; copy it, or remove it"
+            elif "resume=True" in error.hint:
+                error.hint = "name a folder with `work`, so that the run can be resumed from there"
             raise
-        shutil.rmtree(folder, ignore_errors=True)
-        if "resume=True" in error.hint:
-            error.hint = "name a folder with `work`, so that the run can be resumed from there"
-        raise
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check_target(out: str, overwrite: bool, resume: bool) -> bytes:

@@ -37,25 +37,20 @@ A = TypeVar("A")
 
 
 class Results(ABC):
-    """What a run found."""
-
     record: dict[str, Any]  # what ``run.json`` holds, see ``docs/formats.md``
     folder: Path | None = None  # of the output; None for a run in memory, or at a URL
     name = "the run"  # in messages
 
     @functools.cached_property
     def spec(self) -> Spec:
-        """What was asked for."""
         return Spec.from_dict(self.record["spec"])
 
     @functools.cached_property
     def recipe(self) -> Recipe:
-        """How band keys were made."""
         return Recipe.from_dict(self.record["recipe"])
 
     @property
     def documents(self) -> int:
-        """How many documents the corpus has."""
         return int(self.record["counts"]["documents"])
 
     # The tables.
@@ -88,7 +83,6 @@ class Results(ABC):
 
     @functools.cached_property
     def ids(self) -> "pa.ChunkedArray[Any]":
-        """The ids of all documents."""
         return self.clusters(["doc_id"]).column(0)
 
     @functools.cached_property
@@ -160,7 +154,6 @@ class Results(ABC):
 
     @functools.cached_property
     def reader(self) -> Reader:
-        """Goes through the input."""
         return Reader(self.source)
 
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:

@@ -127,11 +127,7 @@ def _real(place: str) -> PurePath:
 
 
 def write_outputs(
-    outcome: Outcome,
-    out: Path,
-    writing: Writing,
-    pool: Pool,
-    more: Callable[[], dict[str, Any]],
+    outcome: Outcome, out: Path, writing: Writing, pool: Pool, more: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
     """Write all files where nobody looks for them, then rename them all.
 
@@ -243,7 +239,6 @@ class _Clean:
         self._adding = tables.adding(outcome) if writing.annotate else None
 
     def _outputs(self) -> list[OutputFile]:
-        """Decide which files there are."""
         source, format = self._source, self._writing.format
         added = tables.added_schema(self._outcome) if self._adding else None
         schema = None

@@ -178,7 +178,6 @@ class BandStore(ABC):
 
     @final
     def notes(self) -> dict[str, str]:
-        """Return all notes by name."""
         self._ready()
         return dict(sorted(self._read_notes().items()))
 
@@ -235,8 +234,7 @@ class BandStore(ABC):
         """Keep the header; False where there is one by now."""
 
     @abstractmethod
-    def _put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
-        """Store a partition as a whole."""
+    def _put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None: ...
 
     @abstractmethod
     def _partitions(self) -> dict[int, Entry]: ...

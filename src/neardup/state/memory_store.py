@@ -9,8 +9,6 @@ from neardup.state.band_store import BandStore, Entry
 
 
 class MemoryStore(BandStore):
-    """Keeps one run in dictionaries."""
-
     def __init__(self, url: str = "memory", run: str = "") -> None:
         if url != "memory":
             raise SpecError(f"no store is known for {url!r}", "write memory")

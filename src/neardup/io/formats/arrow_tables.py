@@ -104,7 +104,6 @@ class TablePartition(Partition):
         return append_columns(self.name, self._kept(rows, count, held), added)
 
     def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
-        """See `Partition.table`: the records, whose strings are checked."""
         found = self._kept(rows, count, held)
         checked = documents_of(found, self.columns, found.column_names, self._where(rows))
         return append_columns(self.name, checked.columns, added)
@@ -138,8 +137,6 @@ class TablePartition(Partition):
 
 @dataclass
 class HeldPartition(TablePartition):
-    """Rows that are in memory."""
-
     file: int
     start: int
     size: int
@@ -256,7 +253,6 @@ def _opened(file: SourceFile) -> Any:
 def cut(
     index: int, file: SourceFile, columns: Columns, partition_bytes: int
 ) -> Iterator[TablePartition]:
-    """Partitions of an Arrow IPC file or stream, which is decoded for it."""
     if file.size == 0:
         return
     try:

@@ -38,8 +38,6 @@ _KINDS = {
 
 
 class JsonPartition(BytePartition):
-    """Some lines of a file of JSON lines."""
-
     def found(self, raw: Raw) -> np.ndarray:
         lines = np.empty((raw.size // 2 + 1, 3), np.int32)
         return lines[: json_lines(raw.data, raw.size, lines)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from neardup.state.band_store import BandStore, Entry
 from neardup.state.cassandra import cql
-from neardup.state.cassandra.contact import Contact
+from neardup.state.cassandra.driver import Contact
 from neardup.state.cassandra.session import Session
 
 METADATA = -1  # stands in the place of the band
@@ -31,7 +31,7 @@ class CassandraStore(BandStore):
     afterwards. Several processes may put different partitions of one run at once. Clocks of
     machines that put the same partition one after the other must not differ by more than the time
     between. A server may be restarted meanwhile: requests are sent again while patience lasts, as
-    many seconds as are given, or the environment says, see `neardup.state.cassandra.contact`.
+    many seconds as are given, or the environment says, see `neardup.state.cassandra.driver`.
 
     Nothing is imported or opened before `create` or `open`, which raise DependencyError where
     cassandra-driver is not installed.
