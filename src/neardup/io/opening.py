@@ -49,6 +49,8 @@ class Reading:
         text = (self.text,) if isinstance(self.text, str) else self.text
         if not isinstance(text, Sequence) or not all(isinstance(name, str) for name in text):
             raise SpecError(f"`text` is {text!r}; expected the name of a column, or several")
+        if not text:
+            raise SpecError("`text` names no column", "name at least one column that holds text")
         object.__setattr__(self, "text", tuple(text))
         object.__setattr__(self, "max_document", parse_size(self.max_document))
 
@@ -67,10 +69,8 @@ class Reading:
         self, source: object, wanted: tuple[str, ...] = (), copy_folder: Path | None = None
     ) -> Source:
         """Open a source; ``wanted`` are other columns that the first pass reads."""
-        size: Any = self.max_document
-        columns = Columns(
-            tuple(self.text), self.id, self.encoding_errors, wanted, size, self.skip_large
-        )
+        size, text = parse_size(self.max_document), tuple(self.text)
+        columns = Columns(text, self.id, self.encoding_errors, wanted, size, self.skip_large)
         how = self.input_format, self.delimiter, self.partition_bytes
         return open_source(source, columns, *how, copy_folder)
 
@@ -181,12 +181,7 @@ class FileSource(Source):
         self._cut: dict[int, list[Partition]] = {}
         self._used: set[int] = set()
         self._layouts: dict[int, Layout] = {}
-        # Of each file, wanted columns that are names of folders; plain texts are read together.
-        wanted = columns.wanted if self.format != "text" else ()
-        found = [hive_values(file.name) if wanted else {} for file in files]
-        self._hive = [{k: v for k, v in values.items() if k in wanted} for values in found]
-        # Pipes can't be looked into.
-        self._unchecked = {n for n, f in enumerate(files) if self._hive[n] and f.size is not None}
+        self._hive: dict[int, dict[str, str | None]] = {}
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         numbers = range(len(self.files)) if file is None else range(file, file + 1)
@@ -225,16 +220,19 @@ class FileSource(Source):
             self._cut[number] = found
 
     def _values(self, number: int) -> dict[str, str | None]:
-        """Values of the folders of a file, but for columns that its own records have."""
-        values = self._hive[number]
-        if number in self._unchecked:
-            file, columns = self.files[number], replace(self.columns, wanted=())
-            first = next(_of(file.format).cut(number, file, columns, _FIRST_BYTES), None)
-            own = [] if first is None else first.own(list(values))
-            values = {name: value for name, value in values.items() if name not in own}
+        """Values of the folders of a file that are wanted, and that its own records do not have."""
+        file, wanted = self.files[number], self.columns.wanted
+        if not wanted or self.format == "text":  # plain texts are read together
+            return {}
+        if number not in self._hive:
+            values = {k: v for k, v in hive_values(file.name).items() if k in wanted}
+            if values and file.size is not None:  # pipes can't be looked into
+                columns = replace(self.columns, wanted=())
+                first = next(_of(file.format).cut(number, file, columns, _FIRST_BYTES), None)
+                for name in () if first is None else first.own(list(values)):
+                    del values[name]
             self._hive[number] = values
-            self._unchecked.discard(number)
-        return values
+        return self._hive[number]
 
     def _own_columns(self, number: int) -> Columns:
         wanted = [name for name in self.columns.wanted if name not in self._values(number)]

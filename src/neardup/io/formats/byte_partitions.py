@@ -78,12 +78,10 @@ class BytePartition(Partition):
         """Find columns of some records, all of them if ``rows`` is None; refuse what is wrong."""
 
     @abstractmethod
-    def names(self, raw: Raw, rows: Rows) -> list[str]:
-        """The names of all columns of some records."""
+    def names(self, raw: Raw, rows: Rows) -> list[str]: ...
 
     @abstractmethod
-    def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
-        """What is put into records, one behind the other."""
+    def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined: ...
 
     def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
         texts, raw = self._columns.text, self.raw()
@@ -248,7 +246,6 @@ class _Reader:
         return self._fields.kinds[k, : self._fields.size]
 
     def _refuse(self, k: int, name: str, lowest: int, why: str) -> None:
-        """Refuse values of a kind from ``lowest`` on."""
         wrong = np.flatnonzero(self._kinds(k) >= lowest)
         if len(wrong):
             kind = _KINDS.get(int(self._kinds(k)[wrong[0]]), "a number")
