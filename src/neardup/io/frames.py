@@ -120,10 +120,10 @@ class FrameSource(Source):
             raise InputError("a single string is no frame", "for a file give its path")
         if isinstance(source, pa.RecordBatchReader):
             return "the reader", source
+        if isinstance(source, pa.RecordBatch):
+            source = pa.Table.from_batches([source])
         if isinstance(source, pa.Table):
             return "the table", source
-        if isinstance(source, pa.RecordBatch):
-            return "the table", pa.Table.from_batches([source])
         if _is_dataset(source) or _is_hugging_face(source):
             return "the dataset", source
         if hasattr(source, "to_frame") and not hasattr(source, "columns"):  # a Series
@@ -259,7 +259,7 @@ def _of_strings(
 
     def gathered() -> HeldPartition:
         table = pa.Table.from_arrays([strings_of(held)], schema=_STRINGS)
-        return HeldPartition(-1, start, size, first, name, columns, table, replaced)
+        return HeldPartition(-1, start, size, first, name, columns, table, replaced=replaced)
 
     for row, value in enumerate(source):
         is_missing = _is_missing(value)

@@ -78,13 +78,11 @@ def check_output(
         name = "the frame" if file is None else file.path
         if file is not None and file.size is None:
             continue
-        if file is not None and file.format == "jsonl" and added is not None:
-            from neardup.io.formats.jsonl import check_new_keys
-
-            check_new_keys(file, replace(source.columns, wanted=()), added.names)
         layout = source.layout(number)
         fields: pa.Schema = layout.schema or pa.schema([])
-        check_new(name, fields.names, [] if added is None else added.names)
+        if added is not None:
+            there = fields.names if layout.schema else source.own(number, added.names)
+            check_new(name, there, added.names)
         target = format or layout.format
         for index, field in enumerate(fields):
             if (str(field.type), target) not in checked:

@@ -3,18 +3,16 @@
 import io
 import os
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
 import pyarrow as pa
 
-from neardup.errors import OutputError
 from neardup.io.formats.json_text import conform, json_rows
 from neardup.io.source import Layout, Records, TextFiles
 from neardup.io.streams import view_of
-from neardup.private_files import open_private, system_error
+from neardup.private_files import open_private, system_errors
 
 _GROUP_BYTES = 32 << 20  # of a row group or record batch, about
 
@@ -34,14 +32,8 @@ class RecordWriter:
             self._sink = self._opened()
             undo.pop_all()
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if isinstance(error, OutputError) or self._path is None:
-                raise
-            raise system_error(OutputError, self._path, error) from error
+    def _errors(self) -> AbstractContextManager[None]:
+        return system_errors(self._path or Path(self._layout.format))
 
     def _opened(self) -> Any:
         """What is written to, and closed at the end, which may close the file as well."""

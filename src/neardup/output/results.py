@@ -308,8 +308,7 @@ class FolderResults(Results):
         """Open one of its files, and make our errors of those that reading it raises."""
         path = f"{self.name}/{name}"
         try:
-            url = path if self.folder is None else None
-            with pa.OSFile(path, "rb") if url is None else open_remote(url) as file:
+            with open_remote(path) if self.folder is None else pa.OSFile(path, "rb") as file:
                 yield file
         except FileNotFoundError as error:
             if name == "run.json":

@@ -46,7 +46,7 @@ class RunState:
         self._lock = lock_file(folder / _LOCK)
         self._database = Database(folder / _FILE, _KIND)
         self._steps = BlobTable(self._database, "steps")
-        self._index: dict[str, dict[int, JSON]] = {}
+        self._index: dict[tuple[str, int], JSON] = {}
 
     # The folder.
 
@@ -152,7 +152,7 @@ class RunState:
     @property
     def manifest(self) -> dict[str, JSON]:
         """What identifies the run; empty until it is set. Setting it replaces it as a whole."""
-        return dict(cast("dict[str, JSON]", self._index[""][0]))
+        return dict(cast("dict[str, JSON]", self._index[_MANIFEST]))
 
     @manifest.setter
     def manifest(self, values: Mapping[str, JSON]) -> None:
@@ -163,9 +163,8 @@ class RunState:
         self._steps.put(connection, _MANIFEST, about={})
 
     def _load(self) -> None:
-        for (stage, number), about in self._steps.index().items():
-            self._index.setdefault(stage, {})[number] = about
-        if _MANIFEST[0] not in self._index:
+        self._index = self._steps.index()
+        if _MANIFEST not in self._index:
             raise self._database.damaged("the manifest")
 
     # Steps.
@@ -183,7 +182,7 @@ class RunState:
         about = json.loads(json.dumps(about))
         with self._database.transaction() as connection:
             self._steps.put(connection, step, data, about)
-        self._index.setdefault(step[0], {})[step[1]] = about
+        self._index[step] = about
 
     def get(self, stage: str, number: int) -> memoryview:
         """Return the bytes that a step stored, read-only; ResumeError where they are not intact."""
@@ -194,11 +193,11 @@ class RunState:
 
     def about(self, stage: str, number: int) -> JSON:
         """Return the JSON value that was stored with a step; KeyError where it is not done."""
-        return self._index[stage][number]
+        return self._index[stage, number]
 
     def done(self, stage: str) -> set[int]:
         """Return the numbers of a stage's steps that are done."""
-        return set(self._index.get(stage, ()))
+        return {number for name, number in list(self._index) if name == stage}
 
     # What else belongs to a run.
 

@@ -106,12 +106,9 @@ class JsonPartition(BytePartition):
         raw = self.raw()
         return _present(raw, self.bounds(raw), names)
 
-    def check_new(self, raw: Raw, bounds: np.ndarray, added: Sequence[str]) -> None:
-        """Refuse names of members to add that a record has already; reading reports wrong lines."""
-        check_new(self._file.path, _present(raw, bounds, added), added)
-
     def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
-        self.check_new(raw, bounds, added.column_names)
+        names = added.column_names
+        check_new(self._file.path, _present(raw, bounds, names), names)
         data, ends = json_rows(added, ",", "")
         # In an empty object there is no member for a comma to follow.
         drop = np.zeros(len(ends), np.int64)
@@ -210,11 +207,3 @@ def _still_missing(partition: JsonPartition, missing: set[str], names: dict[str,
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
     return Layout("jsonl", file.compression, text=columns.text)
-
-
-def check_new_keys(file: SourceFile, columns: Columns, added: Sequence[str]) -> None:
-    """Refuse names of members to add that the first records have already."""
-    first = next(cut(0, file, columns, 1 << 16), None)
-    if first is not None:
-        raw = first.raw()
-        first.check_new(raw, first.bounds(raw), added)
