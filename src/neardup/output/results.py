@@ -98,11 +98,6 @@ class Results(ABC):
             )
         return np.asarray(pc.fill_null(places, -1).to_numpy(), dtype=np.int64)
 
-    @property
-    @abstractmethod
-    def positions_of(self) -> np.ndarray | None:
-        """int64[documents]: place in the input of each document; None where that is its number."""
-
     def numbers(self, ids: Sequence[Any]) -> np.ndarray:
         """Return int64[ids]: the numbers of documents by their ids, or by texts that spell them."""
         kind: Any = self.ids.type
@@ -128,24 +123,31 @@ class Results(ABC):
     # The texts.
 
     @property
-    @abstractmethod
     def source(self) -> Source:
         """The input, opened again; InputError where it is gone or has changed."""
+        self.reader.source.check_unchanged()
+        return self.reader.source
 
-    @property
-    @abstractmethod
+    @functools.cached_property
     def inputs(self) -> list[Path]:
         """The local files that it read, as far as they can be found."""
+        files = self.reader.source.files
+        return [Path(f.path) for f in files if f.copy is None and not f.is_remote]
 
-    @property
+    @functools.cached_property
     def read_from(self) -> list[str]:
         """Files, folders, patterns and URLs that it was given; none of a frame."""
         return []
 
-    @property
-    @abstractmethod
+    @functools.cached_property
     def ends(self) -> np.ndarray:
         """int64[partitions]: documents up to the end of each partition of the input."""
+        raise NotImplementedError
+
+    @functools.cached_property
+    def positions_of(self) -> np.ndarray | None:
+        """int64[documents]: place in the input of each document; None where that is its number."""
+        return None
 
     def changed(self, file: str = "") -> InputError:
         """Return the error for an input, or a file of it, that is no longer what the run read."""
@@ -211,6 +213,9 @@ class MemoryResults(Results):
 
     def __init__(self, outcome: Outcome, record: dict[str, Any]) -> None:
         self.outcome, self.record = outcome, record
+        self.reader, self.ends = outcome.reader, outcome.corpus.ends
+        self.positions_of = outcome.order
+        self.read_from = list(outcome.job.reading.get("given", ()))
         self._tables: dict[str, pa.Table] = {}
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -220,32 +225,6 @@ class MemoryResults(Results):
             self._tables[name] = pa.concat_tables([empty, *made])
         found = self._tables[name]
         return found if columns is None else found.select(list(columns))
-
-    @property
-    def positions_of(self) -> np.ndarray | None:
-        return self.outcome.order
-
-    @property
-    def source(self) -> Source:
-        self.outcome.job.source.check_unchanged()
-        return self.outcome.job.source
-
-    @functools.cached_property
-    def reader(self) -> Reader:
-        return self.outcome.reader
-
-    @property
-    def inputs(self) -> list[Path]:
-        files = self.outcome.job.source.files
-        return [Path(f.path) for f in files if f.copy is None and not f.is_remote]
-
-    @property
-    def read_from(self) -> list[str]:
-        return list(self.outcome.job.reading.get("given", ()))
-
-    @property
-    def ends(self) -> np.ndarray:
-        return self.outcome.corpus.ends
 
 
 class FolderResults(Results):
@@ -423,7 +402,7 @@ class FolderResults(Results):
         directory = Path(self._about["directory"])
         return Path(path if Path.cwd() == directory else os.path.normpath(directory / path))
 
-    @property
+    @functools.cached_property
     def inputs(self) -> list[Path]:
         about = self.record["source"]
         if about is None:
@@ -438,7 +417,7 @@ class FolderResults(Results):
         except InputError:
             return []
 
-    @property
+    @functools.cached_property
     def read_from(self) -> list[str]:
         return [] if self.record["source"] is None else [str(path) for path in self.given]
 
