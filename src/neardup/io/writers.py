@@ -25,7 +25,7 @@ class RecordWriter:
     """
 
     def __init__(self, path: Path | None, layout: Layout) -> None:
-        self._path, self._layout, self._closed = path, layout, False
+        self._path, self._layout = path, layout
         with self._errors(), ExitStack() as undo:
             self._file: IO[bytes] = io.BytesIO() if path is None else open_private(path)
             undo.callback(self._file.close)
@@ -53,9 +53,8 @@ class RecordWriter:
 
     def close(self) -> None:
         """End the file and wait until it is safely on the disk; a second call does nothing."""
-        if self._closed:
+        if self._file.closed:
             return
-        self._closed = True
         with self._errors():
             try:
                 self._end()
@@ -78,7 +77,6 @@ class RecordWriter:
         if error[0] is None:
             self.close()
             return
-        self._closed = True
         for opened in (self._sink, self._file):
             with suppress(Exception):  # the first error counts
                 opened.close()

@@ -13,8 +13,7 @@ from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.json_values import JSON
 from neardup.private_files import sync_folder, system_errors
 from neardup.state.blob_table import Blob, BlobTable
-from neardup.state.database import Database
-from neardup.state.locking import FileKind, lock_file, refuse_links
+from neardup.state.database import Database, FileKind, lock_file, refuse_links
 from neardup.state.sqlite_store import RunStore
 
 #: Name of the run folder in the output folder.
