@@ -73,34 +73,28 @@ class FrameSource(Source):
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         if _is_dataset(self._object) or _is_hugging_face(self._object):  # which can be read again
-            yield from self._cut_or_empty()
+            yield from self._cut()
             return
         if self._held is None:
-            self._held = list(self._cut_or_empty())
+            self._held = list(self._cut())
         yield from self._held
 
-    def _cut_or_empty(self) -> Iterator[HeldPartition]:
-        """Cut the frame; one without rows is a partition without rows, which has its types."""
-        found = self._cut()
-        first = next(found, None)
-        if first is not None:
-            yield first
-            yield from found
-        else:
-            schema = plain_schema(self._schema or strings_schema(self.columns.required))
-            yield HeldPartition(-1, 0, 0, 0, self._name, self.columns, schema.empty_table())
-
     def _cut(self) -> Iterator[HeldPartition]:
-        batches = self._object
+        batches, how, partition = self._object, (self._name, self.columns), None
         with _arrow_errors(self._name):
             if self._schema is _STRINGS:
-                yield from _of_strings(batches, self._name, self.columns, self._partition_bytes)
-                return
-            if isinstance(batches, pa.Table) or _is_dataset(batches):
-                batches = batches.to_batches()
-            elif _is_hugging_face(batches):
-                batches = batches.with_format("arrow").iter(_ROWS)
-            yield from cut_batches(batches, -1, self._name, self.columns, self._partition_bytes)
+                found = _of_strings(batches, *how, self._partition_bytes)
+            else:
+                if isinstance(batches, pa.Table) or _is_dataset(batches):
+                    batches = batches.to_batches()
+                elif _is_hugging_face(batches):
+                    batches = batches.with_format("arrow").iter(_ROWS)
+                found = cut_batches(batches, -1, *how, self._partition_bytes)
+            for partition in found:
+                yield partition
+        if partition is None:  # without rows, there is one that has the types
+            schema = plain_schema(self._schema or strings_schema(self.columns.required))
+            yield HeldPartition(-1, 0, 0, 0, *how, schema.empty_table())
 
     def require_whole(self) -> None:
         """Refuse a frame with a column that no run needs, and that can't be written."""

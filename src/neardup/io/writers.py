@@ -5,7 +5,7 @@ import os
 import zlib
 from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
-from typing import IO, Any, Self, cast
+from typing import IO, Any, cast
 
 import pyarrow as pa
 
@@ -17,7 +17,7 @@ from neardup.private_files import open_private, system_errors
 _GROUP_BYTES = 32 << 20  # of a row group or record batch, about
 
 
-class RecordWriter:
+class RecordWriter(AbstractContextManager["RecordWriter"]):
     """Writes records to one output file; a context manager.
 
     The file is created at once, for its owner only. If the block ends with an error, the file is
@@ -69,9 +69,6 @@ class RecordWriter:
         if self._path is not None:
             with self._path.open("rb+") as file:
                 os.fsync(file.fileno())
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         if error[0] is None:

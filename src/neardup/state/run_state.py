@@ -5,7 +5,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Self, cast
 
@@ -30,7 +30,7 @@ _FILE, _LOCK, _SCRATCH = "run.sqlite", "lock", ".scratch"
 _MANIFEST = ("", 0)  # among the steps
 
 
-class RunState:
+class RunState(AbstractContextManager["RunState"]):
     """Manifest, results of steps, and lock of one run, in one file of the run folder.
 
     A step is named by a stage and a number. What it made is stored with `put` and read with `get`;
@@ -127,9 +127,6 @@ class RunState:
             self._database.close()
         finally:
             self._lock.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: object, *error: object) -> None:
         with nullcontext() if kind is None else suppress(Exception):  # the first error counts

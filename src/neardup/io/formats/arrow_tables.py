@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -48,14 +48,6 @@ _BYTES = {"string": pa.binary(), "large_string": pa.large_binary()}
 _MAGIC = b"ARROW1"  # of a file; a stream has none
 
 
-class _Fitting(NamedTuple):
-    """Rows of which no text is too large."""
-
-    table: pa.Table
-    rows: Rows = None  # which these are; None for all
-    skipped: int = 0  # how many were left out
-
-
 @dataclass
 class TablePartition(Partition):
     """Rows of a table; ``first`` is the number of the first one, ``name`` is for messages."""
@@ -76,11 +68,13 @@ class TablePartition(Partition):
 
     def load(self, names: Sequence[str] | None) -> pa.Table:
         """The same without the rows that are left out for their size."""
-        return self._fitting(names).table
+        table, _, _ = self._fitting(names)
+        return table
 
-    def _fitting(self, names: Sequence[str] | None) -> _Fitting:
+    def _fitting(self, names: Sequence[str] | None) -> tuple[pa.Table, Rows, int]:
+        """Rows of which no text is too large, which these are, and how many were left out."""
         if not self.columns.skip_large:
-            return _Fitting(self.decoded(names))
+            return self.decoded(names), None, 0
         texts = self.columns.text
         table = self.decoded(None if names is None else list(dict.fromkeys((*names, *texts))))
         sizes = np.full(table.num_rows, len(texts) - 1)
@@ -89,7 +83,7 @@ class TablePartition(Partition):
         rows = np.flatnonzero(sizes <= self.columns.max_document)
         skipped = table.num_rows - len(rows)
         table = table if names is None else table.select(list(names))
-        return _Fitting(table if not skipped else table.take(array_of(rows)), rows, skipped)
+        return table.take(array_of(rows)) if skipped else table, rows, skipped
 
     def record(self, row: int) -> str:
         return f"{self.name}: record {self.first + row + 1}"
