@@ -224,11 +224,10 @@ def _as_strings(name: object, values: Any) -> Column:
     """Values of several types as strings, of JSON where they are nested."""
     texts: list[str | None] = []
     for value in values:
-        if _is_missing(value):
-            texts.append(None)
-            continue
+        text = None if _is_missing(value) else value
         try:
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            if not isinstance(text, str | None):
+                text = json.dumps(value, ensure_ascii=False)
         except (TypeError, ValueError) as error:
             raise ColumnError(
                 f"the frame: column {str(name)!r} has values of several types, such as "

@@ -18,15 +18,8 @@ PARTITION_BYTES = 8 << 20
 _FIRST_BYTES = 1 << 16  # what is looked into for columns that are names of folders too
 _MINIMUM_BYTES = 64  # the first block must hold a byte order mark
 
-#: Each cuts a file into partitions (`cut`) and knows how its records are written (`layout`).
-_MODULES = {
-    "jsonl": "jsonl",
-    "csv": "csv_tables",
-    "tsv": "csv_tables",
-    "parquet": "parquet",
-    "arrow": "arrow_tables",
-    "text": "text_files",
-}
+#: Modules that are not called as their format.
+_MODULES = {"csv": "csv_tables", "tsv": "csv_tables", "arrow": "arrow_tables", "text": "text_files"}
 
 
 @dataclass(frozen=True)
@@ -228,5 +221,8 @@ class FileSource(Source):
 
 
 def _of(format: str) -> Any:
-    """The module of a format, imported when it is needed: pyarrow.parquet alone takes 40 ms."""
-    return importlib.import_module(f"neardup.io.formats.{_MODULES[format]}")
+    """The module of a format, imported when it is needed: pyarrow.parquet alone takes 40 ms.
+
+    Each cuts a file into partitions (`cut`) and knows how its records are written (`layout`).
+    """
+    return importlib.import_module(f"neardup.io.formats.{_MODULES.get(format, format)}")

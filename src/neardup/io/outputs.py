@@ -26,12 +26,9 @@ _PACKED_BYTES = 16 << 20
 
 _COMPRESSIONS = {None: "", "gzip": ".gz", "zstd": ".zst"}
 _COLUMNAR = {"parquet": "zstd", "arrow": "lz4"}  # with the codec of what is converted
-_OF_BYTES = ("gzip", "zstd", "none")
 #: What can be asked for, by format.
 _CODECS: dict[str, tuple[str, ...]] = {
-    "jsonl": _OF_BYTES,
-    "csv": _OF_BYTES,
-    "tsv": _OF_BYTES,
+    **dict.fromkeys(("jsonl", "csv", "tsv"), ("gzip", "zstd", "none")),
     "parquet": ("zstd", "snappy", "gzip", "brotli", "lz4", "none"),
     "arrow": ("zstd", "lz4", "none"),
     "text": (),

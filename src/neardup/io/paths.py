@@ -125,8 +125,7 @@ def _walk(folder: str) -> list[str]:
     for top, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [f for f in folders if not f.startswith(".")]
         below = Path(top).relative_to(folder).as_posix()
-        start = "" if below == "." else f"{below}/"
-        names += [start + f for f in files if not _is_hidden(f)]
+        names += [f"{below}/{f}".removeprefix("./") for f in files if not _is_hidden(f)]
     return sorted(names)
 
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -162,13 +163,11 @@ class Results(ABC):
         """Return the texts of documents by their numbers, in any order, read again."""
         places = docs if self.positions_of is None else self.positions_of[docs]
         wanted = np.unique(places).astype(np.int64)
-        found: list[str | None] = []
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> list[str | None]:
             return partition.texts(rows, count).to_pylist()
 
-        for texts in self.at(wanted).visit(read, threads):
-            found += texts
+        found = list(chain.from_iterable(self.at(wanted).visit(read, threads)))
         if len(found) != len(wanted):
             raise self.changed()
         return [found[place] or "" for place in np.searchsorted(wanted, places)]

@@ -135,10 +135,7 @@ class BandStore(AbstractContextManager["BandStore"]):
         self._put(partition, keys, metadata)
 
     def together(self) -> AbstractContextManager[object]:
-        """Return a block for several calls of `put`: they are durable when it ends.
-
-        Where a store can't do that, each is when it returns.
-        """
+        """Return a block at whose end all calls of `put` are durable, at the latest."""
         return nullcontext()
 
     @final

@@ -126,12 +126,10 @@ class Database:
 
     def blob(self, table: str, number: int) -> bytes:
         """Return the bytes of column ``data`` in a row, with one copy less than `rows`."""
-        with (
-            self._lock,
-            self._errors(),
-            self._connected().blobopen(table, "data", number, readonly=True) as blob,
-        ):
-            return blob.read()
+        with self._lock, self._errors():
+            opened = self._connected().blobopen(table, "data", number, readonly=True)
+            with opened as blob:
+                return blob.read()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

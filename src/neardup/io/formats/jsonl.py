@@ -27,14 +27,7 @@ _HEAD_LINES = 100
 _DEPTH = 1000  # levels of nesting
 _TOO_DEEP = f"nests more than {_DEPTH} levels deep"
 _MOST_CELLS = 1 << 22  # of a table: a key for each record would take quadratic memory
-_KINDS = {
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    list: "an array",
-    str: "a string",
-    type(None): "null",
-}
+_KINDS = {bool: "a boolean", float: "a number", list: "an array", str: "a string"}
 
 
 class JsonPartition(BytePartition):
@@ -91,7 +84,7 @@ class JsonPartition(BytePartition):
             value = json.loads(text, parse_int=float, object_pairs_hook=seen)
             twice = [name for name in names if keys.count(name) > 1]
             if not isinstance(value, dict):
-                what = f"is {_KINDS[type(value)]}, not an object"
+                what = f"is {_KINDS.get(type(value), 'null')}, not an object"
             elif twice:
                 what = f"has the key {twice[0]!r} twice"
             elif why == DEEP:
