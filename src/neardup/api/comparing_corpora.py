@@ -51,7 +51,7 @@ class _Found(Results):
     def __init__(self, corpus: Corpus, table: pa.Table, record: dict[str, Any]) -> None:
         self._corpus, self._table, self.record = corpus, table, record
 
-    def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         return self._table if columns is None else self._table.select(list(columns))
 
     def edges(self, columns: Sequence[str] | None = None) -> None:

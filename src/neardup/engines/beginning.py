@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from neardup.engines.ahead import Item
 from neardup.engines.job import Job
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, RecipeError, ResumeError, StoreError
-from neardup.io.source import Documents, Partition
+from neardup.io.source import Documents
 from neardup.json_values import differences
 from neardup.memory import MemoryPlan, Workload, plan_memory
 from neardup.recipe import Recipe
@@ -28,16 +29,17 @@ from neardup.state.shards import require_shards
 class Head:
     """The first partitions of a source, read to choose the bands and to estimate the memory."""
 
-    parts: list[tuple[int, Partition, Documents]]  # with their numbers
-    rest: Iterator[tuple[int, Partition]]
+    parts: list[Item]  # all of them with their documents
+    rest: Iterator[Item]
     whole: bool = False  # there is no rest
 
     @classmethod
     def read(cls, reader: Reader, columns: tuple[str, ...]) -> Head:
         """Read partitions until there are enough documents for a sample."""
-        head = cls([], reader.partitions())
-        for number, partition in head.rest:
-            head.parts.append((number, partition, partition.read(columns)))
+        head = cls([], reader.first_pass())
+        for item in head.rest:
+            documents = item.documents or item.partition.read(columns)
+            head.parts.append(item._replace(documents=documents))
             if head.documents >= SAMPLE:
                 break
         following = next(head.rest, None)
@@ -48,11 +50,16 @@ class Head:
 
     @property
     def documents(self) -> int:
-        return sum(len(documents.text) for _, _, documents in self.parts)
+        return sum(len(found.text) for found in self.read_already)
+
+    @property
+    def read_already(self) -> list[Documents]:
+        """The documents of those partitions."""
+        return [item.documents for item in self.parts if item.documents is not None]
 
     def scale(self, total: int | None) -> float:
         """Return how much larger a source of ``total`` bytes is, about; 1 where it is unknown."""
-        read = sum(partition.size for _, partition, _ in self.parts)
+        read = sum(item.partition.size for item in self.parts)
         return 1.0 if self.whole or not read or total is None else max(1.0, total / read)
 
 
@@ -108,7 +115,7 @@ def choose_recipe(job: Job, head: Head) -> Recipe:
     # With ``order_by`` the result must not depend on which documents are the first of the input.
     if spec.method == "lsh" and spec.num_bands is None and spec.order_by is None and head.documents:
         documents = int(head.documents * head.scale(job.source.total_bytes))
-        texts: Any = pa.chunked_array([found.text for _, _, found in head.parts])
+        texts: Any = pa.chunked_array([found.text for found in head.read_already])
         sample = sample_pairs(texts.slice(0, SAMPLE), spec.shingle)
     return recipe_for(spec, documents, sample)
 
@@ -127,8 +134,8 @@ def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> M
     if head is not None:
         scale = head.scale(job.source.total_bytes)
         documents = int(head.documents * scale)
-        text = int(sum(found.text.nbytes for _, _, found in head.parts) * scale)
-        columns = int(sum(found.columns.nbytes for _, _, found in head.parts) * scale)
+        text = int(sum(found.text.nbytes for found in head.read_already) * scale)
+        columns = int(sum(found.columns.nbytes for found in head.read_already) * scale)
     char, edges = recipe.shingle.unit == "char", job.spec.enumerates
     load = Workload(documents, text, columns, recipe.num_bands, threads, char, edges)
     return plan_memory(load, job.resources.memory)

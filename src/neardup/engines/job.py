@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup import __version__
+from neardup.engines.ahead import Ahead
 from neardup.errors import SpecError
 from neardup.io.source import Source, unreadable
 from neardup.recipe import Recipe
@@ -67,6 +68,7 @@ class Job:
     output: Mapping[str, Any] = field(default_factory=dict)  # how the clean corpus is written
     recipe: Recipe | None = None  # to use instead of choosing bands
     sketches: BandStore | None = None  # of all documents by that recipe, open; they are reused
+    ahead: Ahead | None = None  # the source, of which a thread reads the beginning
 
     @property
     def secret_ids(self) -> bool:

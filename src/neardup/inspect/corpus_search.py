@@ -54,7 +54,7 @@ class CorpusSearch:
         def read(partition: Partition, rows: np.ndarray, count: int) -> Ragged:
             return self._tokeniser.sets(partition.texts(rows, count))
 
-        for part in self._results.visit(wanted, read, self.pool.threads):
+        for part in self._results.at(wanted).visit(read, self.pool.threads):
             shingles += len(part.values)
             check(shingles)
             values.append(part.values)

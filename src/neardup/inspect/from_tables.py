@@ -79,8 +79,8 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     if _edges_decide(results, spec):
         table = results.edges(["doc_a", "doc_b", "similarity"])
         assert table is not None
-        listed = Edges(*(np.asarray(column.to_numpy()) for column in table.columns))
-        edges = listed.at_least(spec.threshold)
+        every = Edges(*(np.asarray(column.to_numpy()) for column in table.columns))
+        edges = every.at_least(spec.threshold)
         kept = kept_set(edges, n)
         duplicate_of, similarity = kept.duplicate_of, kept.similarity
     else:
@@ -94,33 +94,16 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     counts = {**old["counts"], **counts_of(duplicate_of, cluster)}
     counts |= {} if edges is None else {"edges": len(edges)}
     target = np.append(places, -1)[duplicate_of].astype(np.int32)
-    answer = Answer(
-        np.arange(n, dtype=np.int32),
-        target[by_place],
-        similarity[by_place],
-        places[cluster][by_place].astype(np.int32),
-        places.astype(np.int32),
-        edges if spec.enumerates else None,
-        counts,
-        old["bucket_sizes"],
-        old["candidates_by_band"],
-    )
+    found = target[by_place], similarity[by_place], places[cluster][by_place].astype(np.int32)
+    listed, about = edges if spec.enumerates else None, ("bucket_sizes", "candidates_by_band")
+    documents, ranks = np.arange(n, dtype=np.int32), places.astype(np.int32)
+    answer = Answer(documents, *found, ranks, listed, counts, *(old[name] for name in about))
     ids: Any = results.ids.take(by_place)
     rows = None
     with suppress(InputError):  # of frames there are none
         rows = results.clusters(["file", "row"])
-    return Outcome(
-        job,
-        Reader(job.source),
-        _corpus(results),
-        answer,
-        results.recipe,
-        ids,
-        results.positions_of,
-        old["store"],
-        Scratch(),
-        places=rows,
-    )
+    made = job, Reader(job.source), _corpus(results), answer, results.recipe, ids
+    return Outcome(*made, results.positions_of, old["store"], Scratch(), places=rows)
 
 
 def _corpus(results: Results) -> Corpus:

@@ -50,9 +50,8 @@ def recluster(results: Results, asked: Reclustering, clock: Clock) -> Results:
         asked = replace(asked, writing=Writing(clean=False))
         return _Again(results, asked, clock).in_memory()
     if located(asked.out).rstrip("/") == results.name:
-        raise SpecError(
-            f"{results.name} is the run itself, or in its folder", "name another output"
-        )
+        what = f"{results.name} is the run itself, or in its folder"
+        raise SpecError(what, "name another output")
     check_inputs(asked.out, map(str, results.inputs))
     check_outside(asked.out, results.read_from)
     with local_output(asked.out, overwrite=asked.overwrite) as folder:
@@ -82,7 +81,7 @@ class _Again:
     def in_memory(self) -> Results:
         with PrivatePeak() as peak:
             outcome = self._outcome(None)
-        return MemoryResults(outcome, record(outcome, peak.peak) | self._about())
+        return MemoryResults(outcome, record(outcome, peak.peak) | self._about(peak.peak))
 
     def write(self, out: Path) -> None:
         old, overwrite = self.results.folder, self.asked.overwrite
@@ -91,23 +90,18 @@ class _Again:
         check_folder(out, overwrite)
         with RunState.create(out / RUN_FOLDER, overwrite=overwrite) as state, PrivatePeak() as peak:
             try:
-                outcome = self._outcome(state)
+                outcome, writing = self._outcome(state), self.asked.writing
                 with Pool(self.asked.resources.threads) as pool:
-                    write_outputs(
-                        outcome,
-                        out,
-                        self.asked.writing,
-                        pool,
-                        lambda: {"peak_private_memory": peak.peak, **self._about()},
-                    )
+                    write_outputs(outcome, out, writing, pool, lambda: self._about(peak.peak))
             finally:
                 state.remove()
 
-    def _about(self) -> dict[str, Any]:
+    def _about(self, peak: int) -> dict[str, Any]:
         """Return what the record has besides: of an input that may be gone, and come back."""
         names = ("source", "frame", "texts_digest", "secret_ids") if self.used == "tables" else ()
         of_input = {name: self.results.record[name] for name in names}
-        return {"recluster": {"run": self.results.name, "used": self.used}, **of_input}
+        about = {"run": self.results.name, "used": self.used}
+        return {"peak_private_memory": peak, "recluster": about, **of_input}
 
     def _outcome(self, state: RunState | None) -> Outcome:
         spec, old, recipe = self.asked.spec, self.results.spec, self.results.recipe
@@ -115,7 +109,11 @@ class _Again:
         # Where sketches and texts are in memory, what they give is as quick, and has all.
         if not (needed or self.asked.writing.clean or isinstance(self.results, MemoryResults)):
             self.used = "tables"
-            return outcome_of(self.results, self._job(self._source(), state))
+            try:
+                source = self.results.source
+            except InputError as error:  # raised when it is read
+                source = MissingSource(error)
+            return outcome_of(self.results, self._job(source, state))
         try:
             job = self._job(self.results.source, state)
         except InputError as error:
@@ -125,21 +123,12 @@ class _Again:
         self.asked.writing.check(job.source)
         if spec.threshold < old.threshold and recipe.num_bands:
             chance = candidate_probability(spec.threshold, recipe.num_bands, recipe.rows)
-            note = (
-                f"the bands were chosen for {old.threshold:g}; a pair at {spec.threshold:g} "
-                f"is found with probability {100 * chance:.1f} %"
-            )
+            note = f"the bands were chosen for {old.threshold:g}; a pair at {spec.threshold:g} is "
+            note += f"found with probability {100 * chance:.1f} %"
             self.clock.emit(Event("choose bands", note=note))
         with self._sketches(job) as sketches:
             self.used = "input" if sketches is None else "sketches"
             return run(replace(job, sketches=sketches))
-
-    def _source(self) -> Source:
-        """Return the input, or what raises its error when it is read."""
-        try:
-            return self.results.source
-        except InputError as error:
-            return MissingSource(error)
 
     def _job(self, source: Source, state: RunState | None) -> Job:
         results, asked = self.results, self.asked
@@ -180,8 +169,7 @@ class _Again:
                     store.open(results.recipe.digest, results.recipe.as_dict())
                 yield store
         except (ResumeError, StoreError) as error:
+            hint = f"wait for a run at work there; if it is damaged, remove {folder}: what is "
             raise ResumeError(
-                error.message,
-                f"wait for a run at work there; if it is damaged, remove {folder}: what is missing "
-                "is read from the input then",
+                error.message, hint + "missing is read from the input then"
             ) from error

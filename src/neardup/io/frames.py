@@ -55,10 +55,8 @@ class FrameSource(Source):
             self._name, self._object = self._opened(source)
         if isinstance(self._object, pa.Table):
             self.total_bytes = bytes_of(self._object)
-        if isinstance(self._object, pa.Table | pa.RecordBatchReader) or _is_dataset(self._object):
-            self._schema = self._object.schema
-        elif not _is_hugging_face(self._object):
-            self._schema = _STRINGS
+        if not _is_hugging_face(self._object):
+            self._schema = getattr(self._object, "schema", _STRINGS)
         if self._schema is not None:
             check_schema(self._name, self._schema, columns, self._name == "the frame")
 
@@ -73,12 +71,8 @@ class FrameSource(Source):
             return self.__dict__
         return self.__dict__ | {"_held": list(self.partitions()), "_object": None}
 
-    @property
-    def _gives_again(self) -> bool:
-        return _is_dataset(self._object) or _is_hugging_face(self._object)
-
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
-        if self._gives_again:
+        if _is_dataset(self._object) or _is_hugging_face(self._object):  # which can be read again
             yield from self._cut_or_empty()
             return
         if self._held is None:
@@ -114,7 +108,6 @@ class FrameSource(Source):
             raise self._left_out
 
     def layout(self, file: int) -> Layout:
-        """See `Source.layout`: frames are written as Parquet."""
         self.require_whole()
         schema = self._schema
         if schema is None:
@@ -164,10 +157,10 @@ class FrameSource(Source):
 
     def _from_polars(self, frame: Any) -> pa.Table:
         objects = [name for name, kind in frame.schema.items() if str(kind).startswith("Object")]
-        table: pa.Table = frame.drop(objects).to_arrow()
-        for name, column in self._columns({n: frame[n].to_list() for n in objects}):
-            table = table.append_column(name, column)
-        return table.select([name for name in frame.columns if name in table.column_names])
+        there = frame.drop(objects).to_arrow()
+        found = dict(zip(there.column_names, there.columns, strict=True))
+        found |= self._columns({name: frame[name].to_list() for name in objects})
+        return pa.table({name: found[name] for name in frame.columns if name in found})
 
     def _from_mapping(self, columns: Mapping[Any, Any]) -> pa.Table:
         def is_column(values: object) -> bool:

@@ -15,6 +15,9 @@ from neardup.io.streams import copied
 from neardup.memory import parse_size
 
 PARTITION_BYTES = 8 << 20
+#: Partitions of a source, about: enough for all threads, and not too many to keep track of.
+_FEW_PARTITIONS, _MANY_PARTITIONS = 32, 4096
+_SMALLEST_PARTITION = 1 << 20
 _FIRST_BYTES = 1 << 16  # what is looked into for columns that are names of folders too
 _MINIMUM_BYTES = 64  # the first block must hold a byte order mark
 
@@ -46,6 +49,8 @@ class Reading:
         text = (self.text,) if isinstance(self.text, str) else self.text
         if not isinstance(text, Sequence) or not all(isinstance(name, str) for name in text):
             raise SpecError(f"`text` is {text!r}; expected the name of a column, or several")
+        if not text:
+            raise SpecError("`text` names no column", "name at least one column that holds text")
         object.__setattr__(self, "text", tuple(text))
         object.__setattr__(self, "max_document", parse_size(self.max_document))
 
@@ -64,12 +69,22 @@ class Reading:
         self, source: object, wanted: tuple[str, ...] = (), copy_folder: Path | None = None
     ) -> Source:
         """Open a source; ``wanted`` are other columns that the first pass reads."""
-        size: Any = self.max_document
-        columns = Columns(
-            tuple(self.text), self.id, self.encoding_errors, wanted, size, self.skip_large
-        )
+        size, text = parse_size(self.max_document), tuple(self.text)
+        columns = Columns(text, self.id, self.encoding_errors, wanted, size, self.skip_large)
         how = self.input_format, self.delimiter, self.partition_bytes
         return open_source(source, columns, *how, copy_folder)
+
+    def open_sized(
+        self, source: object, wanted: tuple[str, ...] = (), copy_folder: Path | None = None
+    ) -> tuple[Source, Self]:
+        """Open a source in partitions that suit its size; return it, and how it is read then."""
+        opened = self.open(source, wanted, copy_folder)
+        if not opened.files:
+            return opened, self
+        total = opened.total_bytes or 0
+        size = min(PARTITION_BYTES, max(_SMALLEST_PARTITION, total // _FEW_PARTITIONS))
+        sized = replace(self, partition_bytes=max(size, total // _MANY_PARTITIONS))
+        return sized.open(source, wanted, copy_folder), sized
 
 
 def open_source(
@@ -166,12 +181,7 @@ class FileSource(Source):
         self._cut: dict[int, list[Partition]] = {}
         self._used: set[int] = set()
         self._layouts: dict[int, Layout] = {}
-        # Of each file, wanted columns that are names of folders; plain texts are read together.
-        wanted = columns.wanted if self.format != "text" else ()
-        found = [hive_values(file.name) if wanted else {} for file in files]
-        self._hive = [{k: v for k, v in values.items() if k in wanted} for values in found]
-        # Pipes can't be looked into.
-        self._unchecked = {n for n, f in enumerate(files) if self._hive[n] and f.size is not None}
+        self._hive: dict[int, dict[str, str | None]] = {}
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         numbers = range(len(self.files)) if file is None else range(file, file + 1)
@@ -210,16 +220,19 @@ class FileSource(Source):
             self._cut[number] = found
 
     def _values(self, number: int) -> dict[str, str | None]:
-        """Values of the folders of a file, but for columns that its own records have."""
-        values = self._hive[number]
-        if number in self._unchecked:
-            file, columns = self.files[number], replace(self.columns, wanted=())
-            first = next(_of(file.format).cut(number, file, columns, _FIRST_BYTES), None)
-            own = [] if first is None else first.own(list(values))
-            values = {name: value for name, value in values.items() if name not in own}
+        """Values of the folders of a file that are wanted, and that its own records do not have."""
+        file, wanted = self.files[number], self.columns.wanted
+        if not wanted or self.format == "text":  # plain texts are read together
+            return {}
+        if number not in self._hive:
+            values = {k: v for k, v in hive_values(file.name).items() if k in wanted}
+            if values and file.size is not None:  # pipes can't be looked into
+                columns = replace(self.columns, wanted=())
+                first = next(_of(file.format).cut(number, file, columns, _FIRST_BYTES), None)
+                for name in () if first is None else first.own(list(values)):
+                    del values[name]
             self._hive[number] = values
-            self._unchecked.discard(number)
-        return values
+        return self._hive[number]
 
     def _own_columns(self, number: int) -> Columns:
         wanted = [name for name in self.columns.wanted if name not in self._values(number)]

@@ -1,6 +1,7 @@
 """Which files a clean corpus has, and whether the records can be written to them."""
 
 import warnings
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -135,7 +136,7 @@ def plan_outputs(
     numbers = _numbers(source)
     outputs = []
     taken: set[str] = set()
-    end = 0
+    files = [file for file, _ in places]
     for number in numbers:
         own = source.layout(number)
         layout = _layout(own, format or own.format, schema, added)
@@ -144,10 +145,8 @@ def plan_outputs(
             none = compression == "none" and layout.format != "parquet"
             layout = replace(layout, compression=None if none else compression)
         converted = layout.format != own.format
-        first = end
         if len(numbers) > 1:
-            while end < len(places) and places[end][0] == number:
-                end += 1
+            first, end = bisect_left(files, number), bisect_right(files, number)
             same = not converted and compression is None
             name = unique_name(_output_name(source.files[number].name, same, layout), taken)
             outputs.append(OutputFile(name, first, end, layout, converted))

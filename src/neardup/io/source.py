@@ -34,12 +34,10 @@ class SourceFile:
 
     @property
     def place(self) -> str:
-        """Where the bytes are read from."""
         return self.copy or self.path
 
     @property
     def is_remote(self) -> bool:
-        """Whether the bytes come from a URL."""
         return self.copy is None and is_remote(self.path)
 
     @property
@@ -65,8 +63,6 @@ class Columns:
     skip_large: bool = False  # leave out what is larger, and count it; else it is refused
 
     def __post_init__(self) -> None:
-        if not self.text:
-            raise SpecError("`text` names no column", "name at least one column that holds text")
         if len(set(self.text)) < len(self.text):
             raise SpecError(f"`text` names a column twice: {', '.join(self.text)}")
         if self.encoding_errors not in ("strict", "replace"):
@@ -82,7 +78,6 @@ class Columns:
 
     @property
     def replaces(self) -> bool:
-        """Whether invalid UTF-8 is replaced instead of refused."""
         return self.encoding_errors == "replace"
 
     @property
@@ -250,7 +245,6 @@ def _stamps(files: list[SourceFile]) -> Iterator[tuple[int | None, int] | None]:
 
 
 def changed(name: str) -> FormatError:
-    """The error for a source that is not what it was before."""
     return FormatError(f"{name} has changed while it was read", "start again once it is complete")
 
 

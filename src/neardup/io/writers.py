@@ -72,7 +72,6 @@ class RecordWriter:
             self._sync()
 
     def _end(self) -> None:
-        """Write what is left."""
         self._sink.close()
 
     def _sync(self) -> None:

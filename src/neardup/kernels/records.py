@@ -9,10 +9,8 @@ smaller than 2 GiB. What the kernels find are spans; nothing is copied before `g
 import numpy as np
 from numba import njit
 
+from neardup.arrays import PAD
 from neardup.kernels.bits import copy32, mask32, trailing_zeros
-
-#: Bytes that must follow the data in every buffer.
-PAD = 64
 
 #: Kinds of values. ESCAPED: a JSON string with a backslash; DOUBLED: a CSV field with "" in it.
 ABSENT, NULL, PLAIN, ESCAPED, DOUBLED, INTEGER, NUMBER, BOOLEAN, ARRAY, OBJECT = range(10)

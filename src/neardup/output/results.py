@@ -37,40 +37,35 @@ A = TypeVar("A")
 
 
 class Results(ABC):
-    """What a run found."""
-
     record: dict[str, Any]  # what ``run.json`` holds, see ``docs/formats.md``
     folder: Path | None = None  # of the output; None for a run in memory, or at a URL
-
-    @property
-    def name(self) -> str:
-        """What messages call the run."""
-        return "the run"
+    name = "the run"  # in messages
 
     @functools.cached_property
     def spec(self) -> Spec:
-        """What was asked for."""
         return Spec.from_dict(self.record["spec"])
 
     @functools.cached_property
     def recipe(self) -> Recipe:
-        """How band keys were made."""
         return Recipe.from_dict(self.record["recipe"])
 
     @property
     def documents(self) -> int:
-        """How many documents the corpus has."""
         return int(self.record["counts"]["documents"])
 
     # The tables.
 
     @abstractmethod
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return one of `tables.TABLES` that there is, or some of its columns."""
+
     def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the table of clusters, or some of its columns; a row for each document."""
+        return self.table("clusters", columns)
 
-    @abstractmethod
     def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
         """Return the table of edges, or some of its columns; None where pairs were not listed."""
+        return self.table("edges", columns) if self.spec.enumerates else None
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield some columns of the table of edges, a batch at a time; none without edges."""
@@ -88,7 +83,6 @@ class Results(ABC):
 
     @functools.cached_property
     def ids(self) -> "pa.ChunkedArray[Any]":
-        """The ids of all documents."""
         return self.clusters(["doc_id"]).column(0)
 
     @functools.cached_property
@@ -160,7 +154,6 @@ class Results(ABC):
 
     @functools.cached_property
     def reader(self) -> Reader:
-        """Goes through the input."""
         return Reader(self.source)
 
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
@@ -172,32 +165,21 @@ class Results(ABC):
         def read(partition: Partition, rows: np.ndarray, count: int) -> list[str | None]:
             return partition.texts(rows, count).to_pylist()
 
-        for texts in self.visit(wanted, read, threads):
+        for texts in self.at(wanted).visit(read, threads):
             found += texts
         if len(found) != len(wanted):
             raise self.changed()
         return [found[place] or "" for place in np.searchsorted(wanted, places)]
 
-    def visit(
-        self,
-        positions: np.ndarray,
-        work: Callable[[Partition, np.ndarray, int], A],
-        threads: int | None = None,
-    ) -> Iterator[A]:
-        """Go through some documents of the input, partition by partition, in order.
-
-        ``positions``, int64[], ascending, are their places. ``work`` is called in several threads
-        with a partition, the rows wanted of it, and the number of its documents; what it returns is
-        yielded.
-        """
-
-        return Places(self.reader, self.ends, positions).visit(work, threads)
+    def at(self, positions: np.ndarray) -> "Places":
+        """Return some documents of the input; ``positions``, int64[], are ascending."""
+        return Places(self.reader, self.ends, positions)
 
     def kept_places(self) -> "Places":
         """Return where the kept documents can be read, in the order of the input."""
         kept = np.flatnonzero(self.array("kept"))
         places = kept if self.positions_of is None else np.sort(self.positions_of[kept])
-        return Places(self.reader, self.ends, places)
+        return self.at(places)
 
 
 class Places(NamedTuple):
@@ -210,7 +192,11 @@ class Places(NamedTuple):
     def visit(
         self, work: Callable[[Partition, np.ndarray, int], A], threads: int | None = None
     ) -> Iterator[A]:
-        """See `Results.visit`."""
+        """Go through them, partition by partition, in order.
+
+        ``work`` is called in several threads with a partition, the rows wanted of it, and the
+        number of its documents; what it returns is yielded.
+        """
 
         def done(some: Wanted) -> A:
             assert some.rows is not None
@@ -224,28 +210,16 @@ class MemoryResults(Results):
     """Of a run in this process."""
 
     def __init__(self, outcome: Outcome, record: dict[str, Any]) -> None:
-        self.outcome = outcome
-        self.record = record
+        self.outcome, self.record = outcome, record
+        self._tables: dict[str, pa.Table] = {}
 
-    @functools.cached_property
-    def _clusters(self) -> pa.Table:
-        empty = tables.clusters_schema(self.outcome).empty_table()
-        return pa.concat_tables([empty, *tables.cluster_tables(self.outcome)])
-
-    @functools.cached_property
-    def _edges(self) -> pa.Table | None:
-        if self.outcome.answer.edges is None:
-            return None
-        empty = tables.edges_schema(self.outcome).empty_table()
-        return pa.concat_tables([empty, *tables.edge_tables(self.outcome)])
-
-    def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
-        return self._clusters if columns is None else self._clusters.select(list(columns))
-
-    def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
-        if self._edges is None or columns is None:
-            return self._edges
-        return self._edges.select(list(columns))
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        if name not in self._tables:
+            empty = tables.schema_of(self.outcome, name).empty_table()
+            made = tables.tables_of(self.outcome, name)
+            self._tables[name] = pa.concat_tables([empty, *made])
+        found = self._tables[name]
+        return found if columns is None else found.select(list(columns))
 
     @property
     def positions_of(self) -> np.ndarray | None:
@@ -278,43 +252,29 @@ class FolderResults(Results):
     """Of a run that wrote to a folder, or to a URL; InputError where there is none."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.place = located(folder).rstrip("/") if is_remote(located(folder)) else located(folder)
-        self.folder = None if is_remote(self.place) else Path(self.place)
+        place = located(folder)
+        self.folder = None if is_remote(place) else Path(place)
+        self.name = place.rstrip("/") if self.folder is None else str(self.folder)
         path = f"{self.name}/run.json"
+        with self._reading("run.json") as file:
+            record = file.read()
         try:
-            with self._reading("run.json") as file:
-                self.record = json.loads(file.read())
+            self.record = json.loads(record)
             found = self.record.get("format")
-            if found != FORMAT:
-                raise InputError(
-                    f"{path}: made by another version of neardup (format {found}, this one has "
-                    f"{FORMAT})",
-                    "run neardup dedup again",
-                )
-            _ = self.spec, self.recipe, self.documents
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise InputNotFoundError(
-                f"{self.name}: no finished run of neardup dedup is there",
-                "name the folder that it wrote to",
-            ) from error
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            if isinstance(error, InputError):
-                raise
+            if found == FORMAT:
+                _ = self.spec, self.recipe, self.documents
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path}: not readable, or damaged") from error
-
-    def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
-        return self._table("clusters", columns)
-
-    def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
-        if not self.spec.enumerates:
-            return None
-        return self._table("edges", columns)
+        if found != FORMAT:
+            raise InputError(
+                f"{path}: made by another version of neardup (format {found}, this one has "
+                f"{FORMAT})",
+                "run neardup dedup again",
+            )
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        if not self.spec.enumerates:
-            return
-        if self._tables != "parquet":
-            yield from self._table("edges", columns).to_batches()
+        if not self.spec.enumerates or self._tables != "parquet":
+            yield from super().edge_batches(columns)
             return
         with self._reading("edges.parquet") as opened, pq.ParquetFile(opened) as file:
             yield from file.iter_batches(columns=list(columns))
@@ -323,10 +283,10 @@ class FolderResults(Results):
     def positions_of(self) -> np.ndarray | None:
         if self.spec.order_by is None:
             return None
-        found: Any = self._table("order", ["position"]).column(0)
+        found: Any = self.table("order", ["position"]).column(0)
         return np.asarray(found.to_numpy())
 
-    def _table(self, name: str, columns: Sequence[str] | None) -> pa.Table:
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         names = None if columns is None else list(columns)
         with self._reading(f"{name}.{self._tables}") as file:
             if self._tables == "parquet":
@@ -353,7 +313,10 @@ class FolderResults(Results):
                 yield file
         except FileNotFoundError as error:
             if name == "run.json":
-                raise
+                raise InputNotFoundError(
+                    f"{self.name}: no finished run of neardup dedup is there",
+                    "name the folder that it wrote to",
+                ) from error
             raise InputNotFoundError(f"{path} is gone", "run neardup dedup again") from error
         except (OSError, pa.ArrowException, IndexError) as error:
             if isinstance(error, InputError):
@@ -363,10 +326,6 @@ class FolderResults(Results):
             raise InputError(
                 f"{path}: not readable, or damaged", "run neardup dedup again"
             ) from error
-
-    @property
-    def name(self) -> str:
-        return self.place if self.folder is None else str(self.folder)
 
     @property
     def _tables(self) -> str:

@@ -196,9 +196,8 @@ def _without_chance(found: list[Segment]) -> list[Segment]:
             equal = segment.words * _CHANCE > around
         if out and not equal and not out[-1].equal:
             last = out.pop()
-            spans = tuple(
-                (low, high) for (low, _), (_, high) in zip(last.spans, segment.spans, strict=True)
-            )
+            both = zip(last.spans, segment.spans, strict=True)
+            spans = tuple((low, high) for (low, _), (_, high) in both)
             segment = Segment(False, spans, last.words + segment.words)
         out.append(segment._replace(equal=equal))
     return out

@@ -65,11 +65,9 @@ def _only(text: str, side: int, colour: bool) -> str:
 
 def page(view: View, context: int | None = None) -> str:
     """Return a page with a headline, notes, and the texts with what differs marked in each."""
-    parts = list(view.folded(context))
-    sides = [
-        (view.names[side], [_of_side(part, side) for part in parts] or [("", text)])
-        for side, text in enumerate(view.texts)
-    ]
+    parts, sides = list(view.folded(context)), []
+    for side, text in enumerate(view.texts):
+        sides.append((view.names[side], [_of_side(part, side) for part in parts] or [("", text)]))
     return html_page("views.html.jinja", ["plain.css", "views.css"], view=view, sides=sides)
 
 

@@ -178,7 +178,6 @@ class BandStore(ABC):
 
     @final
     def notes(self) -> dict[str, str]:
-        """Return all notes by name."""
         self._ready()
         return dict(sorted(self._read_notes().items()))
 
@@ -223,8 +222,7 @@ class BandStore(ABC):
 
     # What a backend fills in. Native errors become ours in one place of it.
 
-    @abstractmethod
-    def _open(self) -> None:
+    def _open(self) -> None:  # noqa: B027
         """Connect; may be called more than once. Makes nothing where no run is."""
 
     @abstractmethod
@@ -236,8 +234,7 @@ class BandStore(ABC):
         """Keep the header; False where there is one by now."""
 
     @abstractmethod
-    def _put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
-        """Store a partition as a whole."""
+    def _put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None: ...
 
     @abstractmethod
     def _partitions(self) -> dict[int, Entry]: ...
@@ -259,5 +256,5 @@ class BandStore(ABC):
     @abstractmethod
     def _drop(self) -> None: ...
 
-    @abstractmethod
-    def _close(self) -> None: ...
+    def _close(self) -> None:  # noqa: B027
+        """Let go of what `_open` and the others hold."""

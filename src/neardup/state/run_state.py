@@ -68,6 +68,7 @@ class RunState:
                     "move it away, or name another output",
                 )
             state = cls(folder, missing[::-1])
+            undo.push(state)
             try:
                 if cls.exists(folder) and not overwrite:
                     raise OutputError(
@@ -81,7 +82,6 @@ class RunState:
                 if missing:
                     with suppress(NeardupError):  # the first error counts
                         state.remove()
-                state.close()
                 raise
             undo.pop_all()
         return state
@@ -92,15 +92,14 @@ class RunState:
         refuse_links(folder, folder / _FILE)
         if not cls.exists(folder):
             raise ResumeError(f"{folder} holds no run", "start without resume=True")
-        state = cls(folder)
-        try:
+        with ExitStack() as undo:
+            state = cls(folder)
+            undo.push(state)
             if state._database.version() == 0:
                 raise state._database.damaged("the file")
             state._database.check()
             state._load()
-        except BaseException:
-            state.close()
-            raise
+            undo.pop_all()
         return state
 
     @staticmethod

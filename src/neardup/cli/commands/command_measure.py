@@ -12,13 +12,7 @@ from neardup.cli.showing import show_events
 
 @o.grouped("neardup audit out\nneardup audit out --sample 5000 --json")
 @o.run_argument
-@o.option(
-    "--sample",
-    type=int,
-    default=1000,
-    metavar="N",
-    help="Documents whose near-duplicates are searched for.",
-)
+@o.option("--sample N", default=1000, help="Documents whose near-duplicates are searched for.")
 @o.option("--seed", type=int, default=0, help="Another seed, another sample.")
 @o.json_option
 @o.resource_options
@@ -43,38 +37,28 @@ def audit(run: Path, json_: bool, quiet: bool, **options: Any) -> None:
 
 @o.grouped("neardup evaluate out --truth pairs.csv")
 @o.run_argument
-@o.option(
-    "--truth",
+@o.of_input(
+    "--truth FILE",
     required=True,
-    type=o.PATH,
-    metavar="FILE",
-    group=o.INPUT,
     help="Pairs of ids, or an id and its group: CSV, TSV, JSON lines, Parquet or Arrow; or the "
     "judgements that were saved from a report.",
 )
-@o.option(
-    "--columns",
-    metavar="A,B",
-    group=o.INPUT,
+@o.of_input(
+    "--columns A,B",
     help="The two columns. [default: by their names, such as id_a and id_b, or id and group]",
 )
-@o.option(
-    "--kind",
-    type=click.Choice(["pairs", "links", "groups", "judged"]),
-    group=o.INPUT,
+@o.of_input(
+    "--kind [pairs|links|groups|judged]",
     help="Meaning of the columns: pairs, links (pairs, closed transitively), groups, or judged "
     "(pairs with a column that says whether they are duplicates). [default: by their names]",
 )
-@o.option(
-    "--missing",
-    type=click.Choice(["error", "skip"]),
+@o.of_input(
+    "--missing [error|skip]",
     default="error",
-    group=o.INPUT,
     help="Refuse ids that the run has not, or leave out their rows and count them.",
 )
 @o.option(
     "--only-named",
-    is_flag=True,
     help="Leave out documents that the truth does not name; else they have no duplicates.",
 )
 @o.json_option

@@ -15,23 +15,17 @@ _AS_BEFORE = "[default: as in RUN]"
 @o.grouped("neardup recluster out -o stricter --threshold 0.85")
 @o.run_argument
 @o.out_option
-@o.option("--threshold", metavar="T", type=float, group=o.KEPT, help=_AS_BEFORE)
-@o.option("--cluster", type=click.Choice(CLUSTERINGS), group=o.KEPT, help=_AS_BEFORE)
-@o.option("--tree-threshold", metavar="T", type=float, group=o.KEPT, help=_AS_BEFORE)
-@o.option("--keep", metavar="first|longest|max:COLUMN|min:COLUMN", group=o.KEPT, help=_AS_BEFORE)
-@o.option("--pairs", type=click.Choice(["kept", "all"]), group=o.KEPT, help=_AS_BEFORE)
+@o.kept("--threshold T", help=_AS_BEFORE)
+@o.kept(f"--cluster [{'|'.join(CLUSTERINGS)}]", help=_AS_BEFORE)
+@o.kept("--tree-threshold T", help=_AS_BEFORE)
+@o.kept("--keep first|longest|max:COLUMN|min:COLUMN", help=_AS_BEFORE)
+@o.kept("--pairs [kept|all]", help=_AS_BEFORE)
 @o.output_options
 @o.resource_options
 @o.json_option
 @o.quiet_option
 def recluster(
-    run: Path,
-    out: str,
-    quiet: bool,
-    json_: bool,
-    overwrite: bool,
-    tree_threshold: float | None,
-    **options: Any,
+    run: Path, out: str, quiet: bool, json_: bool, overwrite: bool, **options: Any
 ) -> None:
     """Re-cluster a finished run with other settings.
 
@@ -46,7 +40,7 @@ def recluster(
 
     results = FolderResults(run)
     writing, resources = o.writing_of(options), o.resources_of(options)
-    spec = changed(results.spec, tree_threshold, **options)
+    spec = changed(results.spec, **options)
     asked = Reclustering(spec, resources, writing, out, overwrite)
     with show_events(not quiet) as listener:
         found = recluster(results, asked, Clock(listener, process_start()))
@@ -59,33 +53,22 @@ def recluster(
 )
 @o.run_argument
 @o.file_option("-o", "--output", "out", what="Page to make, such as report.html.", required=True)
-@o.option(
-    "--title", metavar="TEXT", group=o.OUTPUT, help="Heading. [default: the name of the input]"
-)
-@o.option(
-    "--show",
-    metavar="COLUMN[,COLUMN...]",
-    group=o.OUTPUT,
-    help="Columns of the input that are shown next to ids.",
-)
-@o.option(
-    "--by",
-    metavar="COLUMN",
-    group=o.OUTPUT,
+@o.of_output("--title TEXT", help="Heading. [default: the name of the input]")
+@o.of_output("--show COLUMN[,COLUMN...]", help="Columns of the input that are shown next to ids.")
+@o.of_output(
+    "--by COLUMN",
     help="Add a table of whose documents are duplicates of whose, such as --by source.",
 )
 @o.no_text_option
-@o.option(
-    "--max-clusters",
-    metavar="N",
+@o.of_output(
+    "--max-clusters N",
     type=click.IntRange(0),
     default=1000,
-    group=o.OUTPUT,
     help="Clusters shown with their texts: half of them the largest, half those with the lowest "
     "similarity. The file has up to 8 kB for each.",
 )
 @context_option
-@o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace FILE if it exists.")
+@o.of_output("--overwrite", help="Replace FILE if it exists.")
 @o.threads_option
 @o.quiet_option
 def report(
@@ -110,10 +93,8 @@ def report(
     from neardup.output.results import FolderResults
     from neardup.report.page import write_report
 
-    columns = tuple(show.split(",")) if show else ()
+    options |= {"show": tuple(show.split(",")) if show else (), "texts": not no_text}
     with show_events(not quiet) as listener:
-        path = write_report(
-            FolderResults(run), out, show=columns, texts=not no_text, listener=listener, **options
-        )
+        path = write_report(FolderResults(run), out, listener=listener, **options)
     if not quiet:
         click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)

@@ -15,13 +15,7 @@ from neardup.cli.showing import show_events
 @o.skip_large_option
 @o.spec_options
 @o.store_options
-@o.option(
-    "--shard",
-    metavar="I/N",
-    default="1/1",
-    group=o.ADVANCED,
-    help="Sketch every N-th partition, from the I-th on.",
-)
+@o.advanced("--shard I/N", default="1/1", help="Sketch every N-th partition, from the I-th on.")
 @o.threads_option
 @o.json_option
 @o.quiet_option
@@ -41,8 +35,5 @@ def sketch(inputs: tuple[str, ...], shard: str, json_: bool, quiet: bool, **opti
     if json_:
         click.echo(json.dumps(found, indent=2))
     elif not quiet:
-        click.echo(
-            f"sketched    {found['documents']:>12,}   documents in {found['partitions']:,} of "
-            f"{found['of']:,} partitions",
-            err=True,
-        )
+        where = f"{found['partitions']:,} of {found['of']:,} partitions"
+        click.echo(f"sketched    {found['documents']:>12,}   documents in {where}", err=True)

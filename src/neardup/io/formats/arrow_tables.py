@@ -1,7 +1,7 @@
 """Partitions that are rows of Arrow tables, and Arrow IPC files by record batches."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -87,32 +87,26 @@ class TablePartition(Partition):
     def record(self, row: int) -> str:
         return f"{self.name}: record {self.first + row + 1}"
 
+    def _where(self, rows: Rows) -> Callable[[int], str]:
+        return lambda row: self.record(row if rows is None else int(rows[row]))
+
     def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
         asked = tuple(self.schema().names) if columns is None else columns
         table, rows, skipped = self._fitting(list(dict.fromkeys((*self.columns.text, *asked))))
-
-        def where(row: int) -> str:
-            return self.record(row if rows is None else int(rows[row]))
-
-        documents = documents_of(table, self.columns, asked, where)
+        documents = documents_of(table, self.columns, asked, self._where(rows))
         return replace(documents, skipped=skipped + self.left_out)
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
         table = self._taken(self.load(self.columns.text), rows, count)
-        return documents_of(table, self.columns, (), lambda row: self.record(int(rows[row]))).text
+        return documents_of(table, self.columns, (), self._where(rows)).text
 
     def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> Records:
         return append_columns(self.name, self._kept(rows, count, held), added)
 
     def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
-        """See `Partition.table`: the records, whose strings are checked."""
         found = self._kept(rows, count, held)
-
-        def where(row: int) -> str:
-            return self.record(row if rows is None else int(rows[row]))
-
-        checked = documents_of(found, self.columns, found.column_names, where).columns
-        return append_columns(self.name, checked, added)
+        checked = documents_of(found, self.columns, found.column_names, self._where(rows))
+        return append_columns(self.name, checked.columns, added)
 
     def _kept(self, rows: Rows, count: int, held: Held) -> pa.Table:
         schema = self.schema()
@@ -143,8 +137,6 @@ class TablePartition(Partition):
 
 @dataclass
 class HeldPartition(TablePartition):
-    """Rows that are in memory."""
-
     file: int
     start: int
     size: int
@@ -261,7 +253,6 @@ def _opened(file: SourceFile) -> Any:
 def cut(
     index: int, file: SourceFile, columns: Columns, partition_bytes: int
 ) -> Iterator[TablePartition]:
-    """Partitions of an Arrow IPC file or stream, which is decoded for it."""
     if file.size == 0:
         return
     try:

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import PAD
 from neardup.errors import FormatError
-from neardup.io.columns import check_new, required_column
+from neardup.io.columns import check_new, hint_for, missing_column
 from neardup.io.formats.byte_partitions import KEEP_HINT, BytePartition, Fields
 from neardup.io.formats.json_text import Joined, json_rows
 from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Columns, Layout, Rows, SourceFile
-from neardup.io.streams import Raw, bom_size, cut_lines, cut_stream
-from neardup.kernels.records import DEEP, PAD, UNKNOWN, json_fields, json_lines
+from neardup.io.streams import Extent, Raw, bom_size, cut_lines, cut_stream, read_range
+from neardup.kernels.records import DEEP, UNKNOWN, json_fields, json_lines
 
 _LINE_HINT = "every line must be one JSON object; correct or drop this line"
 _ARRAY_HINT = "one object a line is expected; convert with: jq -c '.[]' in.json > out.jsonl"
@@ -38,8 +39,6 @@ _KINDS = {
 
 
 class JsonPartition(BytePartition):
-    """Some lines of a file of JSON lines."""
-
     def found(self, raw: Raw) -> np.ndarray:
         lines = np.empty((raw.size // 2 + 1, 3), np.int32)
         return lines[: json_lines(raw.data, raw.size, lines)]
@@ -165,33 +164,28 @@ def cut(
         extents = cut_lines(file, partition_bytes, limit)
     else:
         extents = cut_stream(file, partition_bytes, _last_newline, limit)
+    partitions = (
+        JsonPartition(index, file, columns, extent, 0 if number else _skipped(file, extent))
+        for number, extent in enumerate(extents)
+    )
     held: list[JsonPartition] = []
     missing, names, looked = set(columns.required), dict[str, None](), 0
-
-    def check() -> None:
-        if missing and names:
-            name = next(name for name in columns.required if name in missing)
-            where = "" if looked < _HEAD_BYTES else " in the first 8 MiB"
-            raise required_column(file.path, name, list(names), columns, where)
-
-    for number, extent in enumerate(extents):
-        skip = 0 if number else _skipped(file, JsonPartition(index, file, columns, extent).raw())
-        held.append(JsonPartition(index, file, columns, extent, skip))
-        if missing and looked < _HEAD_BYTES:
-            looked += extent.size
-            missing = _still_missing(held[-1], missing, names)
-            if missing and looked < _HEAD_BYTES:
-                continue
-            check()
-        yield from held
-        held.clear()
-    if held:
-        check()
-        yield from held
+    while missing and looked < _HEAD_BYTES and (partition := next(partitions, None)):
+        held.append(partition)
+        looked += partition.size
+        missing = _still_missing(partition, missing, names)
+    if missing and names:
+        name = next(name for name in columns.required if name in missing)
+        where = "" if looked < _HEAD_BYTES else " in the first 8 MiB"
+        raise missing_column(file.path, name, list(names), where, hint_for(name, columns))
+    yield from held
+    held.clear()
+    yield from partitions
 
 
-def _skipped(file: SourceFile, raw: Raw) -> int:
+def _skipped(file: SourceFile, extent: Extent) -> int:
     """Bytes of the mark of UTF-8 at the start of a file; a JSON array is refused."""
+    raw = extent.held or read_range(file, extent.start, extent.size)
     head = raw.data[: min(raw.size, 4096)].tobytes()
     skip = bom_size(file.path, head)
     if head[skip:].lstrip().startswith(b"["):

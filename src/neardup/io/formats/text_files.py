@@ -56,7 +56,6 @@ class TextPartition(TablePartition):
         return self._chosen(rows, count).read().text
 
     def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> TextFiles:
-        """See `Partition.records`: the files as they are on disk, compressed ones too."""
         if added is not None:
             raise SpecError("plain texts have no fields, and some are to be added")
         files = self._chosen(rows, count).files
