@@ -19,12 +19,12 @@ from neardup.errors import (
     SpecError,
     StoreError,
 )
-from neardup.io.opening import open_source
+from neardup.io.opening import Reading, open_source
 from neardup.io.source import Columns
 from neardup.output.writing import Writing
 from neardup.state import open_store
-from neardup.state.cassandra.contact import Contact
-from neardup.state.locking import refuse_links
+from neardup.state.cassandra.driver import Contact
+from neardup.state.database import refuse_links
 from neardup.state.memory_store import MemoryStore
 from neardup.state.shards import Shard
 from neardup.state.sqlite_store import SqliteStore
@@ -94,7 +94,7 @@ CALLS: list[tuple[Callable[[Any, Any, Path], object], type[NeardupError], str]] 
         SpecError,
         "`partition_bytes` is 3, expected at least 64",
     ),
-    (lambda r, i, p: Columns(()), SpecError, "`text` names no column"),
+    (lambda r, i, p: Reading(()), SpecError, "`text` names no column"),
     (lambda r, i, p: Columns(("a", "a")), SpecError, "`text` names a column twice: a"),
     (lambda r, i, p: Shard.parse("3"), SpecError, "shard is '3'; expected NUMBER/OF"),
     (lambda r, i, p: Shard.parse("3/2"), SpecError, "shard is 3/2; expected 1/2 or above"),

@@ -154,7 +154,6 @@ def test_what_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="mixed"):
         opened([path, put(tmp_path / "b.txt", "b")])
     settings: tuple[dict[str, Any], ...] = (
-        {"text": ()},
         {"text": ("a", "a")},
         {"encoding_errors": "ignore"},
     )

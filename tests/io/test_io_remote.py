@@ -19,7 +19,7 @@ from neardup.errors import FormatError, InputError, InputNotFoundError
 from neardup.io import remote
 from neardup.io.paths import find_files
 from neardup.io.remote import Url, located, location
-from neardup.output import storing
+from neardup.output import publishing
 
 LINES = "".join(json.dumps(row) + "\n" for row in some_rows()).encode()
 
@@ -184,7 +184,7 @@ def test_other_stores_by_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
     assert texts_of(source) == TEXTS
     source.check_unchanged()
     run = neardup.dedup("memory://box/in/b", id="id", out="memory://box/out")
-    assert sorted(storing.remote_names("memory://box/out")) == [
+    assert sorted(publishing.remote_names("memory://box/out")) == [
         "clean/part-00000.jsonl",
         "clusters.parquet",
         "run.json",

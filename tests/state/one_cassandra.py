@@ -110,7 +110,7 @@ def make_users(server: Server) -> None:
 
 def change(url: str, *statements: str) -> None:
     """Send statements that change the server."""
-    from neardup.state.cassandra.contact import Contact
+    from neardup.state.cassandra.driver import Contact
     from neardup.state.cassandra.session import Session
 
     session = Session(Contact.parse(url))

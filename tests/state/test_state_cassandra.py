@@ -24,7 +24,7 @@ from neardup.errors import DependencyError, SpecError, StoreError
 from neardup.state import Header, check_store, open_store
 from neardup.state.cassandra import cql, session
 from neardup.state.cassandra.cassandra_store import CassandraStore
-from neardup.state.cassandra.contact import Contact
+from neardup.state.cassandra.driver import Contact
 
 real = pytest.mark.usefixtures("let_in")
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from neardup.api.arguments import checked
 from neardup.errors import SpecError
-from neardup.io.whole import Form
-from neardup.memory import parse_size
+from neardup.io.opening import Reading
 from neardup.records.fields import Field, LinkSpec, fields_of
 from neardup.records.link_steps import block, decide
 from neardup.records.outcome.link_runs import Blocks, LinkRun
@@ -117,7 +116,8 @@ def link(
         seed,
     )
     check_threads(threads)
-    given = Source(a, b, id, Form(delimiter, encoding_errors, parse_size(max_document)))
+    how = encoding_errors, delimiter, max_document
+    given = Source(a, b, id, Reading("text", None, None, *how))
     if against is None:
         with Pool(threads) as pool:
             return LinkRun(decide(block(given, spec, pool), pool))
@@ -173,6 +173,7 @@ def blocks(
     """
     spec = LinkSpec(fields_of(fields), block_at, recall, tagged=tagged, seed=seed)
     check_threads(threads)
-    given = Source(a, b, id, Form(delimiter, encoding_errors, parse_size(max_document)))
+    how = encoding_errors, delimiter, max_document
+    given = Source(a, b, id, Reading("text", None, None, *how))
     with Pool(threads) as pool:
         return Blocks(block(given, spec, pool))

@@ -296,20 +296,28 @@ output_options = _all(
 )
 
 
-def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> "Request":
+def request_of(
+    inputs: Sequence[str], options: dict[str, Any], ahead: bool = False, **more: Any
+) -> "Request":
     """Return what is asked of the library, by the INPUTs and options of a command.
 
+    With ``ahead``, the beginning of the input is read while the rest of the package is imported.
     ``more`` are other fields of the request.
     """
-    from neardup.api.running import Request
+    from neardup.engines.ahead import read_ahead
+    from neardup.engines.job import wanted_columns
     from neardup.io.opening import Reading
     from neardup.io.remote import location
 
     names = ("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large")
     reading = Reading(options.pop("text").split(","), **_taken(options, *names))
-    resources, writing = resources_of(options), writing_of(options)
-    paths = [location(name) for name in inputs]
-    return Request(paths, reading, spec_of(options), resources, writing, **more)
+    writing = _taken(options, "no_clean", "format", "annotate", "compression", "tables")
+    paths, resources, spec = [location(i) for i in inputs], resources_of(options), spec_of(options)
+    if ahead and resources.run is None:
+        more["ahead"] = read_ahead(paths, reading, wanted_columns(spec, None), resources.memory)
+    from neardup.api.running import Request  # with Numba; meanwhile the input is read
+
+    return Request(paths, reading, spec, resources, writing_of(writing), **more)
 
 
 def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:

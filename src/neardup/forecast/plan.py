@@ -105,7 +105,7 @@ def plan(job: Job) -> Plan:
     only once is read.
     """
     with Pool(job.resources.threads) as pool:
-        head = Head.read(Reader(job.source), job.wanted)
+        head = Head.of(Reader(job.source), job.wanted)
         recipe = choose_recipe(job, head)
         if not head.documents:  # a frame
             raise InputError("the input holds no documents", "there is nothing to estimate")
@@ -141,8 +141,8 @@ def _look(job: Job, head: Head, pool: Pool) -> _Looked:
     source = job.source
     anywhere = source.format in _SPREAD and all(file.is_plain for file in source.files)
     spread = source.rereadable and (anywhere or (source.total_bytes or _SMALL) < _SMALL)
-    every: Iterable[Any] = itertools.chain(head.parts, head.rest)
-    parts: Iterable[Partition] = (partition for _, partition, *_ in every)
+    every = itertools.chain(head.parts, head.rest)
+    parts: Iterable[Partition] = (item.partition for item in every)
     if spread:
         known = list(source.partitions())
         parts = (known[number] for number in _spread_order(len(known)))

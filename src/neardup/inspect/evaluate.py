@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.cluster.components import connected
+from neardup.cluster.methods import connected
 from neardup.errors import InputError
 from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts, pairs_between
 from neardup.inspect.ground_truth import GroundTruth, read_truth

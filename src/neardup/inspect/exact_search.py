@@ -150,7 +150,7 @@ class CorpusSearch:
         def read(partition: Partition, rows: np.ndarray, count: int) -> Ragged:
             return self._tokeniser.sets(partition.texts(rows, count))
 
-        for part in self._results.visit(wanted, read, self.pool.threads):
+        for part in self._results.at(wanted).visit(read, self.pool.threads):
             shingles += len(part.values)
             check(shingles)
             values.append(part.values)
@@ -159,7 +159,7 @@ class CorpusSearch:
         if len(offsets) != len(wanted) + 1:
             raise self._results.changed()
         found = make_sets(Ragged(np.concatenate(values), offsets))
-        return Sets(found.values, found.begin[back], found.size[back], found.bitmaps[back])
+        return found.take(back)
 
     def search(self, queries: ExactSearch, minimum: float, look: Look) -> Iterator[int]:
         """Compare all documents with some queries; yield the number of those of each partition.

@@ -16,9 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from neardup import __version__
-from neardup.cluster.components import components
 from neardup.cluster.edges import Edges
-from neardup.cluster.kept import counts_of, kept_set, star
+from neardup.cluster.methods import components, counts_of, kept_set, star
 from neardup.engines.comparing import Answer
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run

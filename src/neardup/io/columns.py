@@ -58,7 +58,7 @@ def missing_column(
     column: str,
     there: Sequence[str],
     where: str = "",
-    hint: str = _TEXT_HINT,
+    hint: str = "",
     code: bool = False,
 ) -> ColumnError:
     """The error for a column that an input lacks, with those that it has; ``code``: see `shown`."""
@@ -73,18 +73,9 @@ def missing_column(
     return ColumnError(f"{name}: {what}", hint)
 
 
-def required_column(
-    name: str,
-    column: str,
-    there: Sequence[str],
-    columns: Columns,
-    where: str = "",
-    code: bool = False,
-) -> ColumnError:
-    """The same for a column that a run needs."""
+def hint_for(column: str, columns: Columns) -> str:
     is_named = column in columns.text or column == columns.id
-    hint = _TEXT_HINT if is_named else "name a column that every file has"
-    return missing_column(name, column, there, where, hint, code)
+    return _TEXT_HINT if is_named else "name a column that every file has"
 
 
 def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = False) -> None:
@@ -92,7 +83,7 @@ def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = Fa
     names = list(schema.names)
     for column in columns.required:
         if column not in names:
-            raise required_column(name, column, names, columns, code=code)
+            raise missing_column(name, column, names, "", hint_for(column, columns), code)
     if len(set(names)) < len(names):
         index = next(i for i, column in enumerate(names) if column in names[:i])
         what = shown(names[index], index)
@@ -274,7 +265,6 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def plain_types(table: pa.Table) -> pa.Table:
-    """The table with the types of `plain_schema`."""
     schema = plain_schema(table.schema)
     return table if schema.equals(table.schema) else table.cast(schema)
 

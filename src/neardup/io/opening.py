@@ -15,18 +15,14 @@ from neardup.io.streams import copied
 from neardup.memory import parse_size
 
 PARTITION_BYTES = 8 << 20
+#: Partitions of a source, about: enough for all threads, and not too many to keep track of.
+_FEW_PARTITIONS, _MANY_PARTITIONS = 32, 4096
+_SMALLEST_PARTITION = 1 << 20
 _FIRST_BYTES = 1 << 16  # what is looked into for columns that are names of folders too
 _MINIMUM_BYTES = 64  # the first block must hold a byte order mark
 
-#: Each cuts a file into partitions (`cut`) and knows how its records are written (`layout`).
-_MODULES = {
-    "jsonl": "jsonl",
-    "csv": "csv_tables",
-    "tsv": "csv_tables",
-    "parquet": "parquet",
-    "arrow": "arrow_tables",
-    "text": "text_files",
-}
+#: Modules that are not called as their format.
+_MODULES = {"csv": "csv_tables", "tsv": "csv_tables", "arrow": "arrow_tables", "text": "text_files"}
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,8 @@ class Reading:
         text = (self.text,) if isinstance(self.text, str) else self.text
         if not isinstance(text, Sequence) or not all(isinstance(name, str) for name in text):
             raise SpecError(f"`text` is {text!r}; expected the name of a column, or several")
+        if not text:
+            raise SpecError("`text` names no column", "name at least one column that holds text")
         object.__setattr__(self, "text", tuple(text))
         object.__setattr__(self, "max_document", parse_size(self.max_document))
 
@@ -64,12 +62,22 @@ class Reading:
         self, source: object, wanted: tuple[str, ...] = (), copy_folder: Path | None = None
     ) -> Source:
         """Open a source; ``wanted`` are other columns that the first pass reads."""
-        size: Any = self.max_document
-        columns = Columns(
-            tuple(self.text), self.id, self.encoding_errors, wanted, size, self.skip_large
-        )
+        size, text = parse_size(self.max_document), tuple(self.text)
+        columns = Columns(text, self.id, self.encoding_errors, wanted, size, self.skip_large)
         how = self.input_format, self.delimiter, self.partition_bytes
         return open_source(source, columns, *how, copy_folder)
+
+    def open_sized(
+        self, source: object, wanted: tuple[str, ...] = (), copy_folder: Path | None = None
+    ) -> tuple[Source, Self]:
+        """Open a source in partitions that suit its size; return it, and how it is read then."""
+        opened = self.open(source, wanted, copy_folder)
+        if not opened.files:
+            return opened, self
+        total = opened.total_bytes or 0
+        size = min(PARTITION_BYTES, max(_SMALLEST_PARTITION, total // _FEW_PARTITIONS))
+        sized = replace(self, partition_bytes=max(size, total // _MANY_PARTITIONS))
+        return sized.open(source, wanted, copy_folder), sized
 
 
 def open_source(
@@ -80,16 +88,10 @@ def open_source(
     partition_bytes: int = PARTITION_BYTES,
     copy_folder: Path | None = None,
 ) -> Source:
-    """Open files or a frame.
+    """Open files or a frame, see `neardup.dedup`; stdin, ``-``, is JSON lines.
 
-    A string or a path, or several paths in a list, are files, folders, patterns (``*``, ``?``,
-    ``[...]``, ``**``), URLs of them, or ``-`` for stdin, which is JSON lines. The format of others
-    follows from the ending; files without tables among them are plain texts, one document a file,
-    with the columns ``path``, which is their id, and ``text``.
-
-    All else is a frame: a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or
-    Polars DataFrame, LazyFrame or Series, a dict of lists, a Hugging Face Dataset, or strings,
-    whose column is called ``text``.
+    Files without tables among them are plain texts, one document a file, with the columns ``path``,
+    which is their id, and ``text``, as the column of a list of strings is called, too.
 
     ``partition_bytes`` is about the size of a partition; a single document may be larger. Pipes are
     copied to ``copy_folder``, so that they can be read again; what was copied to it before is read
@@ -166,12 +168,7 @@ class FileSource(Source):
         self._cut: dict[int, list[Partition]] = {}
         self._used: set[int] = set()
         self._layouts: dict[int, Layout] = {}
-        # Of each file, wanted columns that are names of folders; plain texts are read together.
-        wanted = columns.wanted if self.format != "text" else ()
-        found = [hive_values(file.name) if wanted else {} for file in files]
-        self._hive = [{k: v for k, v in values.items() if k in wanted} for values in found]
-        # Pipes can't be looked into.
-        self._unchecked = {n for n, f in enumerate(files) if self._hive[n] and f.size is not None}
+        self._hive: dict[int, dict[str, str | None]] = {}
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         numbers = range(len(self.files)) if file is None else range(file, file + 1)
@@ -210,16 +207,22 @@ class FileSource(Source):
             self._cut[number] = found
 
     def _values(self, number: int) -> dict[str, str | None]:
-        """Values of the folders of a file, but for columns that its own records have."""
-        values = self._hive[number]
-        if number in self._unchecked:
-            file, columns = self.files[number], replace(self.columns, wanted=())
-            first = next(_of(file.format).cut(number, file, columns, _FIRST_BYTES), None)
-            own = [] if first is None else first.own(list(values))
-            values = {name: value for name, value in values.items() if name not in own}
+        """Values of the folders of a file that are wanted, and that its own records do not have."""
+        file, wanted = self.files[number], self.columns.wanted
+        if not wanted or self.format == "text":  # plain texts are read together
+            return {}
+        if number not in self._hive:
+            values = {k: v for k, v in hive_values(file.name).items() if k in wanted}
+            if values and file.size is not None:  # pipes can't be looked into
+                for name in self.own(number, list(values)):
+                    del values[name]
             self._hive[number] = values
-            self._unchecked.discard(number)
-        return values
+        return self._hive[number]
+
+    def own(self, file: int, names: Sequence[str]) -> list[str]:
+        found, columns = self.files[file], replace(self.columns, wanted=())
+        first = next(_of(found.format).cut(file, found, columns, _FIRST_BYTES), None)
+        return [] if first is None else first.own(names)
 
     def _own_columns(self, number: int) -> Columns:
         wanted = [name for name in self.columns.wanted if name not in self._values(number)]
@@ -233,5 +236,8 @@ class FileSource(Source):
 
 
 def _of(format: str) -> Any:
-    """The module of a format, imported when it is needed: pyarrow.parquet alone takes 40 ms."""
-    return importlib.import_module(f"neardup.io.formats.{_MODULES[format]}")
+    """The module of a format, imported when it is needed: pyarrow.parquet alone takes 40 ms.
+
+    Each cuts a file into partitions (`cut`) and knows how its records are written (`layout`).
+    """
+    return importlib.import_module(f"neardup.io.formats.{_MODULES.get(format, format)}")

@@ -6,6 +6,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -49,34 +50,25 @@ def find_files(
     empty = next((group.top for group in groups if not group.files), None)
     if empty is not None:
         raise InputNotFoundError(f"{empty}: no files in this folder", "hidden files are skipped")
-    files = [
-        (file, *format_of(file.name, input_format or file.format))
-        for group in groups
-        for file in group.files
-    ]
-    if len(files) > 1 and all(format in (None, "text") for _, format, _ in files):
+    files = []
+    for file in chain.from_iterable(group.files for group in groups):
+        format, compression = format_of(file.name, input_format or file.format)
+        files.append(replace(file, format=format or "", compression=compression))
+    if len(files) > 1 and all(file.format in ("", "text") for file in files):
         # Of a file with another ending nobody knows whether it is compressed.
-        files = [(file, "text", how if format else None) for file, format, how in files]
-    unknown = next((file for file, format, _ in files if format is None), None)
-    if unknown is not None:
-        ending = PurePosixPath(unknown.name).suffix
-        hint = _FORMAT_HINT
-        other = next((file for file, format, _ in files if format is not None), None)
-        if other is not None:
-            name = PurePosixPath(other.name)
-            count = -2 if name.suffix in _COMPRESSIONS else -1
-            pattern = f"**/*{''.join(name.suffixes[count:])}"
-            hint = f"leave it out by a pattern, such as '{pattern}', or {hint}"
-        raise FormatError(f"{unknown.path}: unknown ending {ending!r}", hint)
-    known = [
-        replace(file, format=format or "", compression=compression)
-        for file, format, compression in files
-    ]
-    _check_once(known)
-    what = f"{groups[0].top}: the files" if len(groups) == 1 and groups[0].top else "the inputs"
-    _check_kinds(what, known)
+        files = [f if f.format else replace(f, format="text", compression=None) for f in files]
+    _check_known(files)
+    _check_once(files)
+    first = {file.format == "text": file.path for file in files}
+    if len(first) > 1:
+        top = groups[0].top if len(groups) == 1 else ""
+        raise FormatError(
+            f"{f'{top}: the files' if top else 'the inputs'} are plain texts and tables mixed, "
+            f"such as {first[True]} and {first[False]}",
+            "name the files to read, or read all of them the same way with `input_format`",
+        )
     # Names are relative to the one folder given, or to the folder that all files share.
-    return known if len(groups) == 1 else _named(known)
+    return files if len(groups) == 1 else _named(files)
 
 
 class _Group(NamedTuple):
@@ -133,8 +125,7 @@ def _walk(folder: str) -> list[str]:
     for top, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [f for f in folders if not f.startswith(".")]
         below = Path(top).relative_to(folder).as_posix()
-        start = "" if below == "." else f"{below}/"
-        names += [start + f for f in files if not _is_hidden(f)]
+        names += [f"{below}/{f}".removeprefix("./") for f in files if not _is_hidden(f)]
     return sorted(names)
 
 
@@ -159,9 +150,22 @@ def format_of(path: str, input_format: str | None = None) -> tuple[str | None, s
 
 def _described(path: str, name: str) -> SourceFile:
     found = os.stat(path)  # noqa: PTH116 - there may be a million
-    if stat.S_ISREG(found.st_mode):
-        return SourceFile(path, name, "", None, found.st_size, found.st_mtime_ns)
-    return SourceFile(path, name, "", None, None, 0)
+    stamp = (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else (None, 0)
+    return SourceFile(path, name, "", None, *stamp)
+
+
+def _check_known(files: list[SourceFile]) -> None:
+    unknown = next((file for file in files if not file.format), None)
+    if unknown is not None:
+        hint = _FORMAT_HINT
+        other = next((file for file in files if file.format), None)
+        if other is not None:
+            name = PurePosixPath(other.name)
+            count = -2 if name.suffix in _COMPRESSIONS else -1
+            pattern = f"**/*{''.join(name.suffixes[count:])}"
+            hint = f"leave it out by a pattern, such as '{pattern}', or {hint}"
+        ending = PurePosixPath(unknown.name).suffix
+        raise FormatError(f"{unknown.path}: unknown ending {ending!r}", hint)
 
 
 def _check_once(files: list[SourceFile]) -> None:
@@ -176,15 +180,6 @@ def _check_once(files: list[SourceFile]) -> None:
             if key in seen:
                 raise InputError(f"{file.path}: given twice", "name each input once")
             seen.add(key)
-
-
-def _check_kinds(what: str, files: list[SourceFile]) -> None:
-    first = {file.format == "text": file.path for file in files}
-    if len(first) > 1:
-        raise FormatError(
-            f"{what} are plain texts and tables mixed, such as {first[True]} and {first[False]}",
-            "name the files to read, or read all of them the same way with `input_format`",
-        )
 
 
 def _named(files: list[SourceFile]) -> list[SourceFile]:

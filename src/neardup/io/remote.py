@@ -56,8 +56,6 @@ class Url(str):
 
 
 class RemoteFile(NamedTuple):
-    """A file at a URL."""
-
     url: str
     size: int | None  # bytes; None where it can only be read once, from its start
     stamp: int  # changes when the file does: its time in nanoseconds, or a hash of its ETag
@@ -88,7 +86,6 @@ def located(path: str | os.PathLike[str]) -> str:
 
 
 def location(name: str) -> Path | Url:
-    """Return what stands for a file among several inputs."""
     found = located(name)
     return Url(found) if is_remote(found) else Path(found)
 

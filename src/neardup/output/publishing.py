@@ -1,17 +1,25 @@
 """An output folder at a URL: made in a local folder, and copied when it is done."""
 
+import io
 import os
 import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path, PurePosixPath
 
 from neardup.errors import NeardupError, OutputError, SpecError
-from neardup.io.remote import is_remote, located, open_remote
+from neardup.io.remote import (
+    Place,
+    check_bucket,
+    files_below,
+    is_remote,
+    located,
+    open_remote,
+    place_of,
+)
 from neardup.io.remote_errors import failed
-from neardup.output.storing import delete_empty_folders, delete_remote, remote_names, write_remote
 from neardup.output.writing import OUTPUTS, RECORD
 from neardup.private_files import system_errors
 from neardup.threads import in_threads
@@ -19,6 +27,8 @@ from neardup.threads import in_threads
 #: Is there from the beginning of a run to its end: that it can be written shows at once.
 _MARK = ".neardup-incomplete"
 _WRITERS = 8
+_BUFFER = 8 << 20  # bytes of a request
+_READ_ONLY = ("http", "https", "hf")
 _RESULT = "result"  # name of the output folder in a work folder
 
 
@@ -77,20 +87,17 @@ def _work_folder(work: Path | None, resume: bool) -> Iterator[Path]:
             "`resume` needs the folder in which the run was interrupted", "name it with `work`"
         )
     folder = Path(tempfile.mkdtemp(prefix="neardup-"))
-    try:
-        yield folder
-    except NeardupError as error:
-        if (folder / _RESULT / RECORD).exists():  # all is done but the copy, which is not lost
-            error.hint = f"the output is in {folder / _RESULT}; copy it, or remove it"
+    with ExitStack() as undo:
+        undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            yield folder
+        except NeardupError as error:
+            if (folder / _RESULT / RECORD).exists():  # all is done but the copy, which is not lost
+                undo.pop_all()
+                error.hint = f"the output is in {folder / _RESULT}; copy it, or remove it"
+            elif "resume=True" in error.hint:
+                error.hint = "name a folder with `work`, so that the run can be resumed from there"
             raise
-        shutil.rmtree(folder, ignore_errors=True)
-        if "resume=True" in error.hint:
-            error.hint = "name a folder with `work`, so that the run can be resumed from there"
-        raise
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check_target(out: str, overwrite: bool, resume: bool) -> bytes:
@@ -106,12 +113,9 @@ def _check_target(out: str, overwrite: bool, resume: bool) -> bytes:
 def _check_mark(out: str, mark: bytes) -> None:
     """Refuse to write where a run that began later has put its own mark, or has removed it."""
     url = f"{out}/{_MARK}"
-    try:
-        with suppress(FileNotFoundError), open_remote(url) as file:
-            if file.read() == mark:
-                return
-    except (OSError, ValueError) as error:
-        raise failed(url, error, OutputError) from error
+    with _reaching(url), suppress(FileNotFoundError), open_remote(url) as file:
+        if file.read() == mark:
+            return
     raise OutputError(
         f"{out}: another run that began later writes there", "let one run at a time write to it"
     )
@@ -136,3 +140,75 @@ def _publish(folder: Path, out: str, mark: bytes) -> None:
             delete_remote(f"{out}/{name}")
     _check_mark(out, mark)
     write(RECORD)
+
+
+@contextmanager
+def _reaching(url: str) -> Iterator[Place]:
+    """Give the place of a URL; raise OutputError for what goes wrong there."""
+    try:
+        yield place_of(url)
+    except (OSError, ValueError) as error:
+        raise failed(url, error, OutputError) from error
+
+
+def remote_names(url: str) -> list[str]:
+    """Return the names of all files below a folder that can be written, relative to it."""
+    scheme = url.partition("://")[0]
+    if scheme in _READ_ONLY:
+        raise OutputError(
+            f"{url}: {scheme}:// can only be read", "write to s3://, gs:// or abfs://"
+        )
+    with _reaching(url) as place:
+        check_bucket(url, place, OutputError)
+        with suppress(FileNotFoundError):
+            return [file.url[len(url.rstrip("/")) + 1 :] for file in files_below(url, place)]
+    return []
+
+
+def write_remote(url: str, content: Path | bytes) -> None:
+    """Write a file, a copy or some bytes; nothing is left under its name where that fails."""
+    with _reaching(url) as place:
+        if place.arrow is not None:
+            target = place.arrow.open_output_stream(place.path, compression=None)
+        else:
+            target = place.fsspec.open(place.path, "wb")
+        try:
+            with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
+                shutil.copyfileobj(file, target, _BUFFER)
+            target.close()
+        except BaseException:
+            # To close is to complete the file, and that can't be prevented.
+            with suppress(Exception):
+                target.close()
+                delete_remote(url)
+            raise
+
+
+def delete_empty_folders(url: str) -> None:
+    """Remove the empty objects that stand for folders without files, at and below a URL.
+
+    To delete an object, pyarrow makes one for the folder that it was in.
+    """
+    with _reaching(url) as place, suppress(FileNotFoundError):
+        if place.arrow is None or place.arrow.type_name != "s3":
+            return
+        from pyarrow.fs import FileSelector
+
+        selector = FileSelector(place.path, recursive=True, allow_not_found=True)
+        infos = place.arrow.get_file_info(selector)
+        files = [PurePosixPath(info.path) for info in infos if info.is_file]
+        used = {folder for file in files for folder in file.parents}
+        removed: set[PurePosixPath] = set()
+        folders = [info.path for info in infos if not info.is_file]
+        for folder in map(PurePosixPath, sorted([place.path, *folders])):
+            if folder not in used and removed.isdisjoint(folder.parents):
+                removed.add(folder)
+                place.arrow.delete_dir(str(folder))
+
+
+def delete_remote(url: str) -> None:
+    with _reaching(url) as place, suppress(FileNotFoundError):
+        if place.arrow is not None:
+            place.arrow.delete_file(place.path)
+        else:
+            place.fsspec.rm_file(place.path)

@@ -13,9 +13,9 @@ import pyarrow as pa
 from neardup import __version__
 from neardup.engines.job import Job
 from neardup.engines.local import Outcome
+from neardup.json_values import JSON
 from neardup.memory import peak_memory
 from neardup.output.tables import id_type
-from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.threads import available_cores
 
@@ -32,18 +32,21 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
     """
     import numba
 
-    job, answer = outcome.job, outcome.answer
+    job, answer, recipe = outcome.job, outcome.answer, outcome.recipe
+    bands = recipe.num_bands
     job.clock.lap("other")
+    # Whether nobody can read the input again by its name.
+    once = not job.reading.get("given") or any(file.copy for file in job.source.files)
     return {
         "format": FORMAT,
         "spec": job.spec.as_dict(),
-        "recipe": outcome.recipe.as_dict(),
-        "recipe_digest": outcome.recipe.digest,
+        "recipe": recipe.as_dict(),
+        "recipe_digest": recipe.digest,
         "asked": digest_of(job.manifest()),
         "run": job.resources.run,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "source": _source(outcome),
-        "frame": _frame(outcome),
+        "source": None if once else _source(outcome),
+        "frame": _frame(job) if once else None,
         "texts_digest": texts_digest(outcome.corpus.hashes),
         "secret_ids": job.secret_ids,
         "output": dict(job.output),
@@ -56,7 +59,14 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
             "pyarrow": pa.__version__,
         },
         "tree_threshold": job.spec.minimum_in_cluster if job.spec.cluster == "bounded" else None,
-        "bands": _bands(outcome.recipe, job.spec.threshold),
+        "bands": {
+            "num_bands": bands,
+            "rows": recipe.rows,
+            "num_hashes": recipe.num_hashes,
+            "predicted_recall": candidate_probability(job.spec.threshold, bands, recipe.rows),
+        }
+        if bands
+        else None,
         "counts": answer.counts,
         "bucket_sizes": answer.bucket_sizes,
         "candidates_by_band": answer.candidates_by_band,
@@ -69,18 +79,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
     }
 
 
-def _bands(recipe: Recipe, threshold: float) -> dict[str, Any] | None:
-    if not recipe.num_bands:
-        return None
-    return {
-        "num_bands": recipe.num_bands,
-        "rows": recipe.rows,
-        "num_hashes": recipe.num_hashes,
-        "predicted_recall": candidate_probability(threshold, recipe.num_bands, recipe.rows),
-    }
-
-
-def digest_of(manifest: dict[str, Any]) -> str:
+def digest_of(manifest: JSON) -> str:
     """Return the SHA-256 (hex) of all that was asked for, with names, sizes, times of inputs."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
@@ -95,36 +94,23 @@ def texts_digest(hashes: np.ndarray) -> str:
 
 def inputs_digest(inputs: list[list[Any]]) -> str:
     """Return the SHA-256 (hex) of what identifies the input files, without their paths."""
-    known = [[size, time] for _, size, time in inputs]
-    return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+    return digest_of([[size, time] for _, size, time in inputs])
 
 
-def _read_once(job: Job) -> bool:
-    """Return whether nobody can read the input again by its name."""
-    return not job.reading.get("given") or any(file.copy for file in job.source.files)
-
-
-def _frame(outcome: Outcome) -> dict[str, Any] | None:
-    """How a frame or a pipe was read, which may be given again; None for files."""
-    job = outcome.job
+def _frame(job: Job) -> dict[str, Any]:
+    """How a frame or a pipe was read, which may be given again."""
     columns = job.source.columns
-    return (
-        {
-            "given": job.reading.get("given", []),
-            "text": list(columns.text),
-            "id": columns.id,
-            "encoding_errors": columns.encoding_errors,
-        }
-        if _read_once(job)
-        else None
-    )
+    return {
+        "given": job.reading.get("given", []),
+        "text": list(columns.text),
+        "id": columns.id,
+        "encoding_errors": columns.encoding_errors,
+    }
 
 
-def _source(outcome: Outcome) -> dict[str, Any] | None:
-    """What it takes to find the texts again; None where they can't be read twice."""
+def _source(outcome: Outcome) -> dict[str, Any]:
+    """What it takes to find the texts again."""
     job, corpus = outcome.job, outcome.corpus
-    if _read_once(job):
-        return None
     inputs = [found[:3] for found in job.inputs]
     return {
         "directory": str(Path.cwd()),

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -37,40 +38,35 @@ A = TypeVar("A")
 
 
 class Results(ABC):
-    """What a run found."""
-
     record: dict[str, Any]  # what ``run.json`` holds, see ``docs/formats.md``
     folder: Path | None = None  # of the output; None for a run in memory, or at a URL
-
-    @property
-    def name(self) -> str:
-        """What messages call the run."""
-        return "the run"
+    name = "the run"  # in messages
 
     @functools.cached_property
     def spec(self) -> Spec:
-        """What was asked for."""
         return Spec.from_dict(self.record["spec"])
 
     @functools.cached_property
     def recipe(self) -> Recipe:
-        """How band keys were made."""
         return Recipe.from_dict(self.record["recipe"])
 
     @property
     def documents(self) -> int:
-        """How many documents the corpus has."""
         return int(self.record["counts"]["documents"])
 
     # The tables.
 
     @abstractmethod
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return one of `tables.TABLES` that there is, or some of its columns."""
+
     def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the table of clusters, or some of its columns; a row for each document."""
+        return self.table("clusters", columns)
 
-    @abstractmethod
     def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
         """Return the table of edges, or some of its columns; None where pairs were not listed."""
+        return self.table("edges", columns) if self.spec.enumerates else None
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield some columns of the table of edges, a batch at a time; none without edges."""
@@ -88,7 +84,6 @@ class Results(ABC):
 
     @functools.cached_property
     def ids(self) -> "pa.ChunkedArray[Any]":
-        """The ids of all documents."""
         return self.clusters(["doc_id"]).column(0)
 
     @functools.cached_property
@@ -103,11 +98,6 @@ class Results(ABC):
                 "run neardup dedup again",
             )
         return np.asarray(pc.fill_null(places, -1).to_numpy(), dtype=np.int64)
-
-    @property
-    @abstractmethod
-    def positions_of(self) -> np.ndarray | None:
-        """int64[documents]: place in the input of each document; None where that is its number."""
 
     def numbers(self, ids: Sequence[Any]) -> np.ndarray:
         """Return int64[ids]: the numbers of documents by their ids, or by texts that spell them."""
@@ -134,24 +124,31 @@ class Results(ABC):
     # The texts.
 
     @property
-    @abstractmethod
     def source(self) -> Source:
         """The input, opened again; InputError where it is gone or has changed."""
+        self.reader.source.check_unchanged()
+        return self.reader.source
 
-    @property
-    @abstractmethod
+    @functools.cached_property
     def inputs(self) -> list[Path]:
         """The local files that it read, as far as they can be found."""
+        files = self.reader.source.files
+        return [Path(f.path) for f in files if f.copy is None and not f.is_remote]
 
-    @property
+    @functools.cached_property
     def read_from(self) -> list[str]:
         """Files, folders, patterns and URLs that it was given; none of a frame."""
         return []
 
-    @property
-    @abstractmethod
+    @functools.cached_property
     def ends(self) -> np.ndarray:
         """int64[partitions]: documents up to the end of each partition of the input."""
+        raise NotImplementedError
+
+    @functools.cached_property
+    def positions_of(self) -> np.ndarray | None:
+        """int64[documents]: place in the input of each document; None where that is its number."""
+        return None
 
     def changed(self, file: str = "") -> InputError:
         """Return the error for an input, or a file of it, that is no longer what the run read."""
@@ -160,44 +157,30 @@ class Results(ABC):
 
     @functools.cached_property
     def reader(self) -> Reader:
-        """Goes through the input."""
         return Reader(self.source)
 
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
         """Return the texts of documents by their numbers, in any order, read again."""
         places = docs if self.positions_of is None else self.positions_of[docs]
         wanted = np.unique(places).astype(np.int64)
-        found: list[str | None] = []
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> list[str | None]:
             return partition.texts(rows, count).to_pylist()
 
-        for texts in self.visit(wanted, read, threads):
-            found += texts
+        found = list(chain.from_iterable(self.at(wanted).visit(read, threads)))
         if len(found) != len(wanted):
             raise self.changed()
         return [found[place] or "" for place in np.searchsorted(wanted, places)]
 
-    def visit(
-        self,
-        positions: np.ndarray,
-        work: Callable[[Partition, np.ndarray, int], A],
-        threads: int | None = None,
-    ) -> Iterator[A]:
-        """Go through some documents of the input, partition by partition, in order.
-
-        ``positions``, int64[], ascending, are their places. ``work`` is called in several threads
-        with a partition, the rows wanted of it, and the number of its documents; what it returns is
-        yielded.
-        """
-
-        return Places(self.reader, self.ends, positions).visit(work, threads)
+    def at(self, positions: np.ndarray) -> "Places":
+        """Return some documents of the input; ``positions``, int64[], are ascending."""
+        return Places(self.reader, self.ends, positions)
 
     def kept_places(self) -> "Places":
         """Return where the kept documents can be read, in the order of the input."""
         kept = np.flatnonzero(self.array("kept"))
         places = kept if self.positions_of is None else np.sort(self.positions_of[kept])
-        return Places(self.reader, self.ends, places)
+        return self.at(places)
 
 
 class Places(NamedTuple):
@@ -210,7 +193,11 @@ class Places(NamedTuple):
     def visit(
         self, work: Callable[[Partition, np.ndarray, int], A], threads: int | None = None
     ) -> Iterator[A]:
-        """See `Results.visit`."""
+        """Go through them, partition by partition, in order.
+
+        ``work`` is called in several threads with a partition, the rows wanted of it, and the
+        number of its documents; what it returns is yielded.
+        """
 
         def done(some: Wanted) -> A:
             assert some.rows is not None
@@ -224,97 +211,48 @@ class MemoryResults(Results):
     """Of a run in this process."""
 
     def __init__(self, outcome: Outcome, record: dict[str, Any]) -> None:
-        self.outcome = outcome
-        self.record = record
+        self.outcome, self.record = outcome, record
+        self.reader, self.ends = outcome.reader, outcome.corpus.ends
+        self.positions_of = outcome.order
+        self.read_from = list(outcome.job.reading.get("given", ()))
+        self._tables: dict[str, pa.Table] = {}
 
-    @functools.cached_property
-    def _clusters(self) -> pa.Table:
-        empty = tables.clusters_schema(self.outcome).empty_table()
-        return pa.concat_tables([empty, *tables.cluster_tables(self.outcome)])
-
-    @functools.cached_property
-    def _edges(self) -> pa.Table | None:
-        if self.outcome.answer.edges is None:
-            return None
-        empty = tables.edges_schema(self.outcome).empty_table()
-        return pa.concat_tables([empty, *tables.edge_tables(self.outcome)])
-
-    def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
-        return self._clusters if columns is None else self._clusters.select(list(columns))
-
-    def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
-        if self._edges is None or columns is None:
-            return self._edges
-        return self._edges.select(list(columns))
-
-    @property
-    def positions_of(self) -> np.ndarray | None:
-        return self.outcome.order
-
-    @property
-    def source(self) -> Source:
-        self.outcome.job.source.check_unchanged()
-        return self.outcome.job.source
-
-    @functools.cached_property
-    def reader(self) -> Reader:
-        return self.outcome.reader
-
-    @property
-    def inputs(self) -> list[Path]:
-        files = self.outcome.job.source.files
-        return [Path(f.path) for f in files if f.copy is None and not f.is_remote]
-
-    @property
-    def read_from(self) -> list[str]:
-        return list(self.outcome.job.reading.get("given", ()))
-
-    @property
-    def ends(self) -> np.ndarray:
-        return self.outcome.corpus.ends
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        if name not in self._tables:
+            empty = tables.schema_of(self.outcome, name).empty_table()
+            made = tables.tables_of(self.outcome, name)
+            self._tables[name] = pa.concat_tables([empty, *made])
+        found = self._tables[name]
+        return found if columns is None else found.select(list(columns))
 
 
 class FolderResults(Results):
     """Of a run that wrote to a folder, or to a URL; InputError where there is none."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.place = located(folder).rstrip("/") if is_remote(located(folder)) else located(folder)
-        self.folder = None if is_remote(self.place) else Path(self.place)
+        place = located(folder)
+        self.folder = None if is_remote(place) else Path(place)
+        self.name = place.rstrip("/") if self.folder is None else str(self.folder)
         path = f"{self.name}/run.json"
+        with self._reading("run.json") as file:
+            record = file.read()
         try:
-            with self._reading("run.json") as file:
-                self.record = json.loads(file.read())
+            self.record = json.loads(record)
             found = self.record.get("format")
-            if found != FORMAT:
-                raise InputError(
-                    f"{path}: made by another version of neardup (format {found}, this one has "
-                    f"{FORMAT})",
-                    "run neardup dedup again",
-                )
-            _ = self.spec, self.recipe, self.documents
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise InputNotFoundError(
-                f"{self.name}: no finished run of neardup dedup is there",
-                "name the folder that it wrote to",
-            ) from error
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            if isinstance(error, InputError):
-                raise
+            if found == FORMAT:
+                _ = self.spec, self.recipe, self.documents
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path}: not readable, or damaged") from error
-
-    def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
-        return self._table("clusters", columns)
-
-    def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
-        if not self.spec.enumerates:
-            return None
-        return self._table("edges", columns)
+        if found != FORMAT:
+            raise InputError(
+                f"{path}: made by another version of neardup (format {found}, this one has "
+                f"{FORMAT})",
+                "run neardup dedup again",
+            )
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        if not self.spec.enumerates:
-            return
-        if self._tables != "parquet":
-            yield from self._table("edges", columns).to_batches()
+        if not self.spec.enumerates or self._tables != "parquet":
+            yield from super().edge_batches(columns)
             return
         with self._reading("edges.parquet") as opened, pq.ParquetFile(opened) as file:
             yield from file.iter_batches(columns=list(columns))
@@ -323,10 +261,10 @@ class FolderResults(Results):
     def positions_of(self) -> np.ndarray | None:
         if self.spec.order_by is None:
             return None
-        found: Any = self._table("order", ["position"]).column(0)
+        found: Any = self.table("order", ["position"]).column(0)
         return np.asarray(found.to_numpy())
 
-    def _table(self, name: str, columns: Sequence[str] | None) -> pa.Table:
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         names = None if columns is None else list(columns)
         with self._reading(f"{name}.{self._tables}") as file:
             if self._tables == "parquet":
@@ -348,12 +286,14 @@ class FolderResults(Results):
         """Open one of its files, and make our errors of those that reading it raises."""
         path = f"{self.name}/{name}"
         try:
-            url = path if self.folder is None else None
-            with pa.OSFile(path, "rb") if url is None else open_remote(url) as file:
+            with open_remote(path) if self.folder is None else pa.OSFile(path, "rb") as file:
                 yield file
         except FileNotFoundError as error:
             if name == "run.json":
-                raise
+                raise InputNotFoundError(
+                    f"{self.name}: no finished run of neardup dedup is there",
+                    "name the folder that it wrote to",
+                ) from error
             raise InputNotFoundError(f"{path} is gone", "run neardup dedup again") from error
         except (OSError, pa.ArrowException, IndexError) as error:
             if isinstance(error, InputError):
@@ -363,10 +303,6 @@ class FolderResults(Results):
             raise InputError(
                 f"{path}: not readable, or damaged", "run neardup dedup again"
             ) from error
-
-    @property
-    def name(self) -> str:
-        return self.place if self.folder is None else str(self.folder)
 
     @property
     def _tables(self) -> str:
@@ -465,7 +401,7 @@ class FolderResults(Results):
         directory = Path(self._about["directory"])
         return Path(path if Path.cwd() == directory else os.path.normpath(directory / path))
 
-    @property
+    @functools.cached_property
     def inputs(self) -> list[Path]:
         about = self.record["source"]
         if about is None:
@@ -480,7 +416,7 @@ class FolderResults(Results):
         except InputError:
             return []
 
-    @property
+    @functools.cached_property
     def read_from(self) -> list[str]:
         return [] if self.record["source"] is None else [str(path) for path in self.given]
 

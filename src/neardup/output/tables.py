@@ -1,7 +1,7 @@
 """What a run found, as Arrow tables in the users' ids, a slice at a time."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,14 @@ _ROWS = 1 << 18
 _MOST_EDGES = 100_000_000
 #: What an annotated corpus has besides its own columns.
 ADDED = ("cluster", "kept", "duplicate_of", "similarity", "cluster_size")
+_COLUMNS = {
+    "clusters": ("doc", "doc_id", "cluster", "kept", "duplicate_of", "similarity"),
+    "order": ("doc", "position"),
+    "edges": ("doc_a", "doc_b", "id_a", "id_b", "similarity"),
+}
+_PLACES = ("file", "row")
+
+Columns: TypeAlias = Callable[[slice], list[Any]]
 
 
 def id_type(outcome: Outcome) -> pa.DataType:
@@ -40,37 +48,40 @@ def _schema(outcome: Outcome, names: Sequence[str], null: Sequence[str] = ()) ->
     return pa.schema([pa.field(name, types[name], nullable=name in null) for name in names])
 
 
-def clusters_schema(outcome: Outcome) -> pa.Schema:
+def schema_of(outcome: Outcome, name: str) -> pa.Schema:
+    """Return the schema of one of `TABLES`."""
+    if name != "clusters":
+        return _schema(outcome, _COLUMNS[name])
     has_places = _has_places(outcome) or outcome.places is not None
-    places = ("file", "row") if has_places else ()
-    null = ("duplicate_of", "similarity")
-    return _schema(outcome, ("doc", "doc_id", "cluster", "kept", *null, *places), null)
+    return _schema(outcome, (*_COLUMNS[name], *(_PLACES if has_places else ())), _COLUMNS[name][4:])
 
 
-def cluster_tables(outcome: Outcome) -> Iterator[pa.Table]:
-    """Yield a row for each document, in the order of the documents.
+def tables_of(outcome: Outcome, name: str) -> Iterator[pa.Table]:
+    """Yield one of `TABLES`, some rows at a time; nothing where it is empty."""
+    schema = schema_of(outcome, name)
+    rows, columns = TABLES[name](outcome)
+    for first in range(0, rows, _ROWS):
+        found = columns(slice(first, min(first + _ROWS, rows)))
+        yield pa.Table.from_arrays(found, schema=schema)
 
-    ``doc`` is its number, ``cluster`` that of the first document of its cluster in keep order,
-    ``duplicate_of`` the id of the kept document that a removed one is a duplicate of, and
-    ``similarity`` that of the two; both are null for a kept document. Of files, ``file`` is the
-    name of its file, as in the clean corpus, and ``row`` its place among the records, from 0.
-    """
+
+def _clusters(outcome: Outcome) -> tuple[int, Columns]:
+    """A row for each document, in the order of the documents, see ``docs/formats.md``."""
     files = outcome.job.source.files if _has_places(outcome) else []
     names = strings_of([file.name.encode(errors="replace") for file in files])
-    numbers = outcome.numbers()
-    schema = clusters_schema(outcome)
-    for first in range(0, outcome.corpus.documents, _ROWS):
-        last = min(first + _ROWS, outcome.corpus.documents)
-        positions = np.arange(first, last) if outcome.order is None else outcome.order[first:last]
-        columns: list[Any] = [
-            array_of(np.arange(first, last)),
-            take_ids(outcome.ids, positions),
-            *_answers(outcome, numbers, positions),
-            *(_places(outcome, names, positions) if files else []),
-        ]
-        if outcome.places is not None and not files:
-            columns += outcome.places.slice(first, last - first).columns
-        yield pa.Table.from_arrays(columns, schema=schema)
+    numbers, order = outcome.numbers(), outcome.order
+
+    def columns(rows: slice) -> list[Any]:
+        documents = np.arange(rows.start, rows.stop)
+        positions = documents if order is None else order[rows]
+        found = [array_of(documents), take_ids(outcome.ids, positions)]
+        found += _answers(outcome, numbers, positions)
+        if files:
+            return found + _places(outcome, names, positions)
+        places = outcome.places
+        return found + ([] if places is None else places.slice(rows.start, len(positions)).columns)
+
+    return outcome.corpus.documents, columns
 
 
 def _answers(outcome: Outcome, numbers: np.ndarray, positions: np.ndarray) -> list[Any]:
@@ -97,56 +108,37 @@ def _places(outcome: Outcome, names: Any, positions: np.ndarray) -> list[Any]:
     return [names.take(array_of(files)), array_of(rows)]
 
 
-#: Where each document is in the input: of documents that have another order.
-ORDER_SCHEMA = pa.schema(
-    [pa.field(name, pa.int64(), nullable=False) for name in ("doc", "position")]
-)
+def _order(outcome: Outcome) -> tuple[int, Columns]:
+    """A row for each document: its number, and its place in the input, see `Outcome`."""
+    order = outcome.order
+    assert order is not None
+    return len(order), lambda rows: [
+        array_of(np.arange(rows.start, rows.stop)),
+        array_of(order[rows]),
+    ]
 
 
-def order_tables(order: np.ndarray) -> Iterator[pa.Table]:
-    """Yield a row for each document: its number, and its place in the input, see `Outcome`."""
-    for first in range(0, len(order), _ROWS):
-        positions = order[first : first + _ROWS]
-        columns = [array_of(np.arange(first, first + len(positions))), array_of(positions)]
-        yield pa.Table.from_arrays(columns, schema=ORDER_SCHEMA)
-
-
-def edges_schema(outcome: Outcome) -> pa.Schema:
-    return _schema(outcome, ("doc_a", "doc_b", "id_a", "id_b", "similarity"))
-
-
-def edge_tables(outcome: Outcome) -> Iterator[pa.Table]:
-    """Yield a row for each pair that reaches the threshold, ``doc_a < doc_b``, sorted.
+def _edges(outcome: Outcome) -> tuple[int, Columns]:
+    """A row for each pair that reaches the threshold, ``doc_a < doc_b``, sorted.
 
     With ``pairs="all"`` these are all pairs, of which there may be 100 million. Else one document
     stands for a group of exact duplicates, and each of the others has one edge, to that one.
     """
-    numbers = outcome.numbers()
-    edges = _all_edges(outcome, numbers)
-    by_number = outcome.order
-    schema = edges_schema(outcome)
-    for first in range(0, len(edges), _ROWS):
-        rows = slice(first, first + _ROWS)
-        a, b = edges.a[rows], edges.b[rows]
-        at_a, at_b = (a, b) if by_number is None else (by_number[a], by_number[b])
-        yield pa.Table.from_arrays(
-            [
-                array_of(a.astype(np.int64)),
-                array_of(b.astype(np.int64)),
-                take_ids(outcome.ids, at_a),
-                take_ids(outcome.ids, at_b),
-                array_of(edges.similarity[rows]),
-            ],
-            schema=schema,
-        )
+    edges, order = _all_edges(outcome), outcome.order
+
+    def columns(rows: slice) -> list[Any]:
+        ends = [edges.a[rows].astype(np.int64), edges.b[rows].astype(np.int64)]
+        ids = [take_ids(outcome.ids, end if order is None else order[end]) for end in ends]
+        return [*map(array_of, ends), *ids, array_of(edges.similarity[rows])]
+
+    return len(edges), columns
 
 
-def _all_edges(outcome: Outcome, numbers: np.ndarray) -> Edges:
+def _all_edges(outcome: Outcome) -> Edges:
     """Return edges between documents by their numbers, exact duplicates included."""
-    answer = outcome.answer
-    edges = answer.edges
+    answer, numbers = outcome.answer, outcome.numbers()
+    edges, first = answer.edges, answer.first
     assert edges is not None
-    first = answer.first
     others = np.flatnonzero(first != np.arange(len(first)))
     if outcome.job.spec.pairs == "all" and len(others):
         a, b = answer.docs[edges.a], answer.docs[edges.b]
@@ -172,7 +164,7 @@ def _numbered(pairs: Triple, names: np.ndarray, empty: Allocate) -> Triple:
 
 def _expanded(
     first: np.ndarray, others: np.ndarray, a: np.ndarray, b: np.ndarray, similarity: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> Triple:
     """Return all pairs of documents for the pairs of those that stand for exact duplicates."""
     order = np.argsort(first, kind="stable")
     sizes = np.bincount(first, minlength=len(first)).astype(np.int64)
@@ -185,36 +177,37 @@ def _expanded(
             f"{total:,} pairs reach the threshold; at most {_MOST_EDGES:,} are written",
             "leave out pairs='all', or raise `threshold`",
         )
-    parts_a, parts_b, parts_s = [], [], []
+    parts: list[Triple] = []
     for group in groups.tolist():
         members = order[starts[group] : starts[group] + sizes[group]]
         i, j = np.triu_indices(len(members), k=1)
-        parts_a.append(members[i])
-        parts_b.append(members[j])
-        parts_s.append(np.ones(len(i)))
+        parts.append((members[i], members[j], np.ones(len(i))))
     # Each pair (a, b) becomes all pairs of a document of the one group and one of the other.
     counts = sizes[a] * sizes[b]
     pair = np.repeat(np.arange(len(a)), counts)
     within_pair = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
-    width = sizes[b][pair]
-    parts_a.append(order[starts[a][pair] + within_pair // np.maximum(width, 1)])
-    parts_b.append(order[starts[b][pair] + within_pair % np.maximum(width, 1)])
-    parts_s.append(similarity[pair])
-    return np.concatenate(parts_a), np.concatenate(parts_b), np.concatenate(parts_s)
+    i, j = np.divmod(within_pair, sizes[b][pair])
+    parts.append((order[starts[a][pair] + i], order[starts[b][pair] + j], similarity[pair]))
+    a, b, similarity = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return a, b, similarity
 
 
 def added_schema(outcome: Outcome) -> pa.Schema:
     return _schema(outcome, ADDED, ADDED)
 
 
-def added_fields(
-    outcome: Outcome, numbers: np.ndarray, sizes: np.ndarray, positions: np.ndarray
-) -> pa.Table:
-    """Return what an annotated corpus has besides its own columns, of documents by position.
+def adding(outcome: Outcome) -> Callable[[np.ndarray], pa.Table]:
+    """Return what gives the columns that an annotated corpus has besides, of some positions."""
+    cluster, numbers, schema = outcome.answer.cluster, outcome.numbers(), added_schema(outcome)
+    sizes = np.bincount(cluster, minlength=outcome.corpus.documents)
 
-    ``numbers`` are `Outcome.numbers`; ``sizes``, int64[documents], are those of the clusters, by
-    their first document.
-    """
-    size = array_of(sizes[outcome.answer.cluster[positions]])
-    columns = [*_answers(outcome, numbers, positions), size]
-    return pa.Table.from_arrays(columns, schema=added_schema(outcome))
+    def added(positions: np.ndarray) -> pa.Table:
+        size = array_of(sizes[cluster[positions]])
+        columns = [*_answers(outcome, numbers, positions), size]
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    return added
+
+
+#: How many rows each table has, and what makes its columns; there may be no order, and no edges.
+TABLES = {"clusters": _clusters, "order": _order, "edges": _edges}

@@ -5,8 +5,8 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
-from pathlib import Path
+from itertools import islice
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ from neardup.io.formats.csv_tables import csv_header
 from neardup.io.formats.json_text import common_schema
 from neardup.io.outputs import OutputFile, check_output, plan_outputs
 from neardup.io.remote import is_remote, located
-from neardup.io.source import Layout, Partition, Source
+from neardup.io.source import Layout, Source
 from neardup.io.streams import STDIN
 from neardup.io.writers import open_writer
 from neardup.output import tables
@@ -99,11 +99,9 @@ def check_folder(out: Path, overwrite: bool, resume: bool = False) -> None:
 
 def check_inputs(out: str | os.PathLike[str], inputs: Iterable[str]) -> None:
     """Refuse an output, a folder or a URL, in which inputs are that it would replace."""
-    place, separator = located(out), "/" if is_remote(located(out)) else os.sep
-    real = str if is_remote(place) else os.path.realpath
-    replaced = [real(f"{place.rstrip(separator)}{separator}{name}") for name in OUTPUTS]
+    replaced = [_real(f"{located(out)}/{name}") for name in OUTPUTS]
     for path in inputs:
-        if any(real(path) == p or real(path).startswith(p + separator) for p in replaced):
+        if any(map(_real(path).is_relative_to, replaced)):
             raise OutputError(
                 f"{path} is an input and would be replaced", "name another output folder"
             )
@@ -115,26 +113,21 @@ def check_outside(out: str | os.PathLike[str], given: Iterable[str]) -> None:
     for name in given:
         if name == STDIN or is_remote(name) != is_remote(place):
             continue
-        separator = "/" if is_remote(place) else os.sep
-        real = str if is_remote(place) else os.path.realpath
-        top = real(name.partition("**")[0] or os.curdir).rstrip(separator)
-        below = real(place).rstrip(separator)
-        if below != top and not below.startswith(top + separator):
-            continue
-        # What is hidden is not read.
-        if not any(part.startswith(".") for part in below[len(top) :].split(separator)):
+        top, real = _real(name.partition("**")[0] or os.curdir), _real(place)
+        hidden = any(part.startswith(".") for part in real.parts[len(top.parts) :])  # not read
+        if real.is_relative_to(top) and not hidden:
             raise OutputError(
                 f"{place} is in {name}, which is an input: the next run would read it as well",
                 "name an output that is not below an input folder",
             )
 
 
+def _real(place: str) -> PurePath:
+    return PurePosixPath(place) if is_remote(place) else Path(os.path.realpath(place))
+
+
 def write_outputs(
-    outcome: Outcome,
-    out: Path,
-    writing: Writing,
-    pool: Pool,
-    more: Callable[[], dict[str, Any]],
+    outcome: Outcome, out: Path, writing: Writing, pool: Pool, more: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
     """Write all files where nobody looks for them, then rename them all.
 
@@ -148,15 +141,14 @@ def write_outputs(
     with system_errors(place):
         if writing.clean:
             with clock.stage("write clean corpus", outcome.corpus.documents) as advance:
-                _write_clean(outcome, place, writing, pool, advance)
+                _Clean(outcome, writing, pool).write_all(place / CLEAN, advance)
         with clock.stage("write tables"):
-            write = partial(_write_table, place, writing.tables)
-            write("clusters", tables.clusters_schema(outcome), tables.cluster_tables(outcome))
+            _write_table(outcome, place, writing.tables, "clusters")
             if outcome.order is not None:
-                write("order", tables.ORDER_SCHEMA, tables.order_tables(outcome.order))
+                _write_table(outcome, place, writing.tables, "order")
             if outcome.answer.edges is not None:
-                edges = tables.edge_tables(outcome)
-                outcome.answer.counts["edges"] = write("edges", tables.edges_schema(outcome), edges)
+                rows = _write_table(outcome, place, writing.tables, "edges")
+                outcome.answer.counts["edges"] = rows
         found = record(outcome) | more()
         write_private(place / RECORD, (json.dumps(found, indent=1) + "\n").encode())
         sync_folder(place)
@@ -191,24 +183,22 @@ def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
 
 def _intact(state: RunState, written: dict[str, Stamp], place: Path, out: Path) -> bool:
     where = {name: place / name if (place / name).exists() else out / name for name in written}
-    return all(_is_as_written(where[name], stamp) for name, stamp in written.items()) and all(
+    return all(_stamp(where[name]) == stamp for name, stamp in written.items()) and all(
         _clean_is_as_written(where[CLEAN], state, number) for number in state.done(CLEAN)
     )
 
 
 def _stamp(path: Path) -> Stamp:
-    """Return size and time of a file, so that a later change is noticed; None for a folder."""
+    """Return size and time of a file, to notice a change; None for a folder, [] for nothing."""
+    if not path.exists():
+        return []
     status = path.stat()
     return None if path.is_dir() else [status.st_size, status.st_mtime_ns]
 
 
-def _is_as_written(path: Path, stamp: Stamp) -> bool:
-    return path.exists() and _stamp(path) == stamp
-
-
 def _clean_is_as_written(folder: Path, state: RunState, number: int) -> bool:
     name, stamp = cast("tuple[str, Stamp]", state.about(CLEAN, number))
-    return _is_as_written(folder / name, stamp)
+    return _stamp(folder / name) == stamp
 
 
 def _move(staged: Path, target: Path, old: Path) -> None:
@@ -226,59 +216,17 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _write_table(
-    folder: Path, format: str, name: str, schema: pa.Schema, parts: Iterator[pa.Table]
-) -> int:
-    rows = 0
+def _write_table(outcome: Outcome, folder: Path, format: str, name: str) -> int:
+    rows, schema = 0, tables.schema_of(outcome, name)
     # Of few columns do values repeat so that a dictionary helps.
     values = tuple(column for column in schema.names if column != "file")
     header = b"" if format == "parquet" else csv_header(schema.names, ",")
     layout = Layout(format, TABLES[format], header, schema, values)
     with open_writer(folder / f"{name}.{format}", layout) as writer:
-        for part in parts:
+        for part in tables.tables_of(outcome, name):
             writer.write(writer.prepare(part))
             rows += part.num_rows
     return rows
-
-
-def _write_clean(
-    outcome: Outcome,
-    place: Path,
-    writing: Writing,
-    pool: Pool,
-    advance: Callable[[int], None],
-) -> None:
-    state = outcome.job.state
-    assert state is not None
-    source = outcome.job.source
-    source.check_unchanged()
-    added = tables.added_schema(outcome) if writing.annotate else None
-    schema = None
-    if writing.format not in (None, "jsonl") and source.format in ("jsonl", "mixed"):
-        # The columns of JSON lines have to be known before the first is written.
-        partitions = outcome.reader.partitions()
-        schema = common_schema(pool.ordered(lambda found: found[1].schema(), partitions))
-    places = [(file, start) for file, start, _ in outcome.corpus.places]
-    outputs = plan_outputs(source, places, writing.format, added, schema, writing.compression)
-    folder = place / CLEAN
-    folder.mkdir(mode=0o700, exist_ok=True)
-    done = state.done(CLEAN)
-    work = _Clean(outcome, writing, pool)
-
-    def write(number: int) -> int:
-        output = outputs[number]
-        path = folder / output.name if output.name else folder
-        if number not in done or not _clean_is_as_written(folder, state, number):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            work.write(output, path)
-            state.put(CLEAN, number, about=[output.name, _stamp(path)])
-        return work.documents(output)
-
-    # Compression takes most of the time, and a file is compressed by one thread: some at once.
-    for written in in_threads(write, range(len(outputs)), min(pool.threads, max(1, len(outputs)))):
-        advance(written)
-    for path in sorted({folder, *(p for p in folder.rglob("*") if p.is_dir())}):
-        sync_folder(path)
 
 
 class _Clean:
@@ -286,20 +234,50 @@ class _Clean:
 
     def __init__(self, outcome: Outcome, writing: Writing, pool: Pool) -> None:
         self._outcome, self._writing, self._pool = outcome, writing, pool
+        self._source, self._corpus = outcome.job.source, outcome.corpus
         self._kept = outcome.answer.duplicate_of < 0
-        self._numbers = np.empty(0, np.int64)
-        self._sizes = np.empty(0, np.int64)
-        if writing.annotate:
-            self._numbers = outcome.numbers()
-            documents = outcome.corpus.documents
-            self._sizes = np.bincount(outcome.answer.cluster, minlength=documents)
+        self._adding = tables.adding(outcome) if writing.annotate else None
 
-    def documents(self, output: OutputFile) -> int:
+    def _outputs(self) -> list[OutputFile]:
+        source, format = self._source, self._writing.format
+        added = tables.added_schema(self._outcome) if self._adding else None
+        schema = None
+        if format not in (None, "jsonl") and source.format in ("jsonl", "mixed"):
+            # The columns of JSON lines have to be known before the first is written.
+            partitions = self._outcome.reader.partitions()
+            schema = common_schema(self._pool.ordered(lambda each: each[1].schema(), partitions))
+        places = [(file, start) for file, start, _ in self._corpus.places]
+        return plan_outputs(source, places, format, added, schema, self._writing.compression)
+
+    def write_all(self, folder: Path, advance: Callable[[int], None]) -> None:
+        state = self._outcome.job.state
+        assert state is not None
+        self._source.check_unchanged()
+        outputs = self._outputs()
+        folder.mkdir(mode=0o700, exist_ok=True)
+        done = state.done(CLEAN)
+
+        def write(number: int) -> int:
+            output = outputs[number]
+            path = folder / output.name if output.name else folder
+            if number not in done or not _clean_is_as_written(folder, state, number):
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self.write(output, path)
+                state.put(CLEAN, number, about=[output.name, _stamp(path)])
+            return self._documents(output)
+
+        # Compression takes most of the time, and a file is compressed by one thread: some at once.
+        threads = min(self._pool.threads, max(1, len(outputs)))
+        for written in in_threads(write, range(len(outputs)), threads):
+            advance(written)
+        for path in sorted({folder, *(p for p in folder.rglob("*") if p.is_dir())}):
+            sync_folder(path)
+
+    def _documents(self, output: OutputFile) -> int:
         """Return how many documents of the input a file stands for."""
         if output.first == output.end:
             return 0
-        corpus = self._outcome.corpus
-        return corpus.limits(output.end - 1)[1] - corpus.limits(output.first)[0]
+        return self._corpus.limits(output.end - 1)[1] - self._corpus.limits(output.first)[0]
 
     def write(self, output: OutputFile, path: Path) -> None:
         with open_writer(path, output.layout) as writer:
@@ -307,13 +285,8 @@ class _Clean:
             def prepare(wanted: Wanted) -> Any:
                 held = self._outcome.reader.held.pop(wanted.number, None)  # for the last time
                 arguments = (wanted.rows, wanted.documents, self._added(wanted), held)
-                partition = wanted.partition
-                records = (
-                    partition.table(*arguments)
-                    if output.converted
-                    else partition.records(*arguments)
-                )
-                return writer.prepare(records)
+                kind = wanted.partition.table if output.converted else wanted.partition.records
+                return writer.prepare(kind(*arguments))
 
             # Several files wait at once: no more for each than keeps the threads at work.
             ahead = self._pool.threads
@@ -321,28 +294,20 @@ class _Clean:
                 writer.write(prepared)
 
     def _wanted(self, output: OutputFile) -> Iterator[Wanted]:
-        corpus = self._outcome.corpus
-        source = self._outcome.job.source
-        file = corpus.places[output.first][0] if output.first < output.end else -1
-        several = len(source.files) > 1 and source.rereadable and source.format != "text"
-        numbered: Iterable[tuple[int, Partition]]
-        if several:
-            numbered = enumerate(source.partitions(file), output.first)
+        corpus, source, numbers = self._corpus, self._source, range(output.first, output.end)
+        if numbers and len(source.files) > 1 and source.rereadable and source.format != "text":
+            found = source.partitions(corpus.places[output.first][0])
         else:
-            numbered = self._outcome.reader.partitions()
-        for number, partition in numbered:
-            if number < output.first:
-                continue
-            if number >= output.end:
-                return
+            every = self._outcome.reader.partitions()
+            found = (partition for _, partition in islice(every, output.first, None))
+        for number, partition in zip(numbers, found, strict=False):
             first, last = corpus.limits(number)
-            rows = None if self._writing.annotate else np.flatnonzero(self._kept[first:last])
+            rows = None if self._adding else np.flatnonzero(self._kept[first:last])
             if rows is None or len(rows):
-                every = rows is not None and len(rows) == last - first
-                yield Wanted(number, partition, first, None if every else rows, last - first)
+                rows = None if rows is None or len(rows) == last - first else rows
+                yield Wanted(number, partition, first, rows, last - first)
 
     def _added(self, wanted: Wanted) -> pa.Table | None:
-        if not self._writing.annotate:
+        if self._adding is None:
             return None
-        positions = np.arange(wanted.first, wanted.first + wanted.documents)
-        return tables.added_fields(self._outcome, self._numbers, self._sizes, positions)
+        return self._adding(np.arange(wanted.first, wanted.first + wanted.documents))

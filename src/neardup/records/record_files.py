@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of, numbers
 from neardup.errors import ColumnError, DuplicateIdError, InputError
 from neardup.io.columns import missing_column, string_scalar
-from neardup.io.whole import Form, read_whole
+from neardup.io.opening import Reading
+from neardup.io.whole import read_whole
 from neardup.records.fields import LinkSpec
 
 #: A column of a table whose types are not known before it is read.
@@ -49,13 +50,13 @@ class Source(NamedTuple):
         a: See `neardup.io.opening.open_source`.
         b: The second one; None for duplicates within the first.
         id: Column with the ids; None for positions.
-        form: How files are read.
+        reading: How files are read.
     """
 
     a: Any
     b: Any = None
     id: str | None = None
-    form: Form = Form()
+    reading: Reading = Reading()
 
 
 def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
@@ -71,7 +72,7 @@ def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
         DuplicateIdError: Two records of a file have the same id.
         InputError: A file can't be read, or has no two records to compare.
     """
-    a, b, id, form = given
+    a, b, id, reading = given
     names, tables = [], []
     for which, source in (("first", a), ("second", b)):
         if source is None:
@@ -79,7 +80,7 @@ def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
         is_file = isinstance(source, str | os.PathLike)
         name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
         names.append(name)
-        tables.append(_checked(read_whole(source, name, form), name, id, spec))
+        tables.append(_checked(read_whole(source, name, reading), name, id, spec))
     sizes = [table.num_rows for table in tables]
     for name, size in zip(names, sizes, strict=True):
         if b is None and size < alone:

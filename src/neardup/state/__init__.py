@@ -1,7 +1,5 @@
 """What a run remembers: its state in one transactional file, and the stores of band keys."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from typing import cast

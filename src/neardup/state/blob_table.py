@@ -19,8 +19,7 @@ _TABLE = (
     " about BLOB, crc INTEGER, PRIMARY KEY (space, number)) WITHOUT ROWID"
 )
 _DATA = "CREATE TABLE <>_data (id INTEGER PRIMARY KEY, data BLOB NOT NULL)"
-_FIND = "SELECT first, size FROM <> WHERE space = ? AND number >= ? AND number < ?"
-_FORGET = "DELETE FROM <> WHERE space = ? AND number >= ? AND number < ?"
+_FIND = "SELECT * FROM <> WHERE space = ? AND number = ?"
 
 
 class _Row(NamedTuple):
@@ -28,6 +27,10 @@ class _Row(NamedTuple):
     first: int  # id of the first slice; the others follow
     checksum: int  # CRC-32 of all slices
     about: bytes  # JSON
+
+    @property
+    def ids(self) -> range:
+        return range(self.first, self.first + -(-self.size // _SLICE))
 
 
 class BlobTable:
@@ -63,8 +66,12 @@ class BlobTable:
 
         ``about`` is found again without reading the bytes.
         """
-        self.discard(connection, *key, key[1] + 1)
-        data = view_of(data)
+        for found in connection.execute(self.named(_FIND), key).fetchall():
+            old = _Row(*found[2:6]).ids
+            text = self.named("DELETE FROM <>_data WHERE id >= ? AND id < ?")
+            connection.execute(text, (old.start, old.stop))
+        view = memoryview(cast(Any, data))
+        data = view.cast("B") if view.nbytes else memoryview(b"")
         text = self.named("SELECT coalesce(max(id), 0) + 1 FROM <>_data")
         first = connection.execute(text).fetchone()[0]
         text = self.named("INSERT INTO <>_data VALUES (?, zeroblob(?))")
@@ -75,17 +82,8 @@ class BlobTable:
             with connection.blobopen(f"{self.name}_data", "data", number) as blob:
                 blob.write(some)
         row = _Row(len(data), first, zlib.crc32(data), json.dumps(about).encode())
-        text = self.named("INSERT INTO <> VALUES (?, ?, ?, ?, ?, ?, ?)")
+        text = self.named("REPLACE INTO <> VALUES (?, ?, ?, ?, ?, ?, ?)")
         connection.execute(text, (*key, *row, _crc(*key, row)))
-
-    def discard(
-        self, connection: sqlite3.Connection, space: str, low: int = 0, high: int = 1 << 62
-    ) -> None:
-        found = connection.execute(self.named(_FIND), (space, low, high)).fetchall()
-        text = self.named("DELETE FROM <>_data WHERE id >= ? AND id < ?")
-        for first, size in found:
-            connection.execute(text, (first, first + -(-size // _SLICE)))
-        connection.execute(self.named(_FORGET), (space, low, high))
 
     def index(self, space: str | None = None) -> dict[tuple[str, int], Any]:
         """Return what is known of the blobs of a space, or of all, by space and number."""
@@ -97,13 +95,11 @@ class BlobTable:
 
     def get(self, space: str, number: int) -> memoryview | None:
         """Return the bytes of a blob, read-only; None where there is none."""
-        text = self.named("SELECT * FROM <> WHERE space = ? AND number = ?")
-        found = self._database.rows(text, (space, number))
+        found = self._database.rows(self.named(_FIND), (space, number))
         if not found:
             return None
         row = self._checked(space, number, found[0][2:])
-        ids = range(row.first, row.first + -(-row.size // _SLICE))
-        slices = [self._database.blob(f"{self.name}_data", id_) for id_ in ids]
+        slices = [self._database.blob(f"{self.name}_data", id_) for id_ in row.ids]
         data = slices[0] if len(slices) == 1 else b"".join(slices)
         if len(data) != row.size or zlib.crc32(data) != row.checksum:
             raise self._database.damaged(f"{space} {number}")
@@ -115,11 +111,6 @@ class BlobTable:
         if kinds != [str, int, int, int, int, bytes] or values[4] != _crc(space, number, row):
             raise self._database.damaged("an entry")
         return row
-
-
-def view_of(data: Blob) -> memoryview:
-    view = memoryview(cast(Any, data))
-    return view.cast("B") if view.nbytes else memoryview(b"")
 
 
 def _crc(space: str, number: int, row: _Row) -> int:

@@ -9,8 +9,6 @@ from neardup.state.band_store import BandStore, Entry
 
 
 class MemoryStore(BandStore):
-    """Keeps one run in dictionaries."""
-
     def __init__(self, url: str = "memory", run: str = "") -> None:
         if url != "memory":
             raise SpecError(f"no store is known for {url!r}", "write memory")
@@ -18,9 +16,6 @@ class MemoryStore(BandStore):
         self._text: str | None = None
         self._held: dict[int, tuple[np.ndarray, bytes]] = {}
         self._notes: dict[str, str] = {}
-
-    def _open(self) -> None:
-        pass
 
     def _read_header(self) -> str | None:
         return self._text

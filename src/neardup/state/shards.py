@@ -1,9 +1,8 @@
 """Shares of a corpus that several processes sketch into one store, and which are complete."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
+from typing import Self
 
 from neardup.errors import SpecError, StoreError
 from neardup.state.band_store import BandStore
@@ -29,11 +28,10 @@ class Shard:
             raise SpecError(f"shard is {self.number}/{self.of}; expected 1/{self.of} or above")
 
     def has(self, partition: int) -> bool:
-        """Return whether a partition belongs to it."""
         return partition % self.of == self.number - 1
 
     @classmethod
-    def parse(cls, text: str) -> Shard:
+    def parse(cls, text: str) -> Self:
         """Make a shard from ``"3/8"``.
 
         >>> Shard.parse("3/8").of

@@ -11,8 +11,7 @@ import numpy as np
 from neardup.errors import SpecError, StoreError
 from neardup.state.band_store import BandStore, Entry
 from neardup.state.blob_table import BlobTable
-from neardup.state.database import Database
-from neardup.state.locking import FileKind
+from neardup.state.database import Database, FileKind
 
 _KIND = FileKind(
     application=0x4E444250,  # "NDBP"
@@ -33,9 +32,6 @@ class RunStore(BandStore):
         super().__init__(f"sqlite:{database.path}")
         self._database = database
         self._table = BlobTable(database, "bands")
-
-    def _open(self) -> None:
-        pass
 
     def _is_there(self) -> bool:
         return bool(self._database.rows("SELECT 1 FROM sqlite_master WHERE name = 'bands'"))
@@ -78,11 +74,8 @@ class RunStore(BandStore):
         about = [keys.shape[1], len(metadata)]
         with self._database.transaction() as connection:
             self._table.put(connection, ("partition", partition), metadata, about)
-            self._insert(connection, partition, np.ascontiguousarray(keys, dtype="<u8"))
-
-    def _insert(self, connection: sqlite3.Connection, partition: int, keys: np.ndarray) -> None:
-        for band, row in enumerate(keys):
-            self._table.put(connection, ("keys", partition << _BANDS_BITS | band), row)
+            for band, row in enumerate(np.ascontiguousarray(keys, dtype="<u8")):
+                self._table.put(connection, ("keys", partition << _BANDS_BITS | band), row)
 
     def _partitions(self) -> dict[int, Entry]:
         found = self._table.index("partition")
@@ -104,13 +97,7 @@ class RunStore(BandStore):
     def _drop(self) -> None:
         if self._is_there():
             with self._database.transaction() as connection:
-                self._remove_tables(connection)
-
-    def _remove_tables(self, connection: sqlite3.Connection) -> None:
-        self._table.drop(connection)
-
-    def _close(self) -> None:
-        pass
+                self._table.drop(connection)
 
 
 class SqliteStore(RunStore):
@@ -139,14 +126,13 @@ class SqliteStore(RunStore):
         return self._database.create(partial(self._fill, text))
 
     def _drop(self) -> None:
-        super()._drop()
+        if self._is_there():
+            with self._database.transaction() as connection:
+                super()._drop()
+                connection.execute("PRAGMA application_id = 0")
+                connection.execute("PRAGMA user_version = 0")
         if self._database.exists():
             self._database.rows("VACUUM")
-
-    def _remove_tables(self, connection: sqlite3.Connection) -> None:
-        super()._remove_tables(connection)
-        connection.execute("PRAGMA application_id = 0")
-        connection.execute("PRAGMA user_version = 0")
 
     def _close(self) -> None:
         self._database.close()

@@ -36,8 +36,6 @@ class _Header(NamedTuple):
 
 
 class CsvPartition(BytePartition):
-    """Some records of a CSV or TSV file."""
-
     def __init__(
         self, index: int, file: SourceFile, columns: Columns, extent: Extent, header: _Header
     ) -> None:
@@ -121,7 +119,6 @@ def _scan(
 def cut(
     index: int, file: SourceFile, columns: Columns, partition_bytes: int
 ) -> Iterator[CsvPartition]:
-    """Partitions of a CSV or TSV file with a header; the file is scanned for it."""
     header: list[_Header] = []
 
     def last_end(raw: Raw, final: bool, position: int, line: int | None) -> int:

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import PAD
 from neardup.errors import FormatError
-from neardup.io.columns import check_new, required_column
+from neardup.io.columns import check_new, hint_for, missing_column
 from neardup.io.formats.byte_partitions import KEEP_HINT, BytePartition, Fields
 from neardup.io.formats.json_text import Joined, json_rows
 from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Columns, Layout, Rows, SourceFile
-from neardup.io.streams import Raw, bom_size, cut_lines, cut_stream
-from neardup.kernels.records import DEEP, PAD, UNKNOWN, json_fields, json_lines
+from neardup.io.streams import Extent, Raw, bom_size, cut_lines, cut_stream, read_range
+from neardup.kernels.records import DEEP, UNKNOWN, json_fields, json_lines
 
 _LINE_HINT = "every line must be one JSON object; correct or drop this line"
 _ARRAY_HINT = "one object a line is expected; convert with: jq -c '.[]' in.json > out.jsonl"
@@ -27,19 +28,10 @@ _HEAD_LINES = 100
 _DEPTH = 1000  # levels of nesting
 _TOO_DEEP = f"nests more than {_DEPTH} levels deep"
 _MOST_CELLS = 1 << 22  # of a table: a key for each record would take quadratic memory
-_KINDS = {
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    list: "an array",
-    str: "a string",
-    type(None): "null",
-}
+_KINDS = {bool: "a boolean", float: "a number", list: "an array", str: "a string"}
 
 
 class JsonPartition(BytePartition):
-    """Some lines of a file of JSON lines."""
-
     def found(self, raw: Raw) -> np.ndarray:
         lines = np.empty((raw.size // 2 + 1, 3), np.int32)
         return lines[: json_lines(raw.data, raw.size, lines)]
@@ -93,7 +85,7 @@ class JsonPartition(BytePartition):
             value = json.loads(text, parse_int=float, object_pairs_hook=seen)
             twice = [name for name in names if keys.count(name) > 1]
             if not isinstance(value, dict):
-                what = f"is {_KINDS[type(value)]}, not an object"
+                what = f"is {_KINDS.get(type(value), 'null')}, not an object"
             elif twice:
                 what = f"has the key {twice[0]!r} twice"
             elif why == DEEP:
@@ -108,12 +100,9 @@ class JsonPartition(BytePartition):
         raw = self.raw()
         return _present(raw, self.bounds(raw), names)
 
-    def check_new(self, raw: Raw, bounds: np.ndarray, added: Sequence[str]) -> None:
-        """Refuse names of members to add that a record has already; reading reports wrong lines."""
-        check_new(self._file.path, _present(raw, bounds, added), added)
-
     def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
-        self.check_new(raw, bounds, added.column_names)
+        names = added.column_names
+        check_new(self._file.path, _present(raw, bounds, names), names)
         data, ends = json_rows(added, ",", "")
         # In an empty object there is no member for a comma to follow.
         drop = np.zeros(len(ends), np.int64)
@@ -165,33 +154,28 @@ def cut(
         extents = cut_lines(file, partition_bytes, limit)
     else:
         extents = cut_stream(file, partition_bytes, _last_newline, limit)
+    partitions = (
+        JsonPartition(index, file, columns, extent, 0 if number else _skipped(file, extent))
+        for number, extent in enumerate(extents)
+    )
     held: list[JsonPartition] = []
     missing, names, looked = set(columns.required), dict[str, None](), 0
-
-    def check() -> None:
-        if missing and names:
-            name = next(name for name in columns.required if name in missing)
-            where = "" if looked < _HEAD_BYTES else " in the first 8 MiB"
-            raise required_column(file.path, name, list(names), columns, where)
-
-    for number, extent in enumerate(extents):
-        skip = 0 if number else _skipped(file, JsonPartition(index, file, columns, extent).raw())
-        held.append(JsonPartition(index, file, columns, extent, skip))
-        if missing and looked < _HEAD_BYTES:
-            looked += extent.size
-            missing = _still_missing(held[-1], missing, names)
-            if missing and looked < _HEAD_BYTES:
-                continue
-            check()
-        yield from held
-        held.clear()
-    if held:
-        check()
-        yield from held
+    while missing and looked < _HEAD_BYTES and (partition := next(partitions, None)):
+        held.append(partition)
+        looked += partition.size
+        missing = _still_missing(partition, missing, names)
+    if missing and names:
+        name = next(name for name in columns.required if name in missing)
+        where = "" if looked < _HEAD_BYTES else " in the first 8 MiB"
+        raise missing_column(file.path, name, list(names), where, hint_for(name, columns))
+    yield from held
+    held.clear()
+    yield from partitions
 
 
-def _skipped(file: SourceFile, raw: Raw) -> int:
+def _skipped(file: SourceFile, extent: Extent) -> int:
     """Bytes of the mark of UTF-8 at the start of a file; a JSON array is refused."""
+    raw = extent.held or read_range(file, extent.start, extent.size)
     head = raw.data[: min(raw.size, 4096)].tobytes()
     skip = bom_size(file.path, head)
     if head[skip:].lstrip().startswith(b"["):
@@ -217,11 +201,3 @@ def _still_missing(partition: JsonPartition, missing: set[str], names: dict[str,
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
     return Layout("jsonl", file.compression, text=columns.text)
-
-
-def check_new_keys(file: SourceFile, columns: Columns, added: Sequence[str]) -> None:
-    """Refuse names of members to add that the first records have already."""
-    first = next(cut(0, file, columns, 1 << 16), None)
-    if first is not None:
-        raw = first.raw()
-        first.check_new(raw, first.bounds(raw), added)

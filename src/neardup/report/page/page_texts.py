@@ -88,7 +88,7 @@ def _gathered(
 
     positions = docs if results.positions_of is None else results.positions_of[docs]
     order = np.argsort(positions, kind="stable")
-    whole = pa.concat_tables(results.visit(positions[order], read, threads))
+    whole = pa.concat_tables(results.at(positions[order]).visit(read, threads))
     if len(whole) != len(docs):
         raise results.changed()
     places: Any = np.argsort(order)

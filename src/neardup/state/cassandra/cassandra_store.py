@@ -3,13 +3,14 @@
 import uuid
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from neardup.state.band_store import BandStore, Entry
 from neardup.state.cassandra import cql
-from neardup.state.cassandra.contact import Contact
+from neardup.state.cassandra.driver import Contact
 from neardup.state.cassandra.session import Session
 
 METADATA = -1  # stands in the place of the band
@@ -30,7 +31,7 @@ class CassandraStore(BandStore):
     afterwards. Several processes may put different partitions of one run at once. Clocks of
     machines that put the same partition one after the other must not differ by more than the time
     between. A server may be restarted meanwhile: requests are sent again while patience lasts, as
-    many seconds as are given, or the environment says, see `neardup.state.cassandra.contact`.
+    many seconds as are given, or the environment says, see `neardup.state.cassandra.driver`.
 
     Nothing is imported or opened before `create` or `open`, which raise DependencyError where
     cassandra-driver is not installed.
@@ -81,13 +82,9 @@ class CassandraStore(BandStore):
                 self._session.change(table)
         matrix = uuid.uuid4()
         self._session.ask(cql.ADD_RUN, [self.run, matrix, text])
-        # Read back: what was sent again after a lost answer finds that it was there already.
-        found = self._find()
-        if found is None or found[0] != matrix:
-            return False
-        self._matrix = matrix
         self._known = {}
-        return True
+        # Read back: what was sent again after a lost answer finds that it was there already.
+        return self._read_header() is not None and self._matrix == matrix
 
     def _write_note(self, name: str, text: str) -> None:
         self._session.ask(cql.ADD_NOTE, [self._matrix, name, text])
@@ -107,17 +104,10 @@ class CassandraStore(BandStore):
         self._known[partition] = _Partition(Entry(keys.shape[1], len(metadata)), sums)
 
     def _insertions(self, partition: int, keys: np.ndarray, metadata: bytes) -> Iterator[Any]:
-        yield from self._slices(METADATA, partition, metadata)
-        for band, row in enumerate(keys):
-            yield from self._slices(band, partition, row.tobytes())
-
-    def _slices(self, band: int, partition: int, data: bytes) -> Iterator[Any]:
-        for number, low in enumerate(range(0, len(data), cql.SLICE)):
-            row = [self._matrix, band, partition, number, data[low : low + cql.SLICE]]
-            yield self._session.statement(cql.ADD_BLOB, row)
-
-    def _slice_bytes(self, band: int) -> int:
-        return cql.SLICE
+        for band, data in enumerate(chain([metadata], map(np.ndarray.tobytes, keys)), METADATA):
+            for number, low in enumerate(range(0, len(data), cql.SLICE)):
+                row = [self._matrix, band, partition, number, data[low : low + cql.SLICE]]
+                yield self._session.statement(cql.ADD_BLOB, row)
 
     def _partitions(self) -> dict[int, Entry]:
         bands = self._ready().num_bands
@@ -143,7 +133,7 @@ class CassandraStore(BandStore):
 
     def _read(self, band: int, partitions: list[int]) -> Iterator[tuple[int, bytes]]:
         """Yield the bytes of a band, or the metadata, by partition."""
-        known, size = self._known, self._slice_bytes(band)
+        known, size = self._known, cql.SLICE
 
         def ask(partition: int) -> Any:
             documents, metadata = known[partition].entry

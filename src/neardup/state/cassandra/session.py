@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from neardup.errors import NeardupError
 from neardup.state.cassandra import driver
-from neardup.state.cassandra.contact import Contact
 from neardup.state.cassandra.cql import named
+from neardup.state.cassandra.driver import Contact
 from neardup.threads import Pool
 
 _IN_FLIGHT = 16
