@@ -121,6 +121,8 @@ class Judge:
 
     def alike_in(self, edges: Listed, scope: np.ndarray) -> np.ndarray:
         """Return int64[edges]: how many of the pairs in scope that an edge is for are true."""
+        if (np.diff(edges.groups) == 1).all():  # each document is one by itself
+            return np.asarray(self.alike(edges.a, edges.b) & (edges.given > 0))
         if self._closed:
             return pairs_between(edges.a, edges.b, edges.groups[scope], self.labels[scope])
         x, y = (edges.groups[doc] for doc in np.divmod(self._codes, max(1, self._documents)))
@@ -152,10 +154,11 @@ def _listed(results: Results, labels: np.ndarray, scope: np.ndarray) -> Listed |
     if results.spec.pairs != "all" and results.record["counts"]["exact_duplicates"]:
         equal = (similarity == 1) & (labels[a] == labels[b])
         groups = connected(a[equal], b[equal], results.documents).astype(np.int64)
-    codes, rows = np.unique(_codes(groups[a], groups[b], len(groups)), return_index=True)
-    (a, b), size = np.divmod(codes, len(groups)), np.bincount(groups[scope], minlength=len(groups))
+        codes, rows = np.unique(_codes(groups[a], groups[b], len(groups)), return_index=True)
+        (a, b), similarity = np.divmod(codes, len(groups)), similarity[rows]
+    size = np.bincount(groups[scope], minlength=len(groups))
     given = np.where(a == b, size[a] * (size[a] - 1) // 2, size[a] * size[b])
-    return Listed(groups, a, b, similarity[rows], given)
+    return Listed(groups, a, b, similarity, given)
 
 
 def _judged(known: GroundTruth, labels: np.ndarray, edges: Listed | None) -> dict[str, Any]:
