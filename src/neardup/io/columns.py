@@ -79,7 +79,6 @@ def hint_for(column: str, columns: Columns) -> str:
 
 
 def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = False) -> None:
-    """Refuse a table that lacks a column, has a name twice, or holds something else than text."""
     names = list(schema.names)
     for column in columns.required:
         if column not in names:
@@ -113,7 +112,6 @@ def check_new(name: str, names: Sequence[str], added: Sequence[str]) -> None:
 
 
 def append_columns(name: str, table: pa.Table, added: pa.Table | None) -> pa.Table:
-    """The table with more columns; those that it has already are refused."""
     if added is not None:
         check_new(name, table.column_names, added.column_names)
         for field, column in zip(added.schema, added.columns, strict=True):

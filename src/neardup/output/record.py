@@ -85,10 +85,7 @@ def digest_of(manifest: JSON) -> str:
 
 
 def texts_digest(hashes: np.ndarray) -> str:
-    """Return the SHA-256 (hex) of all texts by their tokens, uint64[documents, 2], in input order.
-
-    It is the same wherever the texts are stored.
-    """
+    """Return the SHA-256 (hex) of all texts by the hashes of their tokens, uint64[documents, 2]."""
     return hashlib.sha256(np.ascontiguousarray(hashes).tobytes()).hexdigest()
 
 

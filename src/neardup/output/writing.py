@@ -60,8 +60,9 @@ class Writing:
                 "leave out one of `annotate` and `clean`=False",
             )
         if self.tables not in TABLES:
-            known = " or ".join(map(repr, TABLES))
-            raise SpecError(f"`tables` is {self.tables!r}; expected {known}")
+            raise SpecError(
+                f"`tables` is {self.tables!r}; expected {' or '.join(map(repr, TABLES))}"
+            )
         if self.compression is not None and not self.clean:
             raise SpecError("`compression` is for the clean corpus, and none is wanted")
         if self.clean:
@@ -71,10 +72,7 @@ class Writing:
 
 
 def check_folder(out: Path, overwrite: bool, resume: bool = False) -> None:
-    """Refuse an output folder that can't or must not be written, before any work is done.
-
-    With ``resume`` an interrupted run may be there.
-    """
+    """Refuse an output folder that can't or must not be written, before any work is done."""
     with system_errors(out):
         if out.exists() or out.is_symlink():
             if not out.is_dir():
@@ -240,7 +238,7 @@ class _Clean:
 
     def _outputs(self) -> list[OutputFile]:
         source, format = self._source, self._writing.format
-        added = tables.added_schema(self._outcome) if self._adding else None
+        added = tables.schema_of(self._outcome, "added") if self._adding else None
         schema = None
         if format not in (None, "jsonl") and source.format in ("jsonl", "mixed"):
             # The columns of JSON lines have to be known before the first is written.
@@ -274,7 +272,6 @@ class _Clean:
             sync_folder(path)
 
     def _documents(self, output: OutputFile) -> int:
-        """Return how many documents of the input a file stands for."""
         if output.first == output.end:
             return 0
         return self._corpus.limits(output.end - 1)[1] - self._corpus.limits(output.first)[0]

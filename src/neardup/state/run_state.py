@@ -5,7 +5,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from pathlib import Path
 from typing import Self, cast
 
@@ -110,23 +110,18 @@ class RunState(AbstractContextManager["RunState"]):
     def remove(self) -> None:
         """Remove all that belongs to the run, and the folders that were made for it, if empty."""
         self._database.close()
-        try:
-            with system_errors(self.folder):
-                self._remove_files()
-                with suppress(PermissionError):  # of Windows, while the file is open
-                    (self.folder / _LOCK).unlink(missing_ok=True)
-                self._lock.close()
+        with closing(self._lock), system_errors(self.folder):
+            self._remove_files()
+            with suppress(PermissionError):  # of Windows, while the file is open
                 (self.folder / _LOCK).unlink(missing_ok=True)
-        finally:
             self._lock.close()
+            (self.folder / _LOCK).unlink(missing_ok=True)
         for path in dict.fromkeys((self.folder, *reversed(self._made))):
             _remove_empty(path)
 
     def close(self) -> None:
-        try:
+        with closing(self._lock):
             self._database.close()
-        finally:
-            self._lock.close()
 
     def __exit__(self, kind: object, *error: object) -> None:
         with nullcontext() if kind is None else suppress(Exception):  # the first error counts
@@ -192,7 +187,6 @@ class RunState(AbstractContextManager["RunState"]):
         return self._index[stage, number]
 
     def done(self, stage: str) -> set[int]:
-        """Return the numbers of a stage's steps that are done."""
         return {number for name, number in list(self._index) if name == stage}
 
     # What else belongs to a run.
