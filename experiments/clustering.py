@@ -18,7 +18,7 @@ from experiments.paper import THRESHOLDS
 from experiments.published import bounded_in_given_order
 from experiments.sizes import FULL, Sizes
 from neardup.cluster.edges import Edges, batches
-from neardup.cluster.louvain import louvain
+from neardup.cluster.methods import louvain
 from neardup.stages.cluster_stage import clusters_of
 from neardup.threads import Pool
 

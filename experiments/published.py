@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.cluster.bounded import Bound, Bounded, new_trees, unite
-from neardup.cluster.components import lowest
 from neardup.cluster.descending import roots
 from neardup.cluster.edges import Edges, check_range
+from neardup.cluster.methods import lowest
 from neardup.kernels.jaccard import Sets
 from neardup.threads import Pool
 

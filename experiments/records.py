@@ -14,7 +14,7 @@ import pyarrow.csv as pcsv
 
 import neardup
 from experiments.notes import DATA
-from neardup.cluster.components import connected
+from neardup.cluster.methods import connected
 from neardup.match.bucketing import candidate_pairs
 from neardup.match.verifying import make_sets, similarities
 from neardup.spec import ShingleSpec

@@ -32,59 +32,39 @@ _HOMES = {
     "neardup.spec": "ShingleSpec Spec preset",
 }
 
-if TYPE_CHECKING:
-    from neardup.api.comparing_corpora import decontaminate
-    from neardup.api.dedup import dedup, plan, sketch_corpus
-    from neardup.api.indexing import Index
-    from neardup.api.linking import blocks, link
-    from neardup.api.runs import Run
-    from neardup.api.runs import open as open
-    from neardup.errors import NeardupError
-    from neardup.forecast.tune import tune
-    from neardup.inspect.compare import compare, similarity
-    from neardup.match.bucketing import candidate_pairs
-    from neardup.recipe import Recipe
-    from neardup.records.fields import Field
-    from neardup.records.growing.record_index import RecordIndex
-    from neardup.records.outcome.link_runs import Blocks, LinkRun
-    from neardup.sketch.bands import Bands, candidate_probability, choose_bands
-    from neardup.sketch.sketcher import band_keys, signatures
-    from neardup.sketch.tokenising import shingle_sets
-    from neardup.spec import ShingleSpec, Spec, preset
-    from neardup.state.shards import Shard
+__all__ = ["__version__", *(name for names in _HOMES.values() for name in names.split())]
 
-__all__ = [
-    "Bands",
-    "Blocks",
-    "Field",
-    "Index",
-    "LinkRun",
-    "NeardupError",
-    "Recipe",
-    "RecordIndex",
-    "Run",
-    "Shard",
-    "ShingleSpec",
-    "Spec",
-    "__version__",
-    "band_keys",
-    "blocks",
-    "candidate_pairs",
-    "candidate_probability",
-    "choose_bands",
-    "compare",
-    "decontaminate",
-    "dedup",
-    "link",
-    "open",
-    "plan",
-    "preset",
-    "shingle_sets",
-    "signatures",
-    "similarity",
-    "sketch_corpus",
-    "tune",
-]
+# `as` is for type checkers: these names are public.
+if TYPE_CHECKING:
+    from neardup.api.comparing_corpora import decontaminate as decontaminate
+    from neardup.api.dedup import dedup as dedup
+    from neardup.api.dedup import plan as plan
+    from neardup.api.dedup import sketch_corpus as sketch_corpus
+    from neardup.api.indexing import Index as Index
+    from neardup.api.linking import blocks as blocks
+    from neardup.api.linking import link as link
+    from neardup.api.runs import Run as Run
+    from neardup.api.runs import open as open
+    from neardup.errors import NeardupError as NeardupError
+    from neardup.forecast.tune import tune as tune
+    from neardup.inspect.compare import compare as compare
+    from neardup.inspect.compare import similarity as similarity
+    from neardup.match.bucketing import candidate_pairs as candidate_pairs
+    from neardup.recipe import Recipe as Recipe
+    from neardup.records.fields import Field as Field
+    from neardup.records.growing.record_index import RecordIndex as RecordIndex
+    from neardup.records.outcome.link_runs import Blocks as Blocks
+    from neardup.records.outcome.link_runs import LinkRun as LinkRun
+    from neardup.sketch.bands import Bands as Bands
+    from neardup.sketch.bands import candidate_probability as candidate_probability
+    from neardup.sketch.bands import choose_bands as choose_bands
+    from neardup.sketch.sketcher import band_keys as band_keys
+    from neardup.sketch.sketcher import signatures as signatures
+    from neardup.sketch.tokenising import shingle_sets as shingle_sets
+    from neardup.spec import ShingleSpec as ShingleSpec
+    from neardup.spec import Spec as Spec
+    from neardup.spec import preset as preset
+    from neardup.state.shards import Shard as Shard
 
 
 def __getattr__(name: str) -> Any:

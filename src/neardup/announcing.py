@@ -29,13 +29,10 @@ def listen_to_compiler(package: str) -> None:
     from numba.core.event import Listener, register
 
     class Compiling(Listener):  # type: ignore[misc]
-        def on_start(self, event: Any) -> None:
-            self._heard(event, begins=True)
-
         def on_end(self, event: Any) -> None:
-            self._heard(event, begins=False)
+            self.on_start(event, begins=False)
 
-        def _heard(self, event: Any, begins: bool) -> None:
+        def on_start(self, event: Any, begins: bool = True) -> None:
             if event.data["dispatcher"].py_func.__module__.startswith(package):
                 announce_compiling(begins)
 

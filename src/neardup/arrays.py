@@ -11,6 +11,9 @@ import pyarrow as pa
 
 ArrowArray: TypeAlias = "pa.Array[Any]"
 
+#: Bytes that must follow the data in every buffer that a kernel scans.
+PAD = 64
+
 
 def array_of(
     values: np.ndarray, type: pa.DataType | None = None, null: np.ndarray | None = None

@@ -1,7 +1,5 @@
 """How much memory a run may take and needs; arrays in memory while that lasts, then in files."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import re
@@ -67,7 +65,7 @@ def show_size(size: int) -> str:
     return f"{size} B"
 
 
-def _half_of_free() -> int:
+def half_of_free() -> int:
     import psutil
 
     free = psutil.virtual_memory().available
@@ -113,7 +111,7 @@ class MemoryPlan:
 
 def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
     """Divide the memory, or half of what is free."""
-    memory = _half_of_free() if memory is None else memory
+    memory = half_of_free() if memory is None else memory
     working = _BASE + workload.threads * (_THREAD_CHAR if workload.char else _THREAD)
     working += _EDGES if workload.edges else 0
     minimum = working + DOCUMENT * workload.documents + workload.columns

@@ -30,6 +30,7 @@ STEMMERS = tuple(_LANGUAGES.split())
 METHODS = ("lsh", "allpairs")
 PAIRS = ("kept", "all")
 CLUSTERINGS = ("star", "bounded", "components", "louvain")
+_KEEP = "first|longest|(max|min):.+"
 _EXAMPLE = 'for example ShingleSpec.parse("word:5")'
 #: Default of the minimum similarity within a bounded cluster, where the threshold is not lower.
 _TREE_THRESHOLD = 0.4
@@ -50,8 +51,7 @@ def check_probability(name: str, value: float, *, low_open: bool, high_open: boo
 
 def _known(what: str, value: object, known: Iterable[str]) -> None:
     names = list(known)
-    valid = isinstance(value, str) and value in names
-    if not valid:
+    if not (isinstance(value, str) and value in names):
         raise SpecError(f"no {what} {value!r}", nearest(str(value), names))
 
 
@@ -96,13 +96,11 @@ class ShingleSpec:
         for name in ("keep_case", "nfkc", "strip_accents", "raw", "bag"):
             value = getattr(self, name)
             _check(isinstance(value, bool), f"`{name}` is {value!r}; expected True or False")
+        words = self.unit == "word"
         if self.stem is not None:
             _known("stemmer", self.stem, STEMMERS)
-            _check(self.unit == "word", "stem requires words as shingles, and they are characters")
-        _check(
-            not (self.raw and self.unit == "word"),
-            "raw requires characters as shingles, and they are words",
-        )
+            _check(words, "stem requires words as shingles, and they are characters")
+        _check(not (self.raw and words), "raw requires characters as shingles, and they are words")
 
     @classmethod
     def parse(cls, shingle: str, **options: object) -> "ShingleSpec":
@@ -182,15 +180,10 @@ class Spec:
         _known("kind of pairs", self.pairs, PAIRS)
         _known("clustering", self.cluster, CLUSTERINGS)
         self._check_tree_threshold()
-        _check(
-            isinstance(self.keep, str)
-            and re.fullmatch("first|longest|(max|min):.+", self.keep, re.DOTALL) is not None,
-            f"keep is {self.keep!r}; expected first, longest, max:COLUMN or min:COLUMN",
-        )
-        _check(
-            self.order_by is None or isinstance(self.order_by, str),
-            f"`order_by` is {self.order_by!r}; expected the name of a column",
-        )
+        valid = isinstance(self.keep, str) and re.fullmatch(_KEEP, self.keep, re.DOTALL) is not None
+        _check(valid, f"keep is {self.keep!r}; expected first, longest, max:COLUMN or min:COLUMN")
+        valid = self.order_by is None or isinstance(self.order_by, str)
+        _check(valid, f"`order_by` is {self.order_by!r}; expected the name of a column")
         if self.max_bucket is not None:
             check_whole("`max_bucket`", self.max_bucket, 1, 2**31 - 1)
 
@@ -205,11 +198,9 @@ class Spec:
         if self.num_bands is not None and self.rows is not None:
             check_whole("bands", self.num_bands, 1, 4096)
             check_whole("rows", self.rows, 1, 64)
-            _check(
-                self.num_bands * self.rows <= 8192,
-                f"{self.num_bands} bands of {self.rows} rows need {self.num_bands * self.rows} "
-                "hashes; at most 8192 are allowed",
-            )
+            hashes = self.num_bands * self.rows
+            needed = f"{self.num_bands} bands of {self.rows} rows need {hashes} hashes"
+            _check(hashes <= 8192, f"{needed}; at most 8192 are allowed")
 
     def _check_tree_threshold(self) -> None:
         if self.tree_threshold is None:

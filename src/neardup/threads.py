@@ -98,14 +98,12 @@ class Pool:
         # Also with one thread: the main one has to react to Ctrl-C.
         return list(self._executor.map(lambda s: work(*s), slices))
 
-    def ordered(
-        self, work: Callable[[A], B], items: Iterable[A], ahead: int | None = None
-    ) -> Iterator[B]:
+    def ordered(self, work: Callable[[A], B], items: Iterable[A], ahead: int = 0) -> Iterator[B]:
         """Yield ``work(item)`` in the order of the items, which are taken in this thread.
 
-        ``ahead`` are begun before the first is asked for; None for twice the threads.
+        ``ahead`` are begun before the first is asked for; 0 for twice the threads.
         """
-        ahead = 2 * self.threads if ahead is None else ahead
+        ahead = ahead or 2 * self.threads
         waiting: deque[Future[B]] = deque()
         try:
             for item in items:

@@ -32,9 +32,9 @@ from made_edges import (
 from experiments.published import bounded_in_given_order
 from neardup.cluster import bounded as module
 from neardup.cluster.bounded import Bound, Bounded, bounded
-from neardup.cluster.components import components
 from neardup.cluster.descending import descending
 from neardup.cluster.edges import Edges
+from neardup.cluster.methods import components
 from neardup.kernels.jaccard import Sets as PackedSets
 from neardup.threads import Pool
 

@@ -11,9 +11,8 @@ import reference_unions as reference
 from hypothesis import given, settings
 from made_edges import SLOW, chain, edges_of, graphs, mapped, partition, weighted
 
-from neardup.cluster.components import components, connected, lowest
 from neardup.cluster.edges import Edges
-from neardup.cluster.kept import kept_set, star
+from neardup.cluster.methods import components, connected, kept_set, lowest, star
 
 Graph = tuple[int, list[tuple[int, int]]]
 

@@ -13,9 +13,7 @@ import reference_unions as reference
 from made_edges import EDGE, SLOW, TREE, edges_of, families, packed, partition, weighted
 
 from neardup.cluster.bounded import Bound, bounded
-from neardup.cluster.components import components
-from neardup.cluster.kept import kept_set, star
-from neardup.cluster.louvain import louvain
+from neardup.cluster.methods import components, kept_set, louvain, star
 from neardup.errors import DependencyError, SpecError
 from neardup.match.verifying import content_hashes
 from neardup.spec import CLUSTERINGS

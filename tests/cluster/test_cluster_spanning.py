@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_edges import SLOW, chain, edges_of, graphs, weighted
 
-from neardup.cluster.components import components
-from neardup.cluster.spanning import spanning
+from neardup.cluster.methods import components, spanning
 
 Graph = tuple[int, list[tuple[int, int]]]
 

@@ -329,12 +329,12 @@ def _slow_down(seconds: float) -> None:
 
 
 def _child(command: dict[str, Any]) -> None:
-    from neardup.api import running
     from neardup.cli import main
+    from neardup.io import opening
     from neardup.output import tables
 
     # Several partitions and tables, for a small corpus.
-    running._SMALLEST_PARTITION, tables._ROWS = PARTITION, 2048
+    opening._SMALLEST_PARTITION, tables._ROWS = PARTITION, 2048
     os.chdir(command["cwd"])
     new = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     for descriptor, name, flags in (
@@ -361,12 +361,7 @@ def _serve() -> None:
     import importlib
     import tempfile
 
-    for name in (
-        "api.running",
-        "cli.commands.command_dedup",
-        "cli.commands.command_sketch",
-        "report.summary_text",
-    ):
+    for name in ("api.running", "cli.commands.command_dedup", "report.summary_text"):
         importlib.import_module(f"neardup.{name}")
     from neardup import dedup
 

@@ -13,7 +13,7 @@ from experiments.notes import Source, near_duplicates
 from experiments.pairs import NEVER, SHINGLE, Pairs, errors, first_bands
 from experiments.sizes import Sizes
 from neardup import Spec, band_keys, candidate_probability, dedup, shingle_sets, signatures
-from neardup.cluster.components import connected
+from neardup.cluster.methods import connected
 from neardup.sketch.bands import bands_for_recall
 
 Similarities = dict[tuple[int, int], float]

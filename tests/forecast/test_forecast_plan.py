@@ -15,13 +15,13 @@ import pytest
 import neardup
 from bench.notes import SynthSpec, write
 from neardup import plan
-from neardup.api import running
 from neardup.api.running import Request
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.forecast import plan as module
 from neardup.forecast.advice import one_word_changed
 from neardup.forecast.plan import Plan
 from neardup.intervals import wilson
+from neardup.io import opening
 from neardup.io.opening import Reading
 from neardup.report.plan_text import render
 from neardup.spec import ShingleSpec, Spec, preset
@@ -203,7 +203,7 @@ def test_only_the_beginning_can_be_looked_at(
     path.write_bytes(gzip.compress(lines))
     monkeypatch.setattr(module, "_SMALL", 1000)
     monkeypatch.setattr(module, "_DOCUMENTS", 100)
-    monkeypatch.setattr(running, "PARTITION_BYTES", 1 << 16)
+    monkeypatch.setattr(opening, "PARTITION_BYTES", 1 << 16)
     found = plan(path)
     assert found.sample == "head" and not found.exact
     assert "at least about" in render(found)

@@ -316,14 +316,14 @@ def test_malformed_files_are_refused(
 
 
 def test_limits_are_checked_before_the_work(spark: Any, df: Any) -> None:
-    from neardup.spark import checks, rounds, steps
+    from neardup.spark import checks, spark_job, steps
 
     checks.check_sent(spark, 1000)
     with pytest.raises(SpecError, match=r"the ids of 10,000,000,000 documents .* take 1,000,000,0"):
         checks.check_sent(spark, 10**10)
     large = df.selectExpr("id", "1000000 shingles", "1L root")
     with pytest.raises(SpecError, match="expected 1,000 or fewer"):
-        rounds.compare_large(large, df, Spec(), 1_000_000, lambda name, make: make())
+        spark_job.compare_large(large, df, Spec(), 1_000_000, lambda name, make: make())
     with pytest.warns(UserWarning, match="bands are chosen for a million"):
         steps.warn_of_bands(Spec(), 30_000_000)
     steps.warn_of_bands(Spec(documents=30_000_000), 30_000_000)

@@ -81,12 +81,11 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             hint = f"name the others, such as {by_name[0]}=" if len(args) > 1 and by_name else ""
             raise ArgumentError(f"{function.__name__}(): {error}", hint) from None
         for name, value in given.items():
-            if str(parameters[name].annotation) in _PATHS and not isinstance(
-                value, str | os.PathLike | None
-            ):
+            annotation = str(parameters[name].annotation)
+            if annotation in _PATHS and not isinstance(value, str | os.PathLike | None):
                 hint = "" if name in kwargs else "name the arguments, such as threshold="
                 raise ArgumentError(f"`{name}` is {value!r}; expected a path", hint)
-            kind, _, rest = str(parameters[name].annotation).partition(" | ")
+            kind, _, rest = annotation.partition(" | ")
             default = parameters[name].default
             may_lack = value is None and not is_given(default)
             if kind not in _TYPES or rest not in ("", "None") or may_lack:

@@ -33,10 +33,8 @@ _GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pair
 def _make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
     """Return a preset, or a spec, with those values of `_GIVEN` that a caller gave."""
     if spec is not None and not isinstance(spec, Spec):
-        raise SpecError(
-            f"`spec` is of type {type(spec).__name__}; expected a neardup.Spec",
-            'for example neardup.preset("web").replace(threshold=0.8)',
-        )
+        what = f"`spec` is of type {type(spec).__name__}; expected a neardup.Spec"
+        raise SpecError(what, 'for example neardup.preset("web").replace(threshold=0.8)')
     if spec is not None and is_given(preset):
         raise SpecError("`spec` and `preset` are both given", "leave one out")
     base = spec or settings_of(preset or "web")
@@ -168,14 +166,10 @@ def dedup(
     writing = Writing(clean and out is not None, format, annotate, compression, tables)
     needs_out = (format, compression, work) != (None, None, None) or tables != "parquet"
     if out is None and (resume or keep_run or annotate or needs_out):
-        raise SpecError(
-            "`resume`, `keep_run`, `annotate`, `format`, `compression`, `tables` and `work` need "
-            "an output folder",
-            "give `out`",
-        )
+        which = "`resume`, `keep_run`, `annotate`, `format`, `compression`, `tables` and `work`"
+        raise SpecError(f"{which} need an output folder", "give `out`")
+    reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document, skip_large)
     with show_progress(progress) as listener:
-        limits = (max_document, skip_large)
-        reading = Reading(text, id, input_format, encoding_errors, delimiter, *limits)
         request = Request(source, reading, asked, resources, writing, listener=listener)
         if out is None:
             return Run(MemoryResults(*run_in_memory(request)))
@@ -218,8 +212,7 @@ def plan(
 
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None if memory is None else parse_size(memory), threads)
-    limits = (max_document, skip_large)
-    reading = Reading(text, id, input_format, encoding_errors, None, *limits)
+    reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
     request = Request(source, reading, asked, resources)
     with show_progress(progress) as listener:
         return forecast.plan(request.job(Clock(listener)))
@@ -270,8 +263,7 @@ def sketch_corpus(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None, threads, store, run)
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
-    limits = (max_document, skip_large)
-    reading = Reading(text, id, input_format, encoding_errors, None, *limits)
+    reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
     with show_progress(progress) as listener:
         request = Request(source, reading, asked, resources, listener=listener)
         return sketch_into_store(request, share)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.report import audit_text, evaluate_text, plan_text, summary_text, views
-from neardup.report.differences import Fold
-from neardup.report.explain_text import view
+from neardup.report import audit_text, evaluate_text, plan_text, summary_text
+from neardup.report.differences import Difference, Fold
 from neardup.report.numbers import counted, percent
+from neardup.report.views import render, view
 from neardup.report.visible import visible
 
 if TYPE_CHECKING:
-    from neardup.api.runs import Run
+    from neardup.api.runs import Evaluation, Run
     from neardup.forecast.plan import Plan
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
@@ -45,10 +45,8 @@ def of_run(run: Run) -> str:
     counts, spec = run.summary["counts"], run.spec
     removed = counts["removed"]
     head = f"{removed:,} of {counted(counts['documents'], 'document')} are duplicates."
-    rows = [
-        (label, f"{value} {what}".replace("neardup audit", "run.audit()"))
-        for label, value, what in summary_text.found(run.summary)
-    ]
+    lines = [(label, f"{value} {what}") for label, value, what in summary_text.found(run.summary)]
+    rows = [(label, line.replace("neardup audit", "run.audit()")) for label, line in lines]
     rows.append(("threshold", f"{spec.threshold:g} by {spec.shingle}"))
     found = run.duplicates.column("similarity").to_numpy()
     limits = np.linspace(spec.threshold, 1, 6)
@@ -81,12 +79,9 @@ def of_plan(plan: Plan) -> str:
     """Return what a run would find and need."""
     rows = [*plan_text.found(plan), *plan_text.taken(plan)]
     rows += [("warning", one.text) for one in plan.warnings]
-    shares = {
-        "exact duplicates": plan.exact_duplicates,
-        "near-duplicates": plan.near_duplicates,
-        "compared": plan.compared,
-    }
-    bars = [Bar(label, one.share, percent(one.share)) for label, one in shares.items()]
+    labels = ("exact duplicates", "near-duplicates", "compared")
+    shares = [of.share for of in (plan.exact_duplicates, plan.near_duplicates, plan.compared)]
+    bars = [Bar(label, n, percent(n)) for label, n in zip(labels, shares, strict=True)]
     head = f"{percent(plan.near_duplicates.share)} of the sample are near-duplicates."
     return _card(head, rows, bars, "Shares of the sample")
 
@@ -96,20 +91,10 @@ def of_explanation(found: Explanation) -> str:
     shown, pair = view(found), found.comparison
     bars: list[Bar] = []
     if pair is not None:
-        shares = {
-            "similarity": pair.similarity,
-            "first in second": pair.containment_a,
-            "second in first": pair.containment_b,
-        }
-        bars = [Bar(label, one, f"{one:.4f}", pair.threshold) for label, one in shares.items()]
-    parts = [
-        f"<i>[... {counted(part.words, 'equal word')} ...]</i>"
-        if isinstance(part, Fold)
-        else _escaped(part.text_b)
-        if part.op == "equal"
-        else _marked("del", part.text_a) + _marked("ins", part.text_b)
-        for part in shown.folded(_CONTEXT)
-    ]
+        labels = ("similarity", "first in second", "second in first")
+        shares = zip(labels, (pair.similarity, pair.containment_a, pair.containment_b), strict=True)
+        bars = [Bar(label, one, f"{one:.4f}", pair.threshold) for label, one in shares]
+    parts = [_part(part) for part in shown.folded(_CONTEXT)]
     if any(part.op != "equal" for part in shown.parts):
         only = [f"only in {one}" for one in shown.names]
         legend = f"{_marked('del', only[0])} {_marked('ins', only[1])}"
@@ -119,12 +104,16 @@ def of_explanation(found: Explanation) -> str:
     return _card(shown.head, shown.notes, bars, "Shares of shingles; mark: the threshold", body)
 
 
+def of_evaluation(found: Evaluation) -> str:
+    return f"<pre>{_escaped(evaluate_text.render(found))}</pre>"
+
+
 def _text_of_run(run: Run) -> str:
     return summary_text.aligned(run.summary).replace("neardup audit", "run.audit()")
 
 
 def _text_of_explanation(found: Explanation) -> str:
-    return views.render(dataclasses.replace(view(found), texts=()))
+    return render(dataclasses.replace(view(found), texts=()))
 
 
 #: What print() shows of each kind of result, which is what the command shows, and a notebook.
@@ -133,10 +122,7 @@ SHOWN: dict[str, tuple[Callable[[Any], str], Callable[[Any], str]]] = {
     "Audit": (lambda audit: audit_text.render(audit.as_dict()), of_audit),
     "Plan": (plan_text.render, of_plan),
     "Explanation": (_text_of_explanation, of_explanation),
-    "Evaluation": (
-        evaluate_text.render,
-        lambda found: f"<pre>{_escaped(evaluate_text.render(found))}</pre>",
-    ),
+    "Evaluation": (evaluate_text.render, of_evaluation),
 }
 
 
@@ -175,6 +161,14 @@ def _chart(bars: list[Bar], title: str) -> str:
         f'<svg width="620" height="{len(bars) * _HEIGHT}" role="img" aria-label="{_escaped(title)}"'
         f' font-size="12" fill="currentColor">{"".join(lines)}</svg>'
     )
+
+
+def _part(part: Difference | Fold) -> str:
+    if isinstance(part, Fold):
+        return f"<i>[... {counted(part.words, 'equal word')} ...]</i>"
+    if part.op == "equal":
+        return _escaped(part.text_b)
+    return _marked("del", part.text_a) + _marked("ins", part.text_b)
 
 
 def _marked(tag: str, text: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from neardup.engines.ahead import Ahead
 from neardup.engines.beginning import drop_store
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run, sketch_shard
@@ -26,7 +27,7 @@ from neardup.errors import (
     ResumeError,
     SpecError,
 )
-from neardup.io.opening import PARTITION_BYTES, Reading, paths_of
+from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.json_values import differences
 from neardup.memory import PrivatePeak
@@ -49,9 +50,6 @@ from neardup.threads import Pool
 
 #: Errors that mean that the input or a setting must be changed, so that there is nothing to resume.
 _LOST = (FormatError, ColumnError, EncodingError, DuplicateIdError, SpecError, OutputSizeError)
-#: Partitions of a source, about: enough for all threads, and not too many to keep track of.
-_FEW_PARTITIONS, _MANY_PARTITIONS = 32, 4096
-_SMALLEST_PARTITION = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,7 @@ class Request:
     writing: Writing = field(default_factory=Writing)
     begin: float | None = None  # of its time, on the clock of `time.monotonic`; None for now
     listener: Listener | None = None
+    ahead: Ahead | None = None  # the source, opened, of which a thread reads the beginning
 
     def clock(self) -> Clock:
         """Return a clock for the run."""
@@ -74,17 +73,14 @@ class Request:
         """Open the source, and say what the result depends on."""
         folder = None if state is None else state.scratch_folder("inputs")
         wanted = wanted_columns(self.spec, None)
-        reading = self.reading
-        source = reading.open(self.source, wanted, folder)
-        if source.files:
-            total = source.total_bytes or 0
-            size = min(PARTITION_BYTES, max(_SMALLEST_PARTITION, total // _FEW_PARTITIONS))
-            size = max(size, total // _MANY_PARTITIONS)
-            reading = dataclasses.replace(reading, partition_bytes=size)
-            source = reading.open(self.source, wanted, folder)
+        if self.ahead is None:
+            source, reading = self.reading.open_sized(self.source, wanted, folder)
+        else:
+            source, reading = self.ahead.source, self.ahead.reading
         self.writing.check(source)
         how = {"given": self.given(), **reading.as_dict()}
-        return Job(source, self.spec, self.resources, how, clock, state, self.writing.as_dict())
+        output = self.writing.as_dict()
+        return Job(source, self.spec, self.resources, how, clock, state, output, ahead=self.ahead)
 
     def given(self) -> list[str]:
         """Return the files, folders, patterns and URLs that are asked for; none for a frame."""

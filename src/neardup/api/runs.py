@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,10 +50,8 @@ class Run(Shown, RunTables):
     def __repr__(self) -> str:
         counts = self.summary["counts"]
         where = "" if isinstance(self._results, MemoryResults) else f" in {self._results.name}"
-        return (
-            f"<Run{where}: {counts['documents']:,} documents, {counts['kept']:,} kept, "
-            f"{counts['removed']:,} removed>"
-        )
+        numbers = (f"{counts[name]:,} {name}" for name in ("documents", "kept", "removed"))
+        return f"<Run{where}: {', '.join(numbers)}>"
 
     def __reduce__(self) -> Any:
         results = self._results
@@ -61,10 +59,8 @@ class Run(Shown, RunTables):
             return _in_folder, (results.name, *self._frame)
         # Listeners, locks and texts that were held stay here.
         job = dataclasses.replace(results.outcome.job, clock=Clock())
-        outcome = dataclasses.replace(
-            results.outcome, job=job, scratch=cast(Any, None), reader=Reader(job.source)
-        )
-        return _in_memory, (outcome, results.record)
+        own: dict[str, Any] = {"job": job, "scratch": None, "reader": Reader(job.source)}
+        return _in_memory, (dataclasses.replace(results.outcome, **own), results.record)
 
     @property
     def recipe(self) -> Recipe:
@@ -196,10 +192,7 @@ class Run(Shown, RunTables):
         """
         from neardup.inspect.evaluate import evaluate
 
-        found = evaluate(
-            self._results, truth, columns=columns, kind=kind, missing=missing, only_named=only_named
-        )
-        return Evaluation(found)
+        return Evaluation(evaluate(self._results, truth, columns, kind, missing, only_named))
 
     @checked
     def recluster(
@@ -272,21 +265,11 @@ class Run(Shown, RunTables):
 
         See `neardup.report.page.write_report` for the arguments and errors.
         """
+        options = {name: value for name, value in locals().items() if name not in ("self", "path")}
         from neardup.report.page import write_report
 
         _refuse_ending(path, "an HTML page", "name it .html; a browser prints it as PDF")
-        return write_report(
-            self._results,
-            Path(path),
-            title=title,
-            show=show,
-            by=by,
-            texts=texts,
-            max_clusters=max_clusters,
-            context=context,
-            overwrite=overwrite,
-            threads=threads,
-        )
+        return write_report(self._results, Path(path), **options)
 
 
 def _bytes(memory: int | str | None) -> int | None:

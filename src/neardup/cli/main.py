@@ -25,14 +25,14 @@ _REFUSED = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno
 _COMMANDS = {
     "dedup": "command_dedup:dedup",
     "plan": "command_forecast:plan",
-    "audit": "command_measure:audit",
+    "audit": "command_result:audit",
     "explain": "command_inspect:explain",
-    "evaluate": "command_measure:evaluate",
+    "evaluate": "command_result:evaluate",
     "report": "command_result:report",
     "recluster": "command_result:recluster",
     "compare": "command_inspect:compare",
     "tune": "command_forecast:tune",
-    "sketch": "command_sketch:sketch",
+    "sketch": "command_dedup:sketch",
     "spark": "command_spark:spark",
     "link": "command_link:link",
     "blocks": "command_link:blocks",
@@ -51,9 +51,8 @@ class _Lazy(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module, _, name = _COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(
-            importlib.import_module(f"neardup.cli.commands.{module}"), name
-        )
+        home = importlib.import_module(f"neardup.cli.commands.{module}")
+        command: click.Command = getattr(home, name)
         command.name = cmd_name
         return command
 
@@ -66,11 +65,10 @@ class _Lazy(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(
-    cls=_Lazy,
-    epilog="Example: neardup dedup notes.jsonl -o out",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_EXAMPLE, _HELP = "Example: neardup dedup notes.jsonl -o out", ["-h", "--help"]
+
+
+@click.group(cls=_Lazy, epilog=_EXAMPLE, context_settings={"help_option_names": _HELP})
 @click.version_option(__version__, prog_name="neardup")
 def cli() -> None:
     """Find near-duplicate texts, exactly verified, and write a clean corpus."""
@@ -95,46 +93,40 @@ def main(args: list[str] | None = None) -> Any:
             _leave(0)
     except click.exceptions.Exit as stop:
         _end(stop.exit_code)
-    except click.ClickException as error:
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
+        if debug:
+            _say("".join(traceback.format_exception(error)).rstrip())
+        code, lines = _explained(error, debug)
+        for line in lines:
+            _say(line)
+        (_leave if code == 130 else _end)(code)
+
+
+def _explained(error: BaseException, debug: bool) -> tuple[int, list[str]]:
+    """Return the exit code for an error, and what is said of it."""
+    if isinstance(error, click.ClickException):
+        message, context = error.format_message(), getattr(error, "ctx", None)
         if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help; click >= 8.2
-            _say(error.format_message())
-            _end(2)
-        _show(error, debug)
-        context = getattr(error, "ctx", None)
-        _say(f"error: {_one_line(error.format_message())}")
-        _say(f"hint: see {context.command_path if context else 'neardup'} --help")
-        _end(2)
-    except (KeyboardInterrupt, click.Abort) as error:
-        _show(error, debug)
+            return 2, [message]
+        command = context.command_path if context else "neardup"
+        return 2, [f"error: {_one_line(message)}", f"hint: see {command} --help"]
+    if isinstance(error, KeyboardInterrupt | click.Abort):
         # click puts an error of its own around the interrupt.
         message = str(error.__cause__ or error) or "interrupted; nothing was written"
-        _say(as_options(message))
-        _leave(130)
-    except BrokenPipeError as error:
-        # Whoever read our output has gone.
-        _show(error, debug)
-        _end(1)
-    except NeardupError as error:
-        _show(error, debug)
-        _say(f"error: {_one_line(as_options(str(error)))}")
-        if error.hint:
-            _say(f"hint: {_one_line(as_options(error.hint))}")
-        _end(2 if isinstance(error, SpecError) else 1)
-    except MemoryError as error:
-        _show(error, debug)
-        _say("error: out of memory")
-        _end(1)
-    except Exception as error:  # noqa: BLE001
-        _show(error, debug)
-        refused = isinstance(error, OSError) and error.errno in _REFUSED and _was_writing(error)
-        if refused:
-            reason = os.strerror(cast(OSError, error).errno or 0).lower()
-            _say(f"error: can't write to standard output: {reason}")
-        else:
-            _say(f"error: unexpected {_kind(error)}")
-        if not debug and not refused:
-            _say("hint: run with --debug to see where it came from, and please report it")
-        _end(1)
+        return 130, [as_options(message)]
+    if isinstance(error, BrokenPipeError):  # whoever read our output has gone
+        return 1, []
+    if isinstance(error, NeardupError):
+        said = {"error": str(error), "hint": error.hint}
+        lines = [f"{kind}: {_one_line(as_options(text))}" for kind, text in said.items() if text]
+        return 2 if isinstance(error, SpecError) else 1, lines
+    if isinstance(error, MemoryError):
+        return 1, ["error: out of memory"]
+    if isinstance(error, OSError) and error.errno in _REFUSED and _was_writing(error):
+        reason = os.strerror(error.errno or 0).lower()
+        return 1, [f"error: can't write to standard output: {reason}"]
+    hint = "hint: run with --debug to see where it came from, and please report it"
+    return 1, [f"error: unexpected {_kind(error)}", *([] if debug else [hint])]
 
 
 def _prepare() -> None:
@@ -185,12 +177,12 @@ def as_options(message: str) -> str:
     """
 
     def named(found: re.Match[str]) -> str:
-        option = _RENAMED.get(found[1], "--" + found[1].replace("_", "-"))
-        value = found[2] if len(found.groups()) > 1 else None
-        return option if value is None else f"{option} {value}"
+        name = found[1] or found[3]
+        option = _RENAMED.get(name, "--" + name.replace("_", "-"))
+        return option if found[2] is None else f"{option} {found[2]}"
 
-    message = re.sub(r"`?\b([a-z_]+)`?=(?:True|False|'([^']*)')`?", named, message)
-    message = re.sub(r"`([a-z_]+)`", named, message)
+    values = r"`?\b([a-z_]+)`?=(?:True|False|'([^']*)')`?"
+    message = re.sub(rf"{values}|`([a-z_]+)`", named, message)
     return message.replace("the same call", "the same command")
 
 
@@ -201,17 +193,12 @@ def _say(line: str) -> None:
             print(line, file=sys.stderr)
 
 
-def _show(error: BaseException, debug: bool) -> None:
-    if debug:
-        _say("".join(traceback.format_exception(error)).rstrip())
-
-
 def _one_line(text: str) -> str:
     """The text without control characters: names of files and columns may hold any."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _kind(error: Exception) -> str:
+def _kind(error: BaseException) -> str:
     """The type of an error, its system reason if it has one, and the line that raised it."""
     reason = ""
     if isinstance(error, OSError) and error.errno:

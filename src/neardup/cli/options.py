@@ -33,10 +33,8 @@ class _Target(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if str(value) == "-":
-            raise SpecError(
-                "nothing is written to standard output; expected the name of a folder or file",
-                "such as out, or ./- for one of that name",
-            )
+            what = "nothing is written to standard output; expected the name of a folder or file"
+            raise SpecError(what, "such as out, or ./- for one of that name")
         if not self._local:
             return super().convert(value, param, ctx)
         from neardup.io.remote import local_target
@@ -91,22 +89,44 @@ def grouped(example: str) -> Callable[[Callable[..., Any]], Grouped]:
     return make
 
 
+#: Words for values of another type than text.
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(("N", "B", "R"), int),
+    **dict.fromkeys(("T", "P", "SHARE", "SECONDS"), float),
+    **dict.fromkeys(("DIR", "FILE", "INDEX|RUN"), PATH),
+}
+
+
 def option(*names: str, group: str = OTHER, **attributes: Any) -> Callable[[F], F]:
-    """Return an option under a heading, as `click.option` does; a default is shown in the help."""
+    """Return an option under a heading, as `click.option` does; a default is shown in the help.
+
+    The long name is as the help shows it: with a word for its value or with its choices, such as
+    ``--seed N`` or ``--missing [error|skip]``. The word says the type, see `_TYPES`, unless one is
+    given. An option without a value is a flag.
+    """
     attributes.setdefault("show_default", "default" in attributes)
-    return click.option(*names, cls=GroupedOption, group=group, **attributes)
+    plain = []
+    for name, _, value in (name.partition(" ") for name in names):
+        plain.append(name)
+        if value:
+            choices = {"type": click.Choice(value[1:-1].split("|"))}
+            word = {"metavar": value, "type": _TYPES.get(value)}
+            attributes = (choices if value[0] == "[" else word) | attributes
+    if attributes.keys().isdisjoint({"metavar", "type", "default"}):
+        attributes["is_flag"] = True
+    return click.option(*plain, cls=GroupedOption, group=group, **attributes)
+
+
+of_input, of_output = partial(option, group=INPUT), partial(option, group=OUTPUT)
+compared, kept = partial(option, group=COMPARED), partial(option, group=KEPT)
+of_resources, advanced = partial(option, group=RESOURCES), partial(option, group=ADVANCED)
 
 
 def file_option(*names: str, what: str, **attributes: Any) -> Callable[[F], F]:
-    return option(*names, metavar="FILE", type=LOCAL_TARGET, group=OUTPUT, help=what, **attributes)
+    return of_output(*names, metavar="FILE", type=LOCAL_TARGET, help=what, **attributes)
 
 
-_input, _output = partial(option, group=INPUT), partial(option, group=OUTPUT)
-_compared, _kept = partial(option, group=COMPARED), partial(option, group=KEPT)
-_advanced, _flag = partial(option, group=ADVANCED), partial(option, group=ADVANCED, is_flag=True)
-
-
-def _all(options: Sequence[Callable[..., Any]]) -> Callable[[F], F]:
+def _all(*options: Callable[..., Any]) -> Callable[[F], F]:
     def add(command: F) -> F:
         for one in reversed(options):
             command = one(command)
@@ -125,246 +145,183 @@ def _quiet(text: str) -> Callable[[F], F]:
             context.with_resource(heard_by(None))
         return quiet
 
-    return option("--quiet", is_flag=True, callback=heard, help=text)
+    return option("--quiet", callback=heard, help=text)
 
 
 #: Show where an error was raised; `neardup.cli.main` looks for it before any command is read.
-debug_option = option(
-    "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
-)
+debug_option = option("--debug", expose_value=False, help="Show the traceback of an error.")
 quiet_option = _quiet("No progress, no summary.")
 #: Of commands that print an answer, which they do all the same.
 quiet_notes_option = _quiet("No progress, no notes.")
-json_option = _output("--json", "json_", is_flag=True, help="Print JSON.")
-no_text_option = _output("--no-text", is_flag=True, help="Leave the texts out; ids stay.")
+json_option = of_output("--json", "json_", help="Print JSON.")
+no_text_option = of_output("--no-text", help="Leave the texts out; ids stay.")
 run_argument = click.argument("run", metavar="RUN", type=PATH)
 inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 #: What the clean corpus can be written as.
 FORMATS = click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"])
 _TEXT = "Column with the text, or several, joined by a space."
-text_option = _input("--text", metavar="NAME[,NAME...]", default="text", help=_TEXT)
-timeout_option = option(
-    "--timeout",
-    metavar="SECONDS",
-    type=float,
-    default=10.0,
-    group=RESOURCES,
-    help="How long to wait for another process that writes.",
-)
-_OUT: dict[str, Any] = {"metavar": "OUT", "required": True, "help": "Folder to make."}
-out_option = _output("-o", "--output", "out", type=_Target(), **_OUT)
-local_out_option = _output("-o", "--output", "out", type=LOCAL_TARGET, **_OUT)
-threads_option = option(
-    "--threads",
-    metavar="N",
-    type=click.IntRange(1),
-    group=RESOURCES,
-    help="Number of threads. [default: all available cores]",
-)
-memory_option = option(
-    "--memory",
-    metavar="SIZE",
-    group=RESOURCES,
-    help="Memory that may be used, such as 4GB. [default: half of what is free]",
-)
-encoding_option = _input(
-    "--encoding-errors",
-    type=click.Choice(["strict", "replace"]),
-    default="strict",
-    help="Refuse text that is not UTF-8, or replace what is wrong and count it.",
-)
-delimiter_option = _input(
-    "--delimiter",
-    metavar="CHARACTER",
-    help="Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]",
-)
-max_document_option = _input(
-    "--max-document",
-    metavar="SIZE",
+text_option = of_input("--text NAME[,NAME...]", default="text", help=_TEXT)
+_TIMEOUT = "How long to wait for another process that writes."
+timeout_option = of_resources("--timeout SECONDS", default=10.0, help=_TIMEOUT)
+_OUT: dict[str, Any] = {"required": True, "help": "Folder to make."}
+out_option = of_output("-o", "--output OUT", "out", type=_Target(), **_OUT)
+local_out_option = of_output("-o", "--output OUT", "out", type=LOCAL_TARGET, **_OUT)
+_THREADS = "Number of threads. [default: all available cores]"
+threads_option = of_resources("--threads N", type=click.IntRange(1), help=_THREADS)
+_MEMORY = "Memory that may be used, such as 4GB. [default: half of what is free]"
+memory_option = of_resources("--memory SIZE", help=_MEMORY)
+_ENCODING = "Refuse text that is not UTF-8, or replace what is wrong and count it."
+encoding_option = of_input("--encoding-errors [strict|replace]", default="strict", help=_ENCODING)
+_DELIMITER = "Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]"
+delimiter_option = of_input("--delimiter CHARACTER", help=_DELIMITER)
+max_document_option = of_input(
+    "--max-document SIZE",
     default="256MB",
     help="Size that a text, or a record of JSON lines or CSV, may have; a larger one is refused.",
 )
-skip_large_option = _input(
-    "--skip-large", is_flag=True, help="Leave out documents above --max-document and count them."
-)
+_SKIP = "Leave out documents above --max-document and count them."
+skip_large_option = of_input("--skip-large", help=_SKIP)
 #: How inputs are read.
 input_options = _all(
-    [
-        text_option,
-        _input(
-            "--id", metavar="NAME", help="Column with your ids. [default: position in the input]"
-        ),
-        _input(
-            "--input-format",
-            type=click.Choice(["jsonl", "parquet", "csv", "tsv", "arrow", "text"]),
-            help="Format of all inputs. [default: by the ending of each file]",
-        ),
-        delimiter_option,
-        encoding_option,
-        max_document_option,
-    ]
+    text_option,
+    of_input("--id NAME", help="Column with your ids. [default: position in the input]"),
+    of_input(
+        "--input-format [jsonl|parquet|csv|tsv|arrow|text]",
+        help="Format of all inputs. [default: by the ending of each file]",
+    ),
+    delimiter_option,
+    encoding_option,
+    max_document_option,
 )
-_SHINGLE = [
-    _compared(
-        "--preset",
-        type=click.Choice(list(PRESETS)),
+#: Those that two texts by themselves need.
+pair_options = _all(
+    compared(
+        f"--preset [{'|'.join(PRESETS)}]",
         default="web",
         help="Settings to start from; the options below override them.",
     ),
-    _compared(
-        "--shingle",
-        metavar="word:N|char:N",
+    compared(
+        "--shingle word:N|char:N",
         help="What is compared: N consecutive words or characters. "
         f"[default: {_default('shingle')}]",
     ),
-    _compared(
-        "--threshold",
-        metavar="T",
-        type=float,
+    compared(
+        "--threshold T",
         help="Jaccard similarity from which on two documents are near-duplicates. "
         f"[default: {_default('threshold')}]",
     ),
-    _advanced(
-        "--stem",
-        metavar="LANGUAGE",
+    advanced(
+        "--stem LANGUAGE",
         help="Compare word stems; a Snowball language, or none. [default: clinical english]",
     ),
-    _flag("--keep-case", help="Distinguish upper and lower case."),
-    _flag("--nfkc", help="Unicode compatibility composition first."),
-    _flag("--strip-accents", help="Remove combining marks."),
-    _flag("--raw", help="With char:N: keep white space as it is."),
-    _flag("--bag", help="Count repeated shingles: multiset Jaccard."),
-]
-_BANDS = [
-    _compared(
-        "--recall",
-        metavar="P",
-        type=float,
+    advanced("--keep-case", help="Distinguish upper and lower case."),
+    advanced("--nfkc", help="Unicode compatibility composition first."),
+    advanced("--strip-accents", help="Remove combining marks."),
+    advanced("--raw", help="With char:N: keep white space as it is."),
+    advanced("--bag", help="Count repeated shingles: multiset Jaccard."),
+)
+#: What the keys of an index depend on.
+index_options = _all(
+    pair_options,
+    compared(
+        "--recall P",
         help="Probability that a pair at the threshold is found; bands and rows are chosen for it. "
         "[default: 0.99]",
     ),
-    _advanced(
-        "--method",
-        type=click.Choice(["lsh", "allpairs"]),
-        default="lsh",
-        help="Banding, or an exact search of all pairs.",
+    advanced(
+        "--method [lsh|allpairs]", default="lsh", help="Banding, or an exact search of all pairs."
     ),
-    _advanced("--bands", "num_bands", metavar="B", type=int, help="Number of bands; needs --rows."),
-    _advanced("--rows", metavar="R", type=int, help="Rows of a band; needs --bands."),
-    _advanced(
-        "--documents",
-        metavar="N",
-        type=int,
+    advanced("--bands B", "num_bands", help="Number of bands; needs --rows."),
+    advanced("--rows R", help="Rows of a band; needs --bands."),
+    advanced(
+        "--documents N",
         help="Number of documents to choose the bands for. [default: by the size of the input]",
     ),
-    _advanced(
-        "--scheme", type=click.Choice(list(SCHEMES)), default="affine32", help="Signature scheme."
-    ),
-    _advanced("--seed", type=int, default=0, help="Seed of the hash functions."),
-]
-_KEEP = [
-    _kept(
-        "--keep",
-        metavar="first|longest|max:COLUMN|min:COLUMN",
+    advanced(f"--scheme [{'|'.join(SCHEMES)}]", default="affine32", help="Signature scheme."),
+    advanced("--seed", type=int, default=0, help="Seed of the hash functions."),
+)
+#: What is asked for; see `spec_of`.
+spec_options = _all(
+    index_options,
+    kept(
+        "--keep first|longest|max:COLUMN|min:COLUMN",
         help="Which of the similar documents is kept. [default: first]",
     ),
-    _kept(
-        "--order-by", metavar="COLUMN", help="Order of the documents. [default: that of the input]"
-    ),
-    _kept(
-        "--cluster",
-        type=click.Choice(list(CLUSTERINGS)),
+    kept("--order-by COLUMN", help="Order of the documents. [default: that of the input]"),
+    kept(
+        f"--cluster [{'|'.join(CLUSTERINGS)}]",
         help="How documents are grouped; it does not change what is kept. louvain needs "
         f"neardup[graph]. [default: {_default('cluster')}]",
     ),
-    _advanced(
-        "--tree-threshold",
-        metavar="T",
-        type=float,
+    advanced(
+        "--tree-threshold T",
         help="Minimum similarity of any two documents of a bounded cluster. "
         "[default: 0.4, or the threshold if that is lower]",
     ),
-    _advanced(
-        "--pairs",
-        type=click.Choice(["kept", "all"]),
+    advanced(
+        "--pairs [kept|all]",
         help="Compare what decides which documents are kept, or all pairs that share a bucket, and "
         "list these. [default: kept]",
     ),
-    _advanced(
-        "--max-bucket",
-        metavar="N",
-        type=int,
+    advanced(
+        "--max-bucket N",
         help="Compare with the first N kept documents of a bucket only. [default: no limit]",
     ),
-]
-#: What is asked for; see `spec_of`.
-spec_options = _all([*_SHINGLE, *_BANDS, *_KEEP])
-#: What the keys of an index depend on.
-index_options = _all([*_SHINGLE, *_BANDS])
-#: Those that two texts by themselves need.
-pair_options = _all(_SHINGLE)
+)
 #: Where band keys are stored.
 store_options = _all(
-    [
-        _advanced(
-            "--store",
-            metavar="auto|sqlite:FILE|cassandra://HOST:PORT/KEYSPACE",
-            default="auto",
-            help="Where band keys are stored.",
-        ),
-        _advanced("--run", metavar="NAME", help="Name of a run in a store of many runs."),
-    ]
+    advanced(
+        "--store auto|sqlite:FILE|cassandra://HOST:PORT/KEYSPACE",
+        default="auto",
+        help="Where band keys are stored.",
+    ),
+    advanced("--run NAME", help="Name of a run in a store of many runs."),
 )
-resource_options = _all([memory_option, threads_option])
+resource_options = _all(memory_option, threads_option)
 #: What is written.
 output_options = _all(
-    [
-        _output(
-            "--format",
-            type=FORMATS,
-            help="Format of the clean corpus. [default: that of the input]",
-        ),
-        _output(
-            "--compression",
-            type=click.Choice(["gzip", "zstd", "none", "snappy", "brotli", "lz4"]),
-            help="Compression of the clean corpus. [default: that of the input]",
-        ),
-        _output(
-            "--tables",
-            type=click.Choice(["parquet", "csv"]),
-            default="parquet",
-            help="Format of clusters, edges and order.",
-        ),
-        _output(
-            "--annotate",
-            is_flag=True,
-            help="Write all documents to the clean corpus, with cluster, kept, duplicate_of, "
-            "similarity and cluster_size added to each.",
-        ),
-        _output("--no-clean", is_flag=True, help="Write no clean corpus."),
-        _output(
-            "--overwrite",
-            is_flag=True,
-            help="Replace what an earlier run left in the output folder.",
-        ),
-    ]
+    of_output(
+        "--format", type=FORMATS, help="Format of the clean corpus. [default: that of the input]"
+    ),
+    of_output(
+        "--compression [gzip|zstd|none|snappy|brotli|lz4]",
+        help="Compression of the clean corpus. [default: that of the input]",
+    ),
+    of_output(
+        "--tables [parquet|csv]", default="parquet", help="Format of clusters, edges and order."
+    ),
+    of_output(
+        "--annotate",
+        help="Write all documents to the clean corpus, with cluster, kept, duplicate_of, "
+        "similarity and cluster_size added to each.",
+    ),
+    of_output("--no-clean", help="Write no clean corpus."),
+    of_output("--overwrite", help="Replace what an earlier run left in the output folder."),
 )
 
 
-def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> "Request":
+def request_of(
+    inputs: Sequence[str], options: dict[str, Any], ahead: bool = False, **more: Any
+) -> "Request":
     """Return what is asked of the library, by the INPUTs and options of a command.
 
+    With ``ahead``, the beginning of the input is read while the rest of the package is imported.
     ``more`` are other fields of the request.
     """
-    from neardup.api.running import Request
+    from neardup.engines.ahead import read_ahead
+    from neardup.engines.job import wanted_columns
     from neardup.io.opening import Reading
     from neardup.io.remote import location
 
     names = ("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large")
     reading = Reading(options.pop("text").split(","), **_taken(options, *names))
-    resources, writing = resources_of(options), writing_of(options)
-    paths = [location(name) for name in inputs]
-    return Request(paths, reading, spec_of(options), resources, writing, **more)
+    writing = _taken(options, "no_clean", "format", "annotate", "compression", "tables")
+    paths, resources, spec = [location(i) for i in inputs], resources_of(options), spec_of(options)
+    if ahead and resources.run is None:
+        more["ahead"] = read_ahead(paths, reading, wanted_columns(spec, None), resources.memory)
+    from neardup.api.running import Request  # with Numba; meanwhile the input is read
+
+    return Request(paths, reading, spec, resources, writing_of(writing), **more)
 
 
 def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:

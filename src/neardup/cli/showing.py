@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from neardup.cli.main import as_options
-from neardup.cli.options import OUTPUT, file_option, option
+from neardup.cli.options import file_option, json_option, of_output
 
 if TYPE_CHECKING:
     from neardup.report.views import View
@@ -45,56 +45,60 @@ def show_record(record: dict[str, Any], out: str, as_json: bool, quiet: bool) ->
         click.echo(render(record, out), err=True)
 
 
-context_option = option(
-    "--context",
-    metavar="N",
+context_option = of_output(
+    "--context N",
     type=click.IntRange(0),
     default=40,
-    group=OUTPUT,
     help="Equal words that are shown before and after each difference.",
 )
 
 
 def show_options(command: F) -> F:
-    """``--html`` and ``--overwrite`` for `check_html`, and ``--context`` for `show`."""
+    """``--json``, ``--html``, ``--overwrite`` and ``--context``: what `Page` holds."""
     html = file_option(
         "--html", what="Write a page with both texts side by side too, which needs nothing else."
     )
-    overwrite = option(
-        "--overwrite", is_flag=True, group=OUTPUT, help="Replace the FILE of --html if it exists."
-    )
-    return html(overwrite(context_option(command)))
+    overwrite = of_output("--overwrite", help="Replace the FILE of --html if it exists.")
+    return json_option(html(overwrite(context_option(command))))
 
 
-def check_html(
-    html: Path | None, inputs: Iterable[str | Path], overwrite: bool, given: Iterable[str] = ()
-) -> None:
-    """Refuse, before any work, a page that can't or must not be written."""
-    if html is not None:
-        from neardup.report.outfile import check_file
-        from neardup.report.visible import need_jinja
+class Page(NamedTuple):
+    """How a view is shown: on a terminal or as JSON, and as a page too."""
 
-        need_jinja()
-        check_file(html, inputs, overwrite, given)
+    json_: bool
+    html: Path | None
+    overwrite: bool
+    context: int
 
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> "Page":
+        """Take what `show_options` gave out of the options of a command."""
+        return cls(*(options.pop(name) for name in cls._fields))
 
-def show(
-    view: "View", values: dict[str, Any], as_json: bool, html: Path | None, context: int
-) -> None:
-    """Print a view, or the same values for programs as JSON, and write it as a page."""
-    from neardup.json_values import plain_id
-    from neardup.report.views import page, render
+    def check(self, inputs: Iterable[str | Path], given: Iterable[str] = ()) -> None:
+        """Refuse, before any work, a page that can't or must not be written."""
+        if self.html is not None:
+            from neardup.report.outfile import check_file
+            from neardup.report.visible import need_jinja
 
-    if html is not None:
-        from neardup.report.outfile import write_file
+            need_jinja()
+            check_file(self.html, inputs, self.overwrite, given)
 
-        write_file(html, page(view, context).encode())
-    if as_json:
-        parts = [part._asdict() for part in view.parts] if len(view.texts) == 2 else None
-        # Ids may be of any type; and in ASCII, so that no terminal obeys what a text says.
-        click.echo(json.dumps({**values, "differences": parts}, indent=2, default=plain_id))
-    else:
-        click.echo(render(view, _in_colour(), context), color=True)
+    def show(self, view: "View", values: dict[str, Any]) -> None:
+        """Print a view, or the same values for programs as JSON, and write it as a page."""
+        from neardup.json_values import plain_id
+        from neardup.report.views import page, render
+
+        if self.html is not None:
+            from neardup.report.outfile import write_file
+
+            write_file(self.html, page(view, self.context).encode())
+        if self.json_:
+            parts = [part._asdict() for part in view.parts] if len(view.texts) == 2 else None
+            # Ids may be of any type; and in ASCII, so that no terminal obeys what a text says.
+            click.echo(json.dumps({**values, "differences": parts}, indent=2, default=plain_id))
+        else:
+            click.echo(render(view, _in_colour(), self.context), color=True)
 
 
 def _in_colour() -> bool:

@@ -6,16 +6,14 @@ any document of its tree, and few pairs are compared.
 Source: "Deduplication in a massive clinical note dataset", Shenoy et al. 2017, section 6.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from neardup.cluster.components import lowest
 from neardup.cluster.descending import descending, roots
 from neardup.cluster.edges import Edges, Triple, batches
+from neardup.cluster.methods import lowest
 from neardup.kernels import unions as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.unions import Trees

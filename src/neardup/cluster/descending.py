@@ -1,7 +1,5 @@
 """Edges from the most similar one down, a batch at a time, however many there are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple

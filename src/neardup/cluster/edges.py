@@ -1,7 +1,5 @@
 """Pairs of documents that reach the threshold: sorted, each once, in memory or mapped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -43,13 +41,13 @@ class Edges:
     def __len__(self) -> int:
         return len(self.a)
 
-    def __reduce__(self) -> tuple[type[Edges], Triple]:
+    def __reduce__(self) -> "tuple[type[Edges], Triple]":
         return Edges, (self.a, self.b, self.similarity)
 
     @classmethod
     def gather(
         cls, parts: Sequence[Triple], allocate: Allocate = np.empty, batch: int = BATCH
-    ) -> Edges:
+    ) -> "Edges":
         """Sort edges that were found in any order, and leave each pair once.
 
         Parts are (int32[], int32[], float64[]): a, b with ``a < b``, and similarity. They are read
@@ -74,7 +72,7 @@ class Edges:
             end += len(order)
         return cls(*(column[:end] for column in out))
 
-    def at_least(self, threshold: float) -> Edges:
+    def at_least(self, threshold: float) -> "Edges":
         rows = self.similarity >= threshold
         return Edges(self.a[rows], self.b[rows], self.similarity[rows])
 

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from neardup.engines.ahead import Item
 from neardup.engines.job import Job
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, RecipeError, ResumeError, StoreError
-from neardup.io.source import Documents, Partition
+from neardup.io.source import Documents
 from neardup.json_values import differences
 from neardup.memory import MemoryPlan, Workload, plan_memory
 from neardup.recipe import Recipe
@@ -28,31 +29,29 @@ from neardup.state.shards import require_shards
 class Head:
     """The first partitions of a source, read to choose the bands and to estimate the memory."""
 
-    parts: list[tuple[int, Partition, Documents]]  # with their numbers
-    rest: Iterator[tuple[int, Partition]]
-    whole: bool = False  # there is no rest
+    parts: list[Item]  # all of them with their documents
+    rest: Iterator[Item]
+    read: list[Documents]  # those documents
+    whole: bool  # there is no rest
 
     @classmethod
-    def read(cls, reader: Reader, columns: tuple[str, ...]) -> Head:
+    def of(cls, reader: Reader, columns: tuple[str, ...]) -> Head:
         """Read partitions until there are enough documents for a sample."""
-        head = cls([], reader.partitions())
-        for number, partition in head.rest:
-            head.parts.append((number, partition, partition.read(columns)))
-            if head.documents >= SAMPLE:
-                break
-        following = next(head.rest, None)
-        head.whole = following is None
-        if following is not None:
-            head.rest = itertools.chain([following], head.rest)
+        head = cls([], reader.first_pass(), [], False)
+        while head.documents < SAMPLE and (item := next(head.rest, None)):
+            head.read.append(item.documents or item.partition.read(columns))
+            head.parts.append(item._replace(documents=head.read[-1]))
+        following = list(itertools.islice(head.rest, 1))
+        head.rest, head.whole = itertools.chain(following, head.rest), not following
         return head
 
     @property
     def documents(self) -> int:
-        return sum(len(documents.text) for _, _, documents in self.parts)
+        return sum(len(documents.text) for documents in self.read)
 
     def scale(self, total: int | None) -> float:
         """Return how much larger a source of ``total`` bytes is, about; 1 where it is unknown."""
-        read = sum(partition.size for _, partition, _ in self.parts)
+        read = sum(item.partition.size for item in self.parts)
         return 1.0 if self.whole or not read or total is None else max(1.0, total / read)
 
 
@@ -80,7 +79,7 @@ def begin(
     if job.sketches is not None and job.recipe is not None:
         job.recipe.require_usable("the earlier run")
         return Beginning(job.recipe, _plan(job, job.recipe, threads))
-    head = Head.read(reader, job.wanted)
+    head = Head.of(reader, job.wanted)
     recipe = choose_recipe(job, head)
     plan = _plan(job, recipe, threads, head)
     header = Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
@@ -108,7 +107,7 @@ def choose_recipe(job: Job, head: Head) -> Recipe:
     # With ``order_by`` the result must not depend on which documents are the first of the input.
     if spec.method == "lsh" and spec.num_bands is None and spec.order_by is None and head.documents:
         documents = int(head.documents * head.scale(job.source.total_bytes))
-        texts: Any = pa.chunked_array([found.text for _, _, found in head.parts])
+        texts: Any = pa.chunked_array([found.text for found in head.read])
         sample = sample_pairs(texts.slice(0, SAMPLE), spec.shingle)
     return recipe_for(spec, documents, sample)
 
@@ -127,8 +126,8 @@ def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> M
     if head is not None:
         scale = head.scale(job.source.total_bytes)
         documents = int(head.documents * scale)
-        text = int(sum(found.text.nbytes for _, _, found in head.parts) * scale)
-        columns = int(sum(found.columns.nbytes for _, _, found in head.parts) * scale)
+        text = int(sum(found.text.nbytes for found in head.read) * scale)
+        columns = int(sum(found.columns.nbytes for found in head.read) * scale)
     char, edges = recipe.shingle.unit == "char", job.spec.enumerates
     load = Workload(documents, text, columns, recipe.num_bands, threads, char, edges)
     return plan_memory(load, job.resources.memory)

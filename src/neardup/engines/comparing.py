@@ -1,28 +1,21 @@
 """From sketches to what is a duplicate of what: buckets, sets, answers, pairs, clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from neardup.cluster.edges import Edges
-from neardup.cluster.kept import counts_of, kept_set, star
+from neardup.cluster.methods import counts_of, kept_set, star
 from neardup.engines.job import Job
 from neardup.engines.metadata import Corpus
 from neardup.engines.reading import Reader, SetBuilder
 from neardup.kernels.jaccard import Sets
-from neardup.kernels.resolving import Buckets
-from neardup.match.bucketing import (
-    BandBuckets,
-    bucket_bands,
-    bucket_documents,
-    one_bucket,
-    plausible,
-)
-from neardup.match.pairs import Found, PairSink, join, pairs_of_buckets
-from neardup.match.resolve import Limits, resolve
+from neardup.kernels.resolving import Answers, Buckets
+from neardup.match import bucketing
+from neardup.match.bucketing import BandBuckets, bucket_bands, plausible
+from neardup.match.pairs import Found, join, pairs_of_buckets
+from neardup.match.resolve import Limits, Resolved, resolve
 from neardup.match.verifying import content_order
 from neardup.memory import Scratch
 from neardup.recipe import Recipe
@@ -94,34 +87,31 @@ class Comparing:
                 "skipped": corpus.skipped,
             },
         )
-        self._choose(answer)
-        sets = self._sets(answer)
-        self._decide(answer, sets)
+        if self.recipe.num_bands:
+            self._choose(answer)
+        else:
+            answer.counts["candidates"] = len(docs) * (len(docs) - 1) // 2
+        self._decide(answer, self._sets(answer))
         expand_to_duplicates(first, answer.duplicate_of, answer.similarity)
         answer.counts |= counts_of(answer.duplicate_of, answer.cluster)
         return answer
 
     def _bands(self, docs: np.ndarray) -> Iterable[BandBuckets]:
-        bands = self.recipe.num_bands
-        return bucket_bands(lambda band: self.keys_of(band)[docs], bands, self.pool)
+        return bucket_bands(lambda band: self.keys_of(band)[docs], self.recipe.num_bands, self.pool)
 
     def _choose(self, answer: Answer) -> None:
         """Leave only the documents that may be similar to another one."""
-        if not self.recipe.num_bands:
-            answer.counts["candidates"] = len(answer.docs) * (len(answer.docs) - 1) // 2
-            return
-        classes = np.zeros(32, np.int64)  # buckets of up to 2**k documents
+        docs, classes = answer.docs, np.zeros(32, np.int64)  # buckets of up to 2**k documents
         with self.clock.stage("buckets", self.recipe.num_bands, "bands") as advance:
 
             def counted() -> Iterator[BandBuckets]:
-                for band in self._bands(answer.docs):
+                for band in self._bands(docs):
                     answer.candidates_by_band.append(band.candidates)
                     k = np.ceil(np.log2(np.diff(band.starts))).astype(np.int64)
                     classes[...] += np.bincount(k, minlength=32)
                     advance(1)
                     yield band
 
-            docs = answer.docs
             sizes, bitmaps = self.corpus.shingles[docs], self.corpus.bitmaps[docs]
             marked = plausible(counted(), sizes, bitmaps, self.spec.threshold, self.pool)
         answer.docs = docs[marked]
@@ -143,35 +133,32 @@ class Comparing:
 
     def _buckets(self, docs: np.ndarray) -> Buckets:
         if not self.recipe.num_bands:
-            return one_bucket(len(docs))
-        return bucket_documents(
-            self._bands(docs), len(docs), self.recipe.num_bands, self.scratch.empty
-        )
+            return bucketing.one_bucket(len(docs))
+        bands, empty = self.recipe.num_bands, self.scratch.empty
+        return bucketing.bucket_documents(self._bands(docs), len(docs), bands, empty)
 
     def _decide(self, answer: Answer, sets: Sets) -> None:
         spec, docs, counts = self.spec, answer.docs, answer.counts
         if spec.enumerates:
             found, answer.edges = self._pairs(docs, sets)
-            _add(counts, found.compared, found.ruled_out, found.not_compared)
+            _add(counts, found)
             counts["edges"] = len(answer.edges)
         if answer.edges is not None and not counts["not_compared"] and spec.max_bucket is None:
             # All pairs are there: they decide, without another comparison.
             with self.clock.stage("resolve", len(docs)):
-                kept = kept_set(answer.edges, len(docs))
-            duplicate_of, similarity = kept.duplicate_of, kept.similarity
+                decided: Answers | Resolved = kept_set(answer.edges, len(docs))
         else:
             with self.clock.stage("resolve", len(docs)) as advance:
                 buckets = self._buckets(docs)
                 watch = Watch(self.clock, "resolve", _largest(buckets), len(docs), advance)
                 limits = Limits(spec.max_bucket, self.scratch.empty)
-                done = resolve(sets, buckets, spec.threshold, self.pool, limits, watch)
-            duplicate_of, similarity = done.duplicate_of, done.similarity
-            _add(counts, done.compared, done.ruled_out, done.not_compared)
-        removed = np.flatnonzero(duplicate_of >= 0)
-        answer.duplicate_of[docs[removed]] = docs[duplicate_of[removed]]
-        answer.similarity[docs[removed]] = similarity[removed]
+                decided = resolve(sets, buckets, spec.threshold, self.pool, limits, watch)
+            _add(counts, decided)
+        removed = np.flatnonzero(decided.duplicate_of >= 0)
+        answer.duplicate_of[docs[removed]] = docs[decided.duplicate_of[removed]]
+        answer.similarity[docs[removed]] = decided.similarity[removed]
         with self.clock.stage("clusters", len(docs)):
-            labels = star(duplicate_of)
+            labels = star(decided.duplicate_of)
             if answer.edges is not None and spec.cluster != "star":
                 lowest = spec.minimum_in_cluster
                 labels = clusters_of(spec.cluster, answer.edges, sets, lowest, self.pool, spec.seed)
@@ -180,30 +167,24 @@ class Comparing:
             answer.cluster = cluster[answer.first]
 
     def _pairs(self, docs: np.ndarray, sets: Sets) -> tuple[Found, Edges]:
-        spec = self.spec
-        sink = PairSink(self.scratch.empty)
+        bands, empty = self.recipe.num_bands, self.scratch.empty
         with self.clock.stage("pairs", len(docs)) as advance:
-            if not self.recipe.num_bands:
-                order = np.arange(len(docs))
-                watch = Watch(self.clock, "pairs", len(docs), len(docs), advance)
-                found = join(sets, spec.threshold, self.pool, sink, watch)
+            order = content_order(sets) if bands else np.arange(len(docs))
+            buckets = self._buckets(docs[order])
+            watch = Watch(self.clock, "pairs", _largest(buckets), len(docs), advance)
+            common = self.spec.threshold, self.pool, empty, watch
+            if bands:
+                found = pairs_of_buckets(sets.take(order), buckets, *common)
             else:
-                order = content_order(sets)
-                by_content = Sets(
-                    sets.values, sets.begin[order], sets.size[order], sets.bitmaps[order]
-                )
-                buckets = self._buckets(docs[order])
-                watch = Watch(self.clock, "pairs", _largest(buckets), len(docs), advance)
-                found = pairs_of_buckets(
-                    by_content, buckets, spec.threshold, self.pool, sink, watch
-                )
-            return found, edges_of(found, order, self.scratch.empty)
+                found = join(sets, *common)
+            return found, edges_of(found, order, empty)
 
 
 def _largest(buckets: Buckets) -> int:
     return int(np.diff(buckets.starts).max(initial=0))
 
 
-def _add(counts: dict[str, int], compared: int, ruled_out: int, not_compared: int) -> None:
-    more = {"pairs_compared": compared, "pairs_ruled_out": ruled_out, "not_compared": not_compared}
-    counts |= {name: counts.get(name, 0) + number for name, number in more.items()}
+def _add(counts: dict[str, int], found: Found | Resolved) -> None:
+    done = found.compared, found.ruled_out, found.not_compared
+    names = ("pairs_compared", "pairs_ruled_out", "not_compared")
+    counts |= {name: counts.get(name, 0) + more for name, more in zip(names, done, strict=True)}

@@ -1,7 +1,5 @@
 """What a run is given."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup import __version__
+from neardup.engines.ahead import Ahead
 from neardup.errors import SpecError
 from neardup.io.source import Source, unreadable
 from neardup.recipe import Recipe
@@ -69,6 +68,7 @@ class Job:
     output: Mapping[str, Any] = field(default_factory=dict)  # how the clean corpus is written
     recipe: Recipe | None = None  # to use instead of choosing bands
     sketches: BandStore | None = None  # of all documents by that recipe, open; they are reused
+    ahead: Ahead | None = None  # the source, of which a thread reads the beginning
 
     @property
     def secret_ids(self) -> bool:
@@ -85,17 +85,18 @@ class Job:
         """Path, size, time and checksum of each input, as they are when first asked for."""
         files = self.source.files
         step = -(-len(files) // _SAMPLED) or 1
-        return [
-            [file.path, file.size, 0, file_checksum(Path(file.copy))]
-            if file.copy
-            else [
-                file.path,
-                file.size,
-                file.mtime_ns,
-                _sampled(file.path) if number % step == 0 else 0,
-            ]
-            for number, file in enumerate(files)
-        ]
+        found: list[list[Any]] = []
+        for number, file in enumerate(files):
+            time, checksum = file.mtime_ns, 0
+            if file.copy:
+                time, checksum = 0, file_checksum(Path(file.copy))
+            elif number % step == 0:
+                try:
+                    checksum = sampled_checksum(Path(file.path))
+                except OSError as error:
+                    raise unreadable(file.path, error) from error
+            found.append([file.path, file.size, time, checksum])
+        return found
 
     def identity(self) -> dict[str, Any]:
         """What the result depends on: the inputs, and how they are read."""
@@ -116,10 +117,3 @@ def wanted_columns(spec: Spec, id_column: str | None) -> tuple[str, ...]:
     """Return the columns that a run needs besides the texts: ids, and what orders documents."""
     names = (id_column, spec.keep.partition(":")[2], spec.order_by)
     return tuple(dict.fromkeys(name for name in names if name))
-
-
-def _sampled(path: str) -> int:
-    try:
-        return sampled_checksum(Path(path))
-    except OSError as error:
-        raise unreadable(path, error) from error

@@ -1,7 +1,5 @@
 """Per-document metadata: what is kept of each document besides its band keys."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -46,7 +44,7 @@ class PartitionMetadata(NamedTuple):
         return sink.getvalue().to_pybytes()
 
     @classmethod
-    def unpack(cls, data: bytes, where: str) -> PartitionMetadata:
+    def unpack(cls, data: bytes, where: str) -> "PartitionMetadata":
         """Return what `pack` packed; StoreError, about ``where``, for anything else."""
         try:
             table = pa.ipc.open_stream(data).read_all()
@@ -118,9 +116,8 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
     tokens, shingles = (scratch.empty(documents, np.int32) for _ in range(2))
     bitmaps = scratch.empty((documents, BITMAP_WORDS), np.uint64)
     ends: list[int] = []
-    places: list[tuple[int, int, int]] = []
-    tables: list[pa.Table] = []
-    replaced = skipped = text = end = 0
+    about: list[PartitionMetadata] = []
+    end = 0
     for part in parts:
         for batch in part.table.to_batches():
             at, end = end, end + len(batch)
@@ -130,12 +127,8 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
             tokens[at:end] = numbers(batch.column("neardup.tokens"))
             shingles[at:end] = numbers(batch.column("neardup.shingles"))
             bitmaps[at:end] = words(batch.column("neardup.bitmap"))
-        tables.append(part.table.drop(_OWN))
         ends.append(end)
-        places.append((part.file, part.start, part.size))
-        replaced += part.replaced
-        skipped += part.skipped
-        text += part.text
+        about.append(part._replace(table=part.table.drop(_OWN)))
     if end != documents:
         raise StoreError("the store has fewer documents than it says")
     return Corpus(
@@ -143,12 +136,12 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
         tokens,
         shingles,
         bitmaps,
-        _joined(tables),
+        _joined([part.table for part in about]),
         np.array(ends, dtype=np.int64),
-        places,
-        text,
-        replaced,
-        skipped,
+        [(part.file, part.start, part.size) for part in about],
+        sum(part.text for part in about),
+        sum(part.replaced for part in about),
+        sum(part.skipped for part in about),
     )
 
 
@@ -159,13 +152,11 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
     return pa.table(columns)
 
 
-def _joined_column(name: str, tables: list[pa.Table]) -> pa.ChunkedArray[Any]:
-    parts = [
-        table.select([name])
-        if name in table.column_names
-        else pa.table({name: pa.nulls(len(table))})
-        for table in tables
-    ]
+def _joined_column(name: str, tables: list[pa.Table]) -> "pa.ChunkedArray[Any]":
+    def values(table: pa.Table) -> Any:
+        return table[name] if name in table.column_names else pa.nulls(len(table))
+
+    parts = [pa.table({name: values(table)}) for table in tables]
     try:
         return pa.concat_tables(parts, promote_options="permissive").column(0)
     except pa.ArrowException:

@@ -105,7 +105,7 @@ def plan(job: Job) -> Plan:
     only once is read.
     """
     with Pool(job.resources.threads) as pool:
-        head = Head.read(Reader(job.source), job.wanted)
+        head = Head.of(Reader(job.source), job.wanted)
         recipe = choose_recipe(job, head)
         if not head.documents:  # a frame
             raise InputError("the input holds no documents", "there is nothing to estimate")
@@ -141,9 +141,8 @@ def _look(job: Job, head: Head, pool: Pool) -> _Looked:
     source = job.source
     anywhere = source.format in _SPREAD and all(file.is_plain for file in source.files)
     spread = source.rereadable and (anywhere or (source.total_bytes or _SMALL) < _SMALL)
-    parts: Iterable[Partition] = itertools.chain(
-        (partition for _, partition, _ in head.parts), (partition for _, partition in head.rest)
-    )
+    every = itertools.chain(head.parts, head.rest)
+    parts: Iterable[Partition] = (item.partition for item in every)
     if spread:
         known = list(source.partitions())
         parts = (known[number] for number in _spread_order(len(known)))
@@ -193,9 +192,8 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
     filled = sampled - counts["empty"]
     different = filled - counts["exact_duplicates"]
     compared = Share.of(counts["compared_documents"], different)
-    documents, text, columns = (
-        round(looked.scale * n) for n in (looked.documents, looked.text, looked.columns)
-    )
+    read = looked.documents, looked.text, looked.columns
+    documents, text, columns = (round(looked.scale * n) for n in read)
     growth = documents / sampled
     char = spec.shingle.unit == "char"
     listed = job.spec.enumerates

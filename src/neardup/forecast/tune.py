@@ -45,9 +45,8 @@ class Point:
         if isinstance(value, Point):
             return value
         try:
-            similarity, probability = map(
-                float, value.split(":") if isinstance(value, str) else value
-            )
+            both = value.split(":") if isinstance(value, str) else value
+            similarity, probability = map(float, both)
         except (TypeError, ValueError) as error:
             expected = "expected SIMILARITY:PROBABILITY"
             raise SpecError(f"a point is {value!r}; {expected}", _EXAMPLE) from error
@@ -196,10 +195,8 @@ def solve(points: Sequence[Point], num_hashes: int) -> list[Choice]:
     for low in lower:
         for high in points:
             if not high.at_least and low.similarity <= high.similarity:
-                raise SpecError(
-                    f"the points {low} and {high} contradict each other",
-                    "the more similar a pair, the more probably it is found",
-                )
+                what = f"the points {low} and {high} contradict each other"
+                raise SpecError(what, "the more similar a pair, the more probably it is found")
     threshold = min((p.similarity for p in lower), default=1.0)
     found: list[tuple[float, int, Choice]] = []
     for rows in range(1, min(num_hashes, _MAX_ROWS) + 1):

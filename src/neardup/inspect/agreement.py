@@ -42,24 +42,22 @@ def pair_counts(given: np.ndarray, true: np.ndarray) -> PairCounts:
     return PairCounts(*(int((sizes * (sizes - 1) // 2).sum()) for sizes in (both, a, b)))
 
 
-def pairs_between(
-    a: np.ndarray, b: np.ndarray, groups: np.ndarray, labels: np.ndarray
-) -> np.ndarray:
+def pairs_between(a: np.ndarray, b: np.ndarray, group: np.ndarray, label: np.ndarray) -> np.ndarray:
     """Count the pairs with equal labels of a document of one group and one of another.
 
-    ``a`` and ``b`` are int64[pairs]: groups, of which pairs within one count once each. ``groups``
-    and ``labels``, which are not negative, are int64[documents].
+    ``a`` and ``b`` are int64[pairs]: groups, of which pairs within one count once each. ``group``
+    and ``label``, which are not negative, are int64[documents].
 
     >>> groups, labels = np.array([0, 0, 0, 1, 1]), np.array([7, 7, 8, 7, 8])
     >>> pairs_between(np.array([0, 0]), np.array([0, 1]), groups, labels).tolist()
     [1, 3]
     """
     # A label of one document alone has no pairs: without these a group has few labels.
-    many = np.bincount(labels)[labels] > 1 if len(labels) else np.zeros(0, np.bool_)
-    width = int(labels.max(initial=0)) + 1
-    cells, sizes = np.unique(groups[many] * width + labels[many], return_counts=True)
+    many = np.bincount(label)[label] > 1 if len(label) else np.zeros(0, np.bool_)
+    width = int(label.max(initial=0)) + 1
+    cells, sizes = np.unique(group[many] * width + label[many], return_counts=True)
     # The labels of the group that has fewer are looked up among those of the other one.
-    most = max(int(of.max(initial=-1)) for of in (a, b, groups))
+    most = max(int(of.max(initial=-1)) for of in (a, b, group))
     of_group = np.bincount(cells // width, minlength=most + 1)
     one, other = np.where(of_group[a] <= of_group[b], (a, b), (b, a))
     begin, length = np.searchsorted(cells, one * width), of_group[one]

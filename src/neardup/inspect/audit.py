@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,8 @@ import pyarrow.compute as pc
 
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, PairList, Tally
-from neardup.inspect.corpus_search import CorpusSearch
-from neardup.inspect.exact_search import SHINGLE_BYTES, ExactSearch, Similar
-from neardup.intervals import wilson
+from neardup.inspect.exact_search import SHINGLE_BYTES, CorpusSearch, ExactSearch, Similar
+from neardup.intervals import estimate
 from neardup.json_values import plain_id
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import make_sets, similarities, taken
@@ -23,7 +23,6 @@ from neardup.memory import PrivatePeak, Workload, plan_memory, show_size
 from neardup.output.results import Results
 from neardup.output.shown import Shown
 from neardup.private_files import write_private
-from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import Ragged
 from neardup.stages.clock import Clock, Event, Listener
 from neardup.threads import Pool, check_threads
@@ -106,13 +105,13 @@ def audit(results: Results, asked: Sampling, listener: Listener | None = None) -
     """Measure what a run missed, by exact search for all near-duplicates of some documents."""
     clock = Clock(listener)
     with Pool(asked.threads) as pool, PrivatePeak() as peak:
-        room = _Room(results, asked.sample, asked.memory, pool.threads)
+        check = _room(results, asked, pool.threads)
         source = results.source
         with clock.stage("tables", results.documents):
             tables = _Tables(results)
         with clock.stage("sample", asked.sample):
             corpus = CorpusSearch(results, pool)
-            drawn = _draw(tables, corpus, asked.sample, asked.seed, room)
+            drawn = _draw(tables, corpus, asked, check)
         with clock.stage("search", results.documents) as advance:
             search = _Search(tables, corpus, drawn)
             for done in corpus.search(search.queries, search.lowest, search.look):
@@ -123,7 +122,13 @@ def audit(results: Results, asked: Sampling, listener: Listener | None = None) -
     seconds = {name: round(value, 4) for name, value in clock.seconds.items()}
     made = Audit(**found, seed=asked.seed, seconds=seconds, peak_private_memory=peak.peak)
     if asked.write and results.folder is not None:
-        _write(results.folder, made, clock)
+        held, path = {"of": _digest(results.folder), **made.as_dict()}, results.folder / _NAME
+        try:
+            write_private(path, f"{json.dumps(held, indent=1, ensure_ascii=False)}\n".encode())
+        except OSError as error:
+            # The answer is there, and was minutes of work.
+            reason = (error.strerror or "the system refused it").lower()
+            clock.emit(Event("search", note=f"{path} can't be written: {reason}"))
     return made
 
 
@@ -146,41 +151,25 @@ def _digest(folder: Path) -> str:
     return hashlib.sha256((folder / "run.json").read_bytes()).hexdigest()
 
 
-def _write(folder: Path, found: Audit, clock: Clock) -> None:
-    text = json.dumps({"of": _digest(folder), **found.as_dict()}, indent=1, ensure_ascii=False)
-    path = folder / _NAME
-    try:
-        write_private(path, (text + "\n").encode())
-    except OSError as error:
-        # The answer is there, and was minutes of work.
-        reason = (error.strerror or "the system refused it").lower()
-        clock.emit(Event("search", note=f"{path} can't be written: {reason}"))
+def _room(results: Results, asked: Sampling, threads: int) -> Callable[..., None]:
+    """Return what refuses a sample whose shingles, of so many bytes each, need too much memory."""
+    counts, num_bands = results.record["counts"], results.recipe.num_bands
+    char = results.recipe.shingle.unit == "char"
+    load = Workload(results.documents, 0, results.ids.nbytes, num_bands, threads, char)
+    plan = plan_memory(load, asked.memory)
+    filled = max(1, results.documents - int(counts["empty"]))
+    documents = min(2 * asked.sample, filled)
+    each_document = _SAMPLED + COUNTER_BYTES + threads * _SEARCHED + _KEY * num_bands
 
+    def check(shingles: int, each: int = _HELD) -> None:
+        needed = plan.minimum + each_document * documents + shingles * each
+        if needed > plan.memory:
+            what = f"a sample with {shingles:,} shingles needs at least {show_size(needed)}"
+            hint = "allow more memory, use fewer threads, or draw a smaller `sample`"
+            raise SpecError(f"`memory` is {show_size(plan.memory)}; {what}", hint)
 
-class _Room:
-    """The bytes that the shingles of the sample may take; refuses a sample that needs more."""
-
-    def __init__(self, results: Results, sample: int, memory: int | None, threads: int) -> None:
-        counts, num_bands = results.record["counts"], results.recipe.num_bands
-        char = results.recipe.shingle.unit == "char"
-        load = Workload(results.documents, 0, results.ids.nbytes, num_bands, threads, char)
-        plan = plan_memory(load, memory)
-        filled = max(1, results.documents - int(counts["empty"]))
-        documents = min(2 * sample, filled)
-        each = _SAMPLED + COUNTER_BYTES + threads * _SEARCHED + _KEY * num_bands
-        self._memory = plan.memory
-        self._bytes = plan.memory - plan.minimum - each * documents
-        self.check(documents * int(counts["shingles"]) // filled, SHINGLE_BYTES)
-
-    def check(self, shingles: int, each: int = _HELD) -> None:
-        """Refuse a sample of too many shingles, of ``each`` bytes."""
-        if shingles * each > self._bytes:
-            needed = self._memory - self._bytes + shingles * each
-            raise SpecError(
-                f"`memory` is {show_size(self._memory)}; a sample with {shingles:,} shingles needs "
-                f"at least {show_size(needed)}",
-                "allow more memory, use fewer threads, or draw a smaller `sample`",
-            )
+    check(documents * int(counts["shingles"]) // filled, SHINGLE_BYTES)
+    return check
 
 
 class _Tables:
@@ -193,11 +182,9 @@ class _Tables:
         places: Any = pc.index_in(self.named, value_set=results.ids, skip_nulls=True)
         self.duplicate_of = np.asarray(pc.fill_null(places, -1).to_numpy(), dtype=np.int64)
         if len(self.kept) != results.documents:
-            raise InputError(
-                f"{results.name}: the table of clusters has {len(self.kept):,} rows; expected "
-                f"{results.documents:,}",
-                "run neardup dedup again",
-            )
+            what = f"the table of clusters has {len(self.kept):,} rows"
+            expected = f"expected {results.documents:,}"
+            raise InputError(f"{results.name}: {what}; {expected}", "run neardup dedup again")
         right = self.kept[self.duplicate_of] & (self.stated >= results.spec.threshold)
         self.wrong = np.flatnonzero(~self.kept & ~(right & (self.duplicate_of >= 0)))
 
@@ -216,27 +203,29 @@ class _Sample:
     exact: np.ndarray
 
 
-def _draw(tables: _Tables, corpus: CorpusSearch, sample: int, seed: int, room: _Room) -> _Sample:
+def _draw(
+    tables: _Tables, corpus: CorpusSearch, asked: Sampling, check: Callable[..., None]
+) -> _Sample:
     """Draw documents that are not empty, and make their sets and those of their kept ones."""
     kept, documents = tables.kept, len(tables.kept)
     empty = int(tables.results.record["counts"]["empty"])
-    order = np.random.Generator(np.random.PCG64(seed)).permutation(documents)
+    order = np.random.Generator(np.random.PCG64(asked.seed)).permutation(documents)
     drawn = []
     for docs in (order, order[kept[order]]):
         # So many that about as many as are asked for are not empty; empty ones are all kept.
         share = (len(docs) - empty) / max(1, len(docs))
-        drawn.append(docs[: math.ceil(sample / share) if share else 0])
+        drawn.append(docs[: math.ceil(asked.sample / share) if share else 0])
     both = np.union1d(*drawn)
     removed = drawn[0][~kept[drawn[0]]]
     removed = removed[tables.duplicate_of[removed] >= 0]
-    sets = corpus.sets(np.concatenate([both, tables.duplicate_of[removed]]), room.check)
+    sets = corpus.sets(np.concatenate([both, tables.duplicate_of[removed]]), check)
     a = np.searchsorted(both, removed).astype(np.int32)
     b = len(both) + np.arange(len(removed), dtype=np.int32)
     exact = similarities(sets, a, b, 0.0, corpus.pool)
     # Those of the kept ones are not needed any more, nor are empty ones.
     rows = np.flatnonzero(sets.size[: len(both)])
     docs = both[rows]
-    room.check(int(sets.size[rows].sum()), SHINGLE_BYTES)
+    check(int(sets.size[rows].sum()), SHINGLE_BYTES)
     of_all, of_kept = (np.isin(docs, some) for some in drawn)
     return _Sample(docs, make_sets(taken(sets, rows)), of_all, of_kept, removed, exact)
 
@@ -294,9 +283,8 @@ class _Search:
         drawn, kept_drawn = int(sample.of_all.sum()), int(sample.of_kept.sum())
         kept = int(self._tables.kept.sum()) - empty
         recall = tally.recall(drawn / max(1, documents - empty))
-        near = int(self._near.sum())
-        unknown = 1 - kept_drawn / max(1, kept)
-        low, high = wilson(near / max(1, kept_drawn), kept_drawn / unknown if unknown else math.inf)
+        near = self._near[sample.of_kept]
+        left = estimate(near, np.ones(kept_drawn), kept_drawn / max(1, kept))
         return {
             "run": results.name,
             "documents": documents,
@@ -306,10 +294,10 @@ class _Search:
             "bands": {"num_bands": bands, "rows": rows} if bands else None,
             "kept_documents": kept,
             "kept_sampled": kept_drawn,
-            "kept_near": near,
-            "kept_near_share": near / kept_drawn if kept_drawn else None,
-            "kept_near_low": low,
-            "kept_near_high": high,
+            "kept_near": int(near.sum()),
+            "kept_near_share": left.share if left.number else None,
+            "kept_near_low": left.low,
+            "kept_near_high": left.high,
             "kept_pairs": self._listed(self._left),
             "kept_pairs_count": self._left.total,
             "with_neighbours": recall.number,
@@ -317,44 +305,39 @@ class _Search:
             "recall": recall.share if recall.number else None,
             "recall_low": recall.low,
             "recall_high": recall.high,
-            "predicted_recall": (
-                candidate_probability(self._threshold, bands, rows) if bands else 1.0
-            ),
+            "predicted_recall": float(tally.chance(np.array(self._threshold))),
             "expected_recall": tally.expected(),
             "missed": self._listed(self._missed),
             "missed_pairs": self._missed.total,
             "curve": tally.curve(),
-            **self._removed(),
+            "removed": int((~self._tables.kept).sum()),
+            "removed_checked": len(sample.removed),
+            **self._wrong(),
         }
 
     def _listed(self, pairs: PairList) -> list[dict[str, Any]]:
         names = ("doc_a", "doc_b", "doc_id_a", "doc_id_b", "similarity", "shared")
-        return [
-            dict(zip(names, (a, b, self._id(a), self._id(b), *rest), strict=True))
-            for a, b, *rest in pairs.rows()
-        ]
+        ids = self._tables.results.ids
+        rows = ((a, b, _plain(ids[a]), _plain(ids[b]), *rest) for a, b, *rest in pairs.rows())
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def _id(self, doc: int) -> Any:
-        return plain_id(self._tables.results.ids[doc].as_py())
-
-    def _removed(self) -> dict[str, Any]:
+    def _wrong(self) -> dict[str, Any]:
         tables, removed, exact = self._tables, self._sample.removed, self._sample.exact
         bad = (exact < self._threshold) | (exact != tables.stated[removed])
         docs = np.union1d(tables.wrong, removed[bad])
         known = dict(zip(removed.tolist(), exact.tolist(), strict=True))
-        named = tables.named
-        return {
-            "removed": len(tables.kept) - int(tables.kept.sum()),
-            "removed_checked": len(removed),
-            "wrong_removed": len(docs),
-            "wrong": [
-                {
-                    "doc": doc,
-                    "doc_id": self._id(doc),
-                    "duplicate_of": plain_id(named[doc].as_py()) if named[doc].is_valid else None,
-                    "similarity": known.get(doc),
-                    "stated": float(tables.stated[doc]) if tables.stated[doc] >= 0 else None,
-                }
-                for doc in docs[:LISTED].tolist()
-            ],
-        }
+        wrong = [
+            {
+                "doc": doc,
+                "doc_id": _plain(tables.results.ids[doc]),
+                "duplicate_of": _plain(tables.named[doc]),
+                "similarity": known.get(doc),
+                "stated": float(tables.stated[doc]) if tables.stated[doc] >= 0 else None,
+            }
+            for doc in docs[:LISTED].tolist()
+        ]
+        return {"wrong_removed": len(docs), "wrong": wrong}
+
+
+def _plain(id: Any) -> Any:
+    return plain_id(id.as_py()) if id.is_valid else None

@@ -40,7 +40,8 @@ class Tally:
         self._counts = np.zeros((2, documents, classes), dtype=np.int64)
         self._similarity = np.zeros(classes, dtype=np.int64)
 
-    def _chance(self, similarity: np.ndarray) -> np.ndarray:
+    def chance(self, similarity: np.ndarray) -> np.ndarray:
+        """Return the probability that pairs share a bucket; 1 without bands."""
         bands, rows = self._recipe.num_bands, self._recipe.rows
         return candidate_probability(similarity, bands, rows) if bands else np.ones_like(similarity)
 
@@ -60,7 +61,7 @@ class Tally:
         kind = np.searchsorted(self._limits[:-1], similarity, side="right") - 1
         true, whole = similarity >= self._threshold, np.rint(similarity * _SCALE).astype(np.int64)
         self.pairs += int((true & once).sum())
-        self._expected += int(np.rint(self._chance(similarity[true]) * _SCALE).sum())
+        self._expected += int(np.rint(self.chance(similarity[true]) * _SCALE).sum())
         np.add.at(self._similarity, kind[once], whole[once])
         np.add.at(self.neighbours, query[true], 1)
         np.add.at(self.found, query[true & found], 1)
@@ -95,7 +96,7 @@ class Tally:
                     "similarity": mean,
                     "pairs": total,
                     "documents": observed.number,
-                    "predicted": float(self._chance(np.array([mean]))[0]),
+                    "predicted": float(self.chance(np.array(mean))),
                     "observed": observed.share,
                     "observed_low": observed.low,
                     "observed_high": observed.high,

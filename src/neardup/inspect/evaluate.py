@@ -10,24 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.cluster.components import connected
+from neardup.cluster.methods import connected
 from neardup.errors import InputError
 from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts, pairs_between
 from neardup.inspect.ground_truth import GroundTruth, read_truth
 from neardup.intervals import wilson
 from neardup.output.results import Results
-
-
-class Pairs(NamedTuple):
-    """Pairs of documents, int64[pairs] twice, with their similarities, float64[pairs]."""
-
-    a: np.ndarray
-    b: np.ndarray
-    similarity: np.ndarray
-
-    def within(self, scope: np.ndarray) -> "Pairs":
-        both = scope[self.a] & scope[self.b]
-        return Pairs(*(column[both] for column in self))
 
 
 class Listed(NamedTuple):
@@ -36,15 +24,16 @@ class Listed(NamedTuple):
     Documents are alike if they have equal shingles; each such group goes by its first document.
     """
 
-    groups: np.ndarray | None  # int64[documents]: the first one of each group; None: all are listed
-    pairs: Pairs  # of groups, or of one with itself
-    given: np.ndarray  # int64[pairs] or bool[pairs]: for how many pairs of documents in scope
+    groups: np.ndarray  # int64[documents]: the first one of each group
+    a: np.ndarray  # int64[pairs]: groups
+    b: np.ndarray  # int64[pairs]: other groups, or the same ones
+    similarity: np.ndarray  # float64[pairs]
+    given: np.ndarray  # int64[pairs]: for how many pairs of documents in scope
 
 
 def evaluate(
     results: Results,
     truth: object,
-    *,
     columns: Sequence[str] | None = None,
     kind: str | None = None,
     missing: str = "error",
@@ -57,13 +46,13 @@ def evaluate(
     known = read_truth(results, truth, columns, kind, missing)
     if known.skipped and not len(known.docs):
         name = truth if isinstance(truth, str | os.PathLike) else "the truth"
-        raise InputError(
-            f"{name}: none of its rows has ids that {results.name} has",
-            "ids are in the column doc_id of the table of clusters; they are positions where the "
-            "run had no `id`",
-        )
-    labels, removals = _found(results)
+        hint = "ids are in the column doc_id of the table of clusters; they are positions where "
+        hint += "the run had no `id`"
+        raise InputError(f"{name}: none of its rows has ids that {results.name} has", hint)
+    labels = results.array("cluster").astype(np.int64)
     judge = Judge(known, results.documents)
+    scope = judge.named if only_named else np.ones(results.documents, dtype=np.bool_)
+    edges = _listed(results, labels, scope)
     about = {
         "documents": results.documents,
         "threshold": results.spec.threshold,
@@ -78,22 +67,21 @@ def evaluate(
         },
     }
     if known.kind == "judged":
-        return {**about, "judged": _judged(known, labels, _listed(results, labels))}
-    scope = judge.named if only_named else np.ones(results.documents, dtype=np.bool_)
-    removals, edges = removals.within(scope), _listed(results, labels, scope)
-    if edges is None:
-        pairs, alike, total = removals, judge.alike(removals), len(removals.a)
-    else:
-        pairs, alike, total = edges.pairs, judge.alike_in(edges, scope), int(edges.given.sum())
-    given = PairCounts(int(alike.sum()), total, judge.pairs)
+        return {**about, "judged": _judged(known, labels, edges)}
+    removed = np.flatnonzero(scope & (results.duplicate_of >= 0))
+    removed = removed[scope[results.duplicate_of[removed]]]
+    a, b = results.duplicate_of[removed], removed
+    alike, total = judge.alike(a, b), len(removed)
     removable = int(scope.sum()) - len(np.unique(judge.labels[scope]))
-    right = PairCounts(int(judge.alike(removals).sum()), len(removals.a), removable)
-    clusters = labels[scope], judge.labels[scope]
-    apart = int(alike[labels[pairs.a] != labels[pairs.b]].sum())
+    right = PairCounts(int(alike.sum()), total, removable)
     if edges is None:
         lines = _by_stars(results, labels, judge.labels, scope)
     else:
+        a, b, alike, total = edges.a, edges.b, judge.alike_in(edges, scope), int(edges.given.sum())
         lines = _by_edges(results.spec.threshold, edges, alike, judge.pairs)
+    given = PairCounts(int(alike.sum()), total, judge.pairs)
+    clusters = labels[scope], judge.labels[scope]
+    apart = int(alike[labels[a] != labels[b]].sum())
     scored = [line for line in lines if line["f1"] is not None]
     return {
         **about,
@@ -125,24 +113,21 @@ class Judge:
         closed = pair_counts(self.labels, self.labels).true if self._closed else 0
         self.pairs = closed if self._closed else len(self._codes)
 
-    def alike(self, pairs: Pairs) -> np.ndarray:
-        """Return bool[pairs]: whether each pair is a true one."""
+    def alike(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return bool[pairs]: whether each pair, int64[pairs] twice, is a true one."""
         if self._closed:
-            return np.asarray(self.labels[pairs.a] == self.labels[pairs.b])
-        return np.isin(_codes(pairs.a, pairs.b, self._documents), self._codes)
+            return np.asarray(self.labels[a] == self.labels[b])
+        return np.isin(_codes(a, b, self._documents), self._codes)
 
     def alike_in(self, edges: Listed, scope: np.ndarray) -> np.ndarray:
         """Return int64[edges]: how many of the pairs in scope that an edge is for are true."""
-        a, b, _ = edges.pairs
-        if edges.groups is None:
-            return np.asarray(self.alike(edges.pairs) & edges.given)
         if self._closed:
-            return pairs_between(a, b, edges.groups[scope], self.labels[scope])
+            return pairs_between(edges.a, edges.b, edges.groups[scope], self.labels[scope])
         x, y = (edges.groups[doc] for doc in np.divmod(self._codes, max(1, self._documents)))
         codes, counts = np.unique(_codes(x, y, self._documents), return_counts=True)
-        found = _codes(a, b, self._documents)
+        found = _codes(edges.a, edges.b, self._documents)
         if not len(codes):
-            return np.zeros(len(a), np.int64)
+            return np.zeros(len(found), np.int64)
         place = np.minimum(np.searchsorted(codes, found), len(codes) - 1)
         return np.where(codes[place] == found, counts[place], 0)
 
@@ -157,29 +142,20 @@ def _codes(a: np.ndarray, b: np.ndarray, documents: int) -> np.ndarray:
     return np.asarray(np.minimum(a, b) * documents + np.maximum(a, b))
 
 
-def _found(results: Results) -> tuple[np.ndarray, Pairs]:
-    removed = np.flatnonzero(results.duplicate_of >= 0)
-    similarity = results.array("similarity")[removed]
-    removals = Pairs(results.duplicate_of[removed], removed, similarity)
-    return results.array("cluster").astype(np.int64), removals
-
-
-def _listed(results: Results, labels: np.ndarray, scope: np.ndarray | None = None) -> Listed | None:
+def _listed(results: Results, labels: np.ndarray, scope: np.ndarray) -> Listed | None:
     """Return the edges if they were listed; see `neardup.output.tables.edge_tables`."""
     table = results.edges(["doc_a", "doc_b", "similarity"])
     if table is None:
         return None
     a, b, similarity = (np.asarray(column.to_numpy()) for column in table.columns)
-    documents = results.documents
-    scope = np.ones(documents, dtype=np.bool_) if scope is None else scope
-    if results.spec.pairs == "all" or not results.record["counts"]["exact_duplicates"]:
-        return Listed(None, Pairs(a, b, similarity), scope[a] & scope[b])
-    equal = (similarity == 1) & (labels[a] == labels[b])
-    groups = connected(a[equal], b[equal], documents).astype(np.int64)
-    codes, rows = np.unique(_codes(groups[a], groups[b], documents), return_index=True)
-    (a, b), size = np.divmod(codes, documents), np.bincount(groups[scope], minlength=documents)
+    groups = np.arange(results.documents)
+    if results.spec.pairs != "all" and results.record["counts"]["exact_duplicates"]:
+        equal = (similarity == 1) & (labels[a] == labels[b])
+        groups = connected(a[equal], b[equal], results.documents).astype(np.int64)
+    codes, rows = np.unique(_codes(groups[a], groups[b], len(groups)), return_index=True)
+    (a, b), size = np.divmod(codes, len(groups)), np.bincount(groups[scope], minlength=len(groups))
     given = np.where(a == b, size[a] * (size[a] - 1) // 2, size[a] * size[b])
-    return Listed(groups, Pairs(a, b, similarity[rows]), given)
+    return Listed(groups, a, b, similarity[rows], given)
 
 
 def _judged(known: GroundTruth, labels: np.ndarray, edges: Listed | None) -> dict[str, Any]:
@@ -187,9 +163,8 @@ def _judged(known: GroundTruth, labels: np.ndarray, edges: Listed | None) -> dic
     a, b, right = known.docs, known.others, known.right
     given = labels[a] == labels[b]
     if edges is not None:
-        listed = _codes(edges.pairs.a, edges.pairs.b, len(labels))
-        x, y = (a, b) if edges.groups is None else (edges.groups[a], edges.groups[b])
-        given |= np.isin(_codes(x, y, len(labels)), listed)
+        listed = _codes(edges.a, edges.b, len(labels))
+        given |= np.isin(_codes(edges.groups[a], edges.groups[b], len(labels)), listed)
     counts = PairCounts(int((given & right).sum()), int(given.sum()), int(right.sum()))
     low, high = wilson(counts.shared / max(1, counts.given), counts.given)
     return {"pairs": len(a), **counts.scores(), "precision_low": low, "precision_high": high}
@@ -216,8 +191,8 @@ def _thresholds(lowest: float) -> list[float]:
 
 
 def _by_edges(lowest: float, edges: Listed, alike: np.ndarray, true: int) -> list[dict[str, Any]]:
-    order = np.argsort(edges.pairs.similarity, kind="stable")
-    ascending = edges.pairs.similarity[order]
+    order = np.argsort(edges.similarity, kind="stable")
+    ascending = edges.similarity[order]
     hits, given = (np.append(0, np.cumsum(of[order])) for of in (alike, edges.given))
     found = []
     for threshold in _thresholds(lowest):

@@ -1,5 +1,6 @@
 """Why a document was removed or kept, and how two documents of a run are related."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -7,11 +8,10 @@ import numpy as np
 
 from neardup.errors import InputError, SpecError
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
-from neardup.inspect.corpus_search import CorpusSearch
+from neardup.inspect.exact_search import CorpusSearch
 from neardup.json_values import plain_id
 from neardup.output.results import Results
 from neardup.output.shown import Shown
-from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.threads import Pool, check_threads
 
@@ -123,21 +123,43 @@ def explain(
     docs = results.numbers([id] if other is None else [id, other]).tolist()
     if len(set(docs)) < len(docs):
         raise SpecError("both ids are those of one document", "name two, or one alone")
-    tables = _Tables(results, docs[0])
-    duplicates, near = tables.duplicates()
-    if other is None and not tables.kept[docs[0]]:
+    table, ids = results.clusters(["cluster", "kept", "duplicate_of", "similarity"]), results.ids
+    cluster, kept = (np.asarray(table.column(i).to_numpy()) for i in range(2))
+    duplicates = np.flatnonzero(results.duplicate_of == docs[0])
+    near = results.array("similarity")[duplicates]
+    # Equal ones come last: they show no differences.
+    order = np.argsort(near == 1, kind="stable")
+    duplicates, near = duplicates[order], near[order]
+    if other is None and not kept[docs[0]]:
         docs.append(int(results.duplicate_of[docs[0]]))
     elif other is None and len(duplicates):
-        # Equal ones show no differences.
         docs.append(int(duplicates[np.argmax(np.where(near < 1, near, -1))]))
-    forms, notes = _read(results, docs, texts, threads)
-    first, *rest = (tables.document(doc, forms, row) for row, doc in enumerate(docs))
-    edge, listed = tables.edge(docs[1]) if rest else (None, [])
+    forms: Forms | None = None
+    notes: tuple[str, ...] = ()
+    try:
+        forms = forms_of(results.texts(np.array(docs), threads), results.recipe.shingle)
+    except InputError as error:
+        if texts:
+            error.hint += f"{'; ' if error.hint else ''}texts=False shows what the tables say"
+            raise
+        notes = (f"the input was not read: {error}; texts are not compared",)
+    shown = []
+    for row, doc in enumerate(docs):
+        members, tokens, form = cluster == cluster[doc], None, None
+        if forms is not None:
+            tokens = len(forms.tokens[row])
+            long = tokens >= results.recipe.shingle.n
+            form = "empty" if not tokens else "long" if long else "short"
+        numbers = {"members": int(members.sum()), "members_kept": int((members & kept).sum())}
+        values = numbers | table.slice(doc, 1).to_pylist()[0]
+        shown.append(Document(doc=doc, doc_id=ids[doc].as_py(), tokens=tokens, form=form, **values))
+    first, *rest = shown
+    edge, listed = _edge(results, *docs) if rest else (None, [])
     comparison = buckets = None
     if forms is not None and rest:
         known = first.similarity if first.duplicate_of == rest[0].doc_id else edge
         with Pool(threads) as pool:
-            comparison, buckets = _pair(results, CorpusSearch(results, pool), forms, known)
+            comparison, buckets = _pair(results, pool, forms, known)
     return Explanation(
         run=results.name,
         threshold=results.spec.threshold,
@@ -150,8 +172,11 @@ def explain(
         buckets=buckets,
         listed=results.spec.enumerates,
         edge=edge is not None,
-        edge_of=tuple(results.ids[doc].as_py() for doc in listed if doc not in docs),
-        duplicates=tables.neighbours(duplicates[:limit], near[:limit]),
+        edge_of=tuple(ids[doc].as_py() for doc in listed if doc not in docs),
+        duplicates=tuple(
+            Neighbour(doc, ids[doc].as_py(), value, bool(cluster[doc] == cluster[docs[0]]))
+            for doc, value in zip(duplicates[:limit].tolist(), near[:limit].tolist(), strict=True)
+        ),
         duplicates_count=len(duplicates),
         exact_copies=int((near == 1).sum()),
         notes=notes,
@@ -159,119 +184,59 @@ def explain(
     )
 
 
-class _Tables:
-    """What the tables of a run say about a document, and others that are similar to it."""
+def _edge(results: Results, doc: int, other: int) -> tuple[float | None, list[int]]:
+    """Return the similarity of the edge of two documents, and which two it lists.
 
-    def __init__(self, results: Results, doc: int) -> None:
-        self.results, self.doc = results, doc
-        self.cluster, self.kept = results.array("cluster"), results.array("kept")
-        table = results.clusters(["duplicate_of", "similarity"])
-        self._duplicate_of: Any = table.column(0)
-        self._similarity: Any = table.column(1)
-        self._members = self.cluster == self.cluster[doc]
-
-    def document(self, doc: int, forms: Forms | None, row: int) -> Document:
-        members = self.cluster == self.cluster[doc]
-        tokens, form = None, None
-        if forms is not None:
-            tokens = len(forms.tokens[row])
-            form = "long" if tokens >= self.results.recipe.shingle.n else "short"
-        return Document(
-            doc=doc,
-            doc_id=self.results.ids[doc].as_py(),
-            cluster=int(self.cluster[doc]),
-            members=int(members.sum()),
-            members_kept=int((members & self.kept).sum()),
-            kept=bool(self.kept[doc]),
-            duplicate_of=self._duplicate_of[doc].as_py(),
-            similarity=self._similarity[doc].as_py(),
-            tokens=tokens,
-            form="empty" if tokens == 0 else form,
-        )
-
-    def duplicates(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the documents that are duplicates of it, and their similarities; 1 comes last."""
-        docs = np.flatnonzero(self.results.duplicate_of == self.doc)
-        near = self.results.array("similarity")[docs]
-        order = np.argsort(near == 1, kind="stable")
-        return docs[order], near[order]
-
-    def neighbours(self, docs: np.ndarray, similarity: np.ndarray) -> tuple[Neighbour, ...]:
-        ids, together = self.results.ids, self._members
-        return tuple(
-            Neighbour(doc, ids[doc].as_py(), value, bool(together[doc]))
-            for doc, value in zip(docs.tolist(), similarity.tolist(), strict=True)
-        )
-
-    def edge(self, other: int) -> tuple[float | None, list[int]]:
-        """Return the similarity of the edge with another document, and which two it lists.
-
-        An exact copy has one edge, to the document that stands for it: the edges of that one are
-        edges of the copy as well.
-        """
-        found = self._edge(np.array([self.doc]), np.array([other]))
-        if found is None and self.results.spec.pairs != "all":
-            some, others = self._equal(self.doc), self._equal(other)
-            if len(shared := np.intersect1d(some, others)):
-                return 1.0, [int(shared[0])]
-            found = self._edge(some, others)
-        return found or (None, [])
-
-    def _edge(self, some: np.ndarray, others: np.ndarray) -> tuple[float, list[int]] | None:
-        for batch in self.results.edge_batches(("doc_a", "doc_b", "similarity")):
-            a, b, similarity = (np.asarray(column.to_numpy()) for column in batch.columns)
-            there = np.isin(a, some) & np.isin(b, others) | np.isin(b, some) & np.isin(a, others)
-            if there.any():
-                row = int(np.argmax(there))
-                return float(similarity[row]), [int(a[row]), int(b[row])]
-        return None
-
-    def _equal(self, doc: int) -> np.ndarray:
-        """Return the document and those that edges of similarity 1 join to it."""
-        equal = [np.array([doc])]
-        for batch in self.results.edge_batches(("doc_a", "doc_b", "similarity")):
-            a, b, similarity = (np.asarray(column.to_numpy()) for column in batch.columns)
-            equal += [b[(a == doc) & (similarity == 1)], a[(b == doc) & (similarity == 1)]]
-        return np.concatenate(equal)
+    An exact copy has one edge, to the document that stands for it: the edges of that one are
+    edges of the copy as well.
+    """
+    found = _joins(results, np.array([doc]), np.array([other]))
+    if found is None and results.spec.pairs != "all":
+        some, others = _equal(results, doc), _equal(results, other)
+        if len(shared := np.intersect1d(some, others)):
+            return 1.0, [int(shared[0])]
+        found = _joins(results, some, others)
+    return found or (None, [])
 
 
-def _read(
-    results: Results, docs: list[int], wanted: bool, threads: int | None
-) -> tuple[Forms | None, tuple[str, ...]]:
-    """Read documents again; return what they become, or a note why that is impossible."""
-    try:
-        texts = results.texts(np.array(docs), threads)
-        return forms_of(texts, results.recipe.shingle), ()
-    except InputError as error:
-        if not wanted:
-            return None, (f"the input was not read: {error}; texts are not compared",)
-        error.hint += f"{'; ' if error.hint else ''}texts=False shows what the tables say"
-        raise
+def _edges(results: Results) -> Iterator[tuple[np.ndarray, ...]]:
+    for batch in results.edge_batches(("doc_a", "doc_b", "similarity")):
+        yield tuple(np.asarray(column.to_numpy()) for column in batch.columns)
+
+
+def _joins(results: Results, left: np.ndarray, right: np.ndarray) -> tuple[float, list[int]] | None:
+    for a, b, similarity in _edges(results):
+        there = np.isin(a, left) & np.isin(b, right) | np.isin(b, left) & np.isin(a, right)
+        if there.any():
+            row = int(np.argmax(there))
+            return float(similarity[row]), [int(a[row]), int(b[row])]
+    return None
+
+
+def _equal(results: Results, doc: int) -> np.ndarray:
+    """Return the document and those that edges of similarity 1 join to it."""
+    equal = [np.array([doc])]
+    for a, b, similarity in _edges(results):
+        equal += [b[(a == doc) & (similarity == 1)], a[(b == doc) & (similarity == 1)]]
+    return np.concatenate(equal)
 
 
 def _pair(
-    results: Results, corpus: CorpusSearch, forms: Forms, known: float | None
+    results: Results, pool: Pool, forms: Forms, known: float | None
 ) -> tuple[Comparison, CommonBuckets]:
     """Compare two documents; the similarity must be the one that the tables have."""
-    recipe = results.recipe
-    found = compare_forms(forms, 0, 1, results.spec)
+    recipe, found = results.recipe, compare_forms(forms, 0, 1, results.spec)
     if known is not None and abs(known - found.similarity) > _SAME:
-        raise InputError(
-            f"{results.name}: a similarity computed now differs from the stored one",
-            "the input or the library that normalises texts has changed; run neardup dedup again",
-        )
+        what = f"{results.name}: a similarity computed now differs from the stored one"
+        why = "the input or the library that normalises texts has changed"
+        raise InputError(what, f"{why}; run neardup dedup again")
     if found.equal is not None and found.tokens_a:
         return found, CommonBuckets("exact")
-    if not (recipe.num_bands or found.duplicates):
-        return found, CommonBuckets("none")
-    keys = corpus.keys(forms.sets, np.arange(2))
-    there = bool(found.tokens_a and found.tokens_b)
-    return found, _buckets(recipe, (keys[0] == keys[1]) & there, found.similarity)
-
-
-def _buckets(recipe: Recipe, same: np.ndarray, similarity: float) -> CommonBuckets:
     if not recipe.num_bands:
-        return CommonBuckets("join")
+        return found, CommonBuckets("join" if found.duplicates else "none")
+    keys = CorpusSearch(results, pool).keys(forms.sets, np.arange(2))
+    same = (keys[0] == keys[1]) & bool(found.tokens_a and found.tokens_b)
     bands = tuple((np.flatnonzero(same) + 1).tolist())
-    probability = candidate_probability(similarity, recipe.num_bands, recipe.rows)
-    return CommonBuckets("bands" if bands else "none", bands, recipe.num_bands, probability)
+    probability = candidate_probability(found.similarity, recipe.num_bands, recipe.rows)
+    how: Literal["bands", "none"] = "bands" if bands else "none"
+    return found, CommonBuckets(how, bands, recipe.num_bands, probability)

@@ -88,10 +88,9 @@ def read_truth(
     if unknown.any() and missing == "error":
         row = int(np.argmax(unknown))
         value = _quoted(results, ids[row] if docs[row] < 0 else others[row])
-        raise InputError(
-            f"{name}: row {row + 1}: {results.name} has no document with the id{value}",
-            "rows are counted without the header; `missing`='skip' leaves out those with other ids",
-        )
+        what = f"{name}: row {row + 1}: {results.name} has no document with the id{value}"
+        others_out = "`missing`='skip' leaves out those with other ids"
+        raise InputError(what, f"rows are counted without the header; {others_out}")
     right = _verdicts(name, table, kind)
     known = ~unknown
     truth = GroundTruth(kind, docs[known], places[known], int(unknown.sum()), right[known])
@@ -125,10 +124,9 @@ def _table(source: Any) -> pa.Table:
             return pa.table({"a": list(a), "b": list(b)})
         return pa.table(source)
     except (TypeError, ValueError, pa.ArrowException) as error:
-        raise InputError(
-            f"the truth is of type {type(source).__name__}; expected a path, a table or pairs",
-            "such as an Arrow table, a frame, a dict of two columns, or a list of pairs of ids",
-        ) from error
+        what = f"the truth is of type {type(source).__name__}; expected a path, a table or pairs"
+        hint = "such as an Arrow table, a frame, a dict of two columns, or a list of pairs of ids"
+        raise InputError(what, hint) from error
 
 
 def _columns(
@@ -145,21 +143,17 @@ def _columns(
                 return first, second, kind or what
         raise ColumnError(f"{name}: no columns that are known; {listed}", _NAMES_HINT)
     if len(columns) != 2:
-        hint = f"the third column, {_VERDICTS[0]!r}, needs no name"
-        raise SpecError(
-            f"`columns` names {len(columns)}; expected two",
-            hint if kind == "judged" else _NAMES_HINT,
-        )
+        third = f"the third column, {_VERDICTS[0]!r}, needs no name"
+        hint = third if kind == "judged" else _NAMES_HINT
+        raise SpecError(f"`columns` names {len(columns)}; expected two", hint)
     first, second = columns
     for column in columns:
         if there.count(column) != 1:
             raise ColumnError(f"{name}: no column {column!r}, or several; {listed}", _NAMES_HINT)
     kind = kind or _KNOWN.get((first, second))
     if kind is None:
-        raise SpecError(
-            f"the columns {first} and {second} may be pairs, links or groups",
-            "say which with `kind`",
-        )
+        what = f"the columns {first} and {second} may be pairs, links or groups"
+        raise SpecError(what, "say which with `kind`")
     return first, second, kind
 
 
@@ -173,9 +167,8 @@ def _verdicts(name: str, table: pa.Table, kind: str) -> np.ndarray:
     values = [str(v).lower() for v in table.column(column).to_pylist()]
     wrong = next((row for row, v in enumerate(values) if v not in _YES + _NO), None)
     if wrong is not None:
-        raise InputError(
-            f"{name}: row {wrong + 1}: {column} is neither true nor false", "leave the row out"
-        )
+        what = f"{name}: row {wrong + 1}: {column} is neither true nor false"
+        raise InputError(what, "leave the row out")
     return np.array([value in _YES for value in values], dtype=np.bool_)
 
 
@@ -184,8 +177,7 @@ def _nulls(values: Column) -> Column:
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        found: Any = pc.index_in(values, value_set=pa.array([""], values.type))
-        return pc.if_else(pa.array(_valid(found)), None, values)
+        return pc.if_else(pc.equal(values, pa.scalar("", values.type)), None, values)
     return values
 
 
@@ -196,11 +188,9 @@ def _valid(values: Column) -> np.ndarray:
 def _numbers(ids: Column, known: Column) -> np.ndarray:
     """Return the documents, -1 where there is none; by type if equal, else as they are written."""
     if ids.type != known.type:
-        whole = pa.types.is_integer(known.type) and (
-            pa.types.is_integer(ids.type) or pa.types.is_floating(ids.type)
-        )
+        number = pa.types.is_integer(ids.type) or pa.types.is_floating(ids.type)
         try:
-            if whole:
+            if number and pa.types.is_integer(known.type):
                 ids, known = ids.cast(pa.int64()), known.cast(pa.int64())
             else:
                 ids, known = _written(ids), _written(known)
@@ -217,9 +207,7 @@ def _written(ids: Column) -> Column:
 
 
 def _group_numbers(groups: Column) -> np.ndarray:
-    encoded: Any = pc.dictionary_encode(groups)
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
+    encoded: Any = pc.dictionary_encode(groups).combine_chunks()
     return np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(), dtype=np.int64)
 
 
@@ -229,11 +217,9 @@ def _check_groups(name: str, truth: GroundTruth, results: Results) -> None:
     twice = (docs[1:] == docs[:-1]) & (groups[1:] != groups[:-1])
     if twice.any():
         doc = int(docs[int(np.argmax(twice))])
-        quoted = _quoted(results, results.ids[doc])
-        raise InputError(
-            f"{name}: the id{quoted} of document {doc} is in two groups",
-            "each document belongs to one group at most",
-        )
+        which = f"the id{_quoted(results, results.ids[doc])} of document {doc}"
+        hint = "each document belongs to one group at most"
+        raise InputError(f"{name}: {which} is in two groups", hint)
 
 
 def _quoted(results: Results, id: Any) -> str:

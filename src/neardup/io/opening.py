@@ -15,6 +15,9 @@ from neardup.io.streams import copied
 from neardup.memory import parse_size
 
 PARTITION_BYTES = 8 << 20
+#: Partitions of a source, about: enough for all threads, and not too many to keep track of.
+_FEW_PARTITIONS, _MANY_PARTITIONS = 32, 4096
+_SMALLEST_PARTITION = 1 << 20
 _FIRST_BYTES = 1 << 16  # what is looked into for columns that are names of folders too
 _MINIMUM_BYTES = 64  # the first block must hold a byte order mark
 
@@ -61,6 +64,18 @@ class Reading:
         columns = Columns(text, self.id, self.encoding_errors, wanted, size, self.skip_large)
         how = self.input_format, self.delimiter, self.partition_bytes
         return open_source(source, columns, *how, copy_folder)
+
+    def open_sized(
+        self, source: object, wanted: tuple[str, ...] = (), copy_folder: Path | None = None
+    ) -> tuple[Source, Self]:
+        """Open a source in partitions that suit its size; return it, and how it is read then."""
+        opened = self.open(source, wanted, copy_folder)
+        if not opened.files:
+            return opened, self
+        total = opened.total_bytes or 0
+        size = min(PARTITION_BYTES, max(_SMALLEST_PARTITION, total // _FEW_PARTITIONS))
+        sized = replace(self, partition_bytes=max(size, total // _MANY_PARTITIONS))
+        return sized.open(source, wanted, copy_folder), sized
 
 
 def open_source(

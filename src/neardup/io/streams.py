@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import PAD
 from neardup.errors import EncodingError, FormatError, InputError
 from neardup.io.formats.large_records import RecordLimit, leave_out, too_large
 from neardup.io.remote import open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import SourceFile, changed, unreadable
-from neardup.kernels.records import PAD
 from neardup.private_files import replacing
 
 STDIN = "-"

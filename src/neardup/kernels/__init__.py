@@ -4,8 +4,6 @@ Kernels release the GIL, take every parameter as an argument (Numba freezes glob
 every arithmetic step (Numba widens, NumPy wraps). They know nothing of files, specs or threads.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from contextlib import suppress

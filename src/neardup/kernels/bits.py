@@ -1,7 +1,5 @@
 """Machine operations that Numba has no name for; the tests have them in plain Python."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir

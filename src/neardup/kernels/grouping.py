@@ -1,7 +1,5 @@
 """Band keys to buckets, and buckets to pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """64-bit mixing, shared by the kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """Exact similarity of sorted sets, weighted or not, and a quick bound that rules pairs out."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +15,9 @@ class Sets(NamedTuple):
     begin: np.ndarray  # int64[m]: where each set begins
     size: np.ndarray  # int32[m]: its length; 0 for a document whose set is not held
     bitmaps: np.ndarray  # uint64[m, words]: each set folded into bits, see `fill_bitmaps`
+
+    def take(self, rows: np.ndarray) -> "Sets":
+        return Sets(self.values, self.begin[rows], self.size[rows], self.bitmaps[rows])
 
 
 class Known(NamedTuple):
@@ -86,13 +87,9 @@ def may_reach(size, bitmaps, x, y, slack):
 
 @njit(cache=True, nogil=True)
 def remember(known, docs, values, offsets):
-    """Put documents, int64[n], with their sets into their slots; what was there is forgotten.
+    """Put documents, int64[n], into their slots, see `Known`; what was there is forgotten.
 
-    Args:
-        known: See `Known`.
-        docs: int64[n]: the documents.
-        values: uint64[]: their sets, each sorted and distinct.
-        offsets: int64[n + 1]: where each set begins.
+    Their sets, each sorted and distinct, are in ``values``; each begins at ``offsets``, int64[n+1].
     """
     mask = np.int64(known.tags.shape[0] - 1)
     size = np.empty(1, np.int32)
@@ -107,16 +104,9 @@ def remember(known, docs, values, offsets):
 def keep_reachable(size, bitmaps, known, slack, rows, docs):
     """Keep the pairs of a set and a document that `may_reach` leaves, and those not known.
 
-    Args:
-        size: int32[m]: sizes of the sets.
-        bitmaps: uint64[m, words]: bitmaps of the sets.
-        known: See `Known`.
-        slack: See `may_reach`.
-        rows: int64[pairs], in and out: sets; those of the pairs that are kept come first.
-        docs: int64[pairs], in and out: documents.
-
-    Returns:
-        How many pairs are kept.
+    Sets have ``size``, int32[m], and ``bitmaps``; see `Known` for documents. Of the pairs of a set
+    and a document, ``rows`` and ``docs``, int64[pairs], those that are kept come first. Returns
+    how many these are.
     """
     mask = np.int64(known.tags.shape[0] - 1)
     kept = np.int64(0)
@@ -181,15 +171,9 @@ def verify(sets, a, b, first, last, threshold, out):
 def weighted_overlap(sets, weights, a, b, first, last, shared, total):
     """Add up the weights of what pairs of sets share, and of what they have together.
 
-    Args:
-        sets: See `Sets`.
-        weights: float32[power of two]: the weight of a value, by its last bits.
-        a: int32[pairs].
-        b: int32[pairs].
-        first: First pair to do.
-        last: Pair after the last one.
-        shared: float64[pairs], out: weight of the members of both.
-        total: float64[pairs], out: weight of the members of either.
+    ``weights``, float32[power of two], has the weight of a value by its last bits. For each pair
+    ``(a[i], b[i])``, int32, from ``first`` to ``last``, ``shared`` and ``total``, float64[pairs],
+    get the weight of the members of both, and of either.
     """
     values, mask = sets.values, np.uint64(weights.shape[0] - 1)
     for pair in range(first, last):

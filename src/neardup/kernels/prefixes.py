@@ -6,8 +6,6 @@ positional filter of PPJoin: Xiao et al., WWW 2008). Documents that share a temp
 frequent shingles, not the rare ones, so that few pairs are left to be compared.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

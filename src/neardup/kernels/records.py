@@ -6,15 +6,11 @@ smaller than 2 GiB. What the kernels find are spans; nothing is copied before `g
 `copy_records`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
+from neardup.arrays import PAD
 from neardup.kernels.bits import copy32, mask32, trailing_zeros
-
-#: Bytes that must follow the data in every buffer.
-PAD = 64
 
 #: Kinds of values. ESCAPED: a JSON string with a backslash; DOUBLED: a CSV field with "" in it.
 ABSENT, NULL, PLAIN, ESCAPED, DOUBLED, INTEGER, NUMBER, BOOLEAN, ARRAY, OBJECT = range(10)
@@ -68,13 +64,8 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarra
     for state in (exponent, sign, power):
         moves[state, ten] = power
     states = power
-    for word, kind in (
-        (b"null", NULL),
-        (b"true", BOOLEAN),
-        (b"false", BOOLEAN),
-        (b"NaN", NUMBER),
-        (b"Infinity", NUMBER),
-    ):
+    words = b"null", b"true", b"false", b"NaN", b"Infinity"
+    for word, kind in zip(words, (NULL, BOOLEAN, BOOLEAN, NUMBER, NUMBER), strict=True):
         state = 0
         for letter in word:
             states += 1
@@ -116,9 +107,7 @@ def json_lines(data, size, lines):
         while last >= first and (_IS_SPACE[data[last]] or data[last] == _LF):
             last -= 1
         if first <= last:
-            lines[count, 0] = first
-            lines[count, 1] = last
-            lines[count, 2] = end
+            lines[count, 0], lines[count, 1], lines[count, 2] = first, last, end
             count += 1
         start = end
     return count
@@ -143,8 +132,7 @@ def json_fields(data, lines, keys, key_ends, every, values, kinds, stack, name):
         end = np.int64(lines[r, 1]) + 1
         for k in range(kinds.shape[0]):
             kinds[k, r] = ABSENT
-            values[k, r, 0] = i
-            values[k, r, 1] = i
+            values[k, r, 0] = values[k, r, 1] = i
         if data[i] != _OPEN_BRACE:
             return r, MALFORMED, i, i
         i += 1
@@ -233,8 +221,7 @@ def json_fields(data, lines, keys, key_ends, every, values, kinds, stack, name):
                 nested = kind in (OBJECT, ARRAY)
                 if depth == 1 and field >= 0:
                     kinds[field, r] = kind
-                    values[field, r, 0] = start
-                    values[field, r, 1] = i - (kind in (PLAIN, ESCAPED))
+                    values[field, r, 0], values[field, r, 1] = start, i - (kind in (PLAIN, ESCAPED))
                     if not nested:
                         field = -1
                 state = _AFTER
@@ -432,9 +419,7 @@ def csv_records(data, size, delimiter, final, wanted, expected, lines, values, k
                 kind = PLAIN if start < stop else ABSENT
             if fields < wanted.size and wanted[fields] >= 0:
                 k = wanted[fields]
-                values[k, count, 0] = start
-                values[k, count, 1] = stop
-                kinds[k, count] = kind
+                values[k, count, 0], values[k, count, 1], kinds[k, count] = start, stop, kind
             fields += 1
             if i < size and data[i] == delimiter:
                 i += 1
@@ -444,8 +429,7 @@ def csv_records(data, size, delimiter, final, wanted, expected, lines, values, k
             return count, 0, begin, fields
         if expected and fields != expected:
             return count, RAGGED, begin, fields
-        lines[count, 0] = begin
-        lines[count, 1] = i
+        lines[count, 0], lines[count, 1] = begin, i
         if i < size:
             i += 2 if data[i] == _CR and data[i + 1] == _LF and i + 1 < size else 1
         lines[count, 2] = i

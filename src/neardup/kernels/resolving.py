@@ -5,8 +5,6 @@ the kept ones among them are moved to the front of the bucket as they are found,
 list is needed.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

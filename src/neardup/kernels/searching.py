@@ -5,8 +5,6 @@ that many queries have has a row of bytes instead of a list, one for each query.
 by words of eight bytes, so that a shingle which all have costs an eighth of a step each.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -193,17 +191,10 @@ def _below(values, key, low, high, share):
 def find_in_blocks(blocks, entries, wanted, places, docs, count):
     """Find the documents that have some keys, in blocks that are checked when first read.
 
-    Args:
-        blocks: See `Blocks`; the last one is filled up with keys that no document has.
-        entries: Entries that are documents.
-        wanted: uint64[n]: keys.
-        places: int64[room], out: places in ``wanted``, ascending, from ``count`` on.
-        docs: int64[room], out: documents.
-        count: How many were found before.
-
-    Returns:
-        How many there are then, of which as many are written as there is room for; -1 if a block
-        is damaged.
+    The last one of the `Blocks` is filled up with keys that no document has; ``entries`` are of
+    documents. What is found for the keys ``wanted``, uint64[n], is written from ``count`` on, as
+    far as there is room: ascending places in ``wanted`` to ``places``, documents to ``docs``,
+    int64[room] each. Returns the number of those found so far; -1 if a block is damaged.
     """
     words, halves, fences, sums, verified = blocks
     first_block, share = np.empty(_TOGETHER, np.int64), np.empty(_TOGETHER, np.float64)

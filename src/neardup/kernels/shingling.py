@@ -1,7 +1,5 @@
 """Tokens to shingles, shingles to sorted sets."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

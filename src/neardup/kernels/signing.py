@@ -3,8 +3,6 @@
 Both schemes work on 32 evenly distributed bits of a shingle's hash.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """Text to tokens: UTF-8 bytes in, one 64-bit hash for each word or character out."""
 
-from __future__ import annotations
-
 import functools
 from importlib import resources
 from typing import NamedTuple

@@ -4,8 +4,6 @@ An edge is a pair of documents ``a < b`` with its similarity. None of these kern
 than the edges, except for `unite_bounded`, which compares shingle sets of roots.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -149,7 +147,7 @@ def _extend(u, v, similarity, tree):
 def spanning(a, b, similarity, begin_a, by_b, begin_b, labels, queue, count, tree):
     """Find the best path of fewest edges from roots to the other documents of their clusters.
 
-    See `neardup.cluster.spanning.spanning` for which one is best. Edges of a document begin at
+    See `neardup.cluster.methods.spanning` for which one is best. Edges of a document begin at
     ``begin_a`` as ``a`` and, in ``by_b``, edges sorted by ``b``, at ``begin_b``. Edges between
     different labels are left out. ``queue``, int32[n], begins with the ``count`` roots; ``tree``
     is as for documents without a path, but 0 steps for the roots.

@@ -1,7 +1,5 @@
 """Band keys to buckets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 

@@ -1,11 +1,8 @@
 """All pairs that reach the threshold: those that share a bucket, or all there are."""
 
-from __future__ import annotations
-
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -24,48 +21,12 @@ from neardup.threads import Local, Pool
 
 #: Following documents of a bucket that one is compared with, at most.
 _WIDEST = 1 << 10
-#: Pairs for which a thread has room before they are put into the sink.
+#: Pairs for which a thread has room when it compares, at least.
 _ROOM = 1 << 16
-#: Pairs that a sink keeps together.
-_TOGETHER = 1 << 18
 _STEP = 512
 
-Advance = Callable[[int, int], None]
-
-
-class PairSink:
-    """Takes pairs from several threads, in arrays of one size, so that they can be mapped."""
-
-    def __init__(self, allocate: Allocate = np.empty) -> None:
-        self._allocate = allocate
-        self._lock = threading.Lock()
-        self._full: list[Triple] = []
-        self._last: Triple | None = None
-        self._filled = 0
-
-    def add(self, pairs: Triple, count: int) -> None:
-        """Copy the first ``count`` pairs of some arrays."""
-        with self._lock:
-            begin = 0
-            while begin < count:
-                if self._last is None:
-                    a, b = (self._allocate(_TOGETHER, np.int32) for _ in range(2))
-                    self._last, self._filled = (a, b, self._allocate(_TOGETHER, np.float64)), 0
-                step = min(count - begin, _TOGETHER - self._filled)
-                for target, source in zip(self._last, pairs, strict=True):
-                    target[self._filled : self._filled + step] = source[begin : begin + step]
-                begin += step
-                self._filled += step
-                if self._filled == _TOGETHER:
-                    self._full.append(self._last)
-                    self._last = None
-
-    def parts(self) -> list[Triple]:
-        """Return all pairs: (a int32[], b int32[], similarity float64[])."""
-        if self._last is None:
-            return list(self._full)
-        a, b, similarity = (column[: self._filled] for column in self._last)
-        return [*self._full, (a, b, similarity)]
+#: Is called with (documents done since, pairs compared so far).
+Advance = Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True)
@@ -80,6 +41,17 @@ class Found:
     not_compared: int  # pairs left out in large buckets, once for each band
 
 
+class _Part:
+    """Pairs that one thread finds, in arrays of one size, so that they can be mapped."""
+
+    def __init__(self, allocate: Allocate, size: int) -> None:
+        self._columns = [allocate(size, kind) for kind in (np.int32, np.int32, np.float64)]
+        self.size, self.filled = size, 0
+
+    def rows(self, first: int, last: int) -> Triple:
+        return cast(Triple, tuple(column[first:last] for column in self._columns))
+
+
 class _Search(NamedTuple):
     """A search for pairs in ranges of documents, which threads share.
 
@@ -89,25 +61,28 @@ class _Search(NamedTuple):
     compare: Callable[[int, int, Triple, np.ndarray], tuple[int, int]]
     total: int
     step: int
-    room: int  # pairs for which ``out`` has room
+    room: int  # pairs for which ``out`` has room, at least
 
-    def run(self, pool: Pool, sink: PairSink, advance: Advance | None, left_out: int = 0) -> Found:
-        room = self.room
-        out = Local(lambda: (np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room)))
+    def run(self, pool: Pool, allocate: Allocate, advance: Advance, left_out: int = 0) -> Found:
+        found: Local[list[_Part]] = Local(list)
         counts = Local(lambda: np.zeros(2, np.int64))
 
         def work(low: int) -> int:
-            first, last = low, min(low + self.step, self.total)
+            first, last, parts = low, min(low + self.step, self.total), found()
             while first < last:
-                first, filled = self.compare(first, last, out(), counts())
-                sink.add(out(), filled)
+                if not parts or parts[-1].size - parts[-1].filled < self.room:
+                    parts.append(_Part(allocate, 4 * self.room))
+                out = parts[-1].rows(parts[-1].filled, parts[-1].size)
+                first, more = self.compare(first, last, out, counts())
+                parts[-1].filled += more
             return last - low
 
         for done in pool.ordered(work, range(0, self.total, self.step)):
             if advance is not None:
                 advance(done, int(sum(c[0] for c in counts.all)))
         compared, ruled_out = np.sum([np.zeros(2, np.int64), *counts.all], axis=0).tolist()
-        return Found(sink.parts(), compared, ruled_out, left_out)
+        parts = [part.rows(0, part.filled) for some in found.all for part in some]
+        return Found(parts, compared, ruled_out, left_out)
 
 
 def pairs_outside_windows(sizes: np.ndarray) -> int:
@@ -127,15 +102,15 @@ def pairs_of_buckets(
     buckets: Buckets,
     threshold: float,
     pool: Pool,
-    sink: PairSink | None = None,
-    advance: Advance | None = None,
+    allocate: Allocate = np.empty,
+    advance: Advance = None,
 ) -> Found:
     """Compare the documents that share a bucket.
 
     The documents must be numbered by what they contain (by a hash of it, say), not by where they
     are. In a bucket of n > 1,024 documents, each is compared with the 256 that follow it, or with
     2**20 / n if that is more: a rule that depends on the contents of that bucket and on nothing
-    else. ``advance`` is called with (documents done since, pairs compared so far).
+    else.
     """
     documents = len(sets.size)
     seen = Local(lambda: np.full(documents, -1, np.int32))
@@ -145,15 +120,11 @@ def pairs_of_buckets(
 
     search = _Search(compare, documents, _STEP, max(_ROOM, buckets.of.shape[1] * _WIDEST))
     left_out = pairs_outside_windows(np.diff(buckets.starts))
-    return search.run(pool, sink or PairSink(), advance, left_out)
+    return search.run(pool, allocate, advance, left_out)
 
 
 def join(
-    sets: Sets,
-    threshold: float,
-    pool: Pool,
-    sink: PairSink | None = None,
-    advance: Advance | None = None,
+    sets: Sets, threshold: float, pool: Pool, allocate: Allocate = np.empty, advance: Advance = None
 ) -> Found:
     """Find all pairs that reach the threshold, whether they share a bucket or not.
 
@@ -173,9 +144,8 @@ def join(
     no_bands = np.empty((documents, 0), np.int32)
 
     def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
-        return prefixes.probe(
-            every, first, last, chains, sets, no_bands, threshold, True, memory(), none, out, counts
-        )
+        working = memory(), none, out, counts
+        return prefixes.probe(every, first, last, chains, sets, no_bands, threshold, True, *working)
 
     search = _Search(compare, len(docs), 64, max(_ROOM, documents))
-    return search.run(pool, sink or PairSink(), advance)
+    return search.run(pool, allocate, advance)

@@ -1,7 +1,5 @@
 """Exact search of similar documents by their rarest shingles."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -42,15 +40,9 @@ class RarestIndex:
         #: bool[m]: documents that are searched for; the caller may take some out.
         self.wanted = self._inside.copy()
         self._memory = Local(lambda: search_memory(len(of)))
-        self._counts = Local(lambda: np.zeros(2, dtype=np.int64))
         self._entries = 0
         #: Whether there is anything in the index.
         self.active = False
-
-    @property
-    def counts(self) -> np.ndarray:
-        """int64[2]: comparisons, pairs ruled out by size or bitmap."""
-        return np.asarray(np.sum([np.zeros(2, np.int64), *self._counts.all], axis=0))
 
     def pays(self, crowded: np.ndarray, held: np.ndarray, done: int) -> bool:
         """Whether to search some buckets takes less time than a look at all bitmaps.
@@ -98,7 +90,9 @@ class RarestIndex:
         self._chains = with_room(self._chains, self._entries + len(prefixes.values), empty)
         self._entries = kernels.add_to_chains(prefixes, self._chains, self._entries)
 
-    def first_matches(self, first: int, last: int, answers: Answers) -> None:
+    def first_matches(
+        self, first: int, last: int, answers: Answers, counts: Local[np.ndarray]
+    ) -> None:
         """Find, for some documents of large buckets, the first kept one that is similar."""
         docs = first + np.flatnonzero(self.wanted[first:last]).astype(np.int32)
         rare = self._prefixes(docs)
@@ -106,10 +100,8 @@ class RarestIndex:
         edges = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
 
         def search(low: int, high: int) -> None:
-            memory, counts = self._memory(), self._counts()
-            kernels.probe(
-                rare, low, high, chains, sets, of, threshold, False, memory, answers, edges, counts
-            )
+            working = self._memory(), answers, edges, counts()
+            kernels.probe(rare, low, high, chains, sets, of, threshold, False, *working)
 
         self._pool.ranges(search, len(docs), _STEP)
 

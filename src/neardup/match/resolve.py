@@ -1,7 +1,5 @@
 """What is a duplicate of what: documents in keep order against the kept ones of their buckets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -102,7 +100,7 @@ def resolve(
     for first in range(0, documents, step):
         last = min(first + step, documents)
         if index is not None and index.active:
-            index.first_matches(first, last, answers)
+            index.first_matches(first, last, answers, counts)
         pool.ranges(against, last, max(64, step // (4 * pool.threads)), first)
         pool.ranges(among, last, step, first)
         if index is not None:
@@ -121,9 +119,7 @@ def resolve(
         if advance is not None:
             advance(last - first, int(sum(c[0] for c in counts.all)))
     totals = np.sum([*counts.all, np.zeros(3, np.int64)], axis=0)
-    if index is not None:
-        totals[:2] += index.counts
-    return Resolved(answers.duplicate_of, answers.similarity, *(int(t) for t in totals))
+    return Resolved(*answers, *totals.tolist())
 
 
 def _columns(sizes: np.ndarray) -> BitmapLanes:

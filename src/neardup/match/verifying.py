@@ -1,7 +1,5 @@
 """Shingle sets, and exact similarities of pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.cluster.components import components, lowest
 from neardup.cluster.edges import Edges
-from neardup.cluster.kept import kept_set, star
+from neardup.cluster.methods import components, kept_set, lowest, star
 
 
 def matches(

@@ -84,14 +84,11 @@ def _pairs(pairs: list[dict[str, Any]], count: int) -> str:
 
 
 def _wrong(wrong: list[dict[str, Any]], count: int) -> str:
-    rows = [
-        [
-            *("" if one[of] is None else name(one[of]) for of in ("doc_id", "duplicate_of")),
-            *("" if one[of] is None else f"{one[of]:.4f}" for of in ("similarity", "stated")),
-        ]
-        for one in wrong
-    ]
-    heads = ["wrongly removed", "duplicate of", "similarity", "stated"]
+    heads, rows = ["wrongly removed", "duplicate of", "similarity", "stated"], []
+    for one in wrong:
+        ids = ("" if one[of] is None else name(one[of]) for of in ("doc_id", "duplicate_of"))
+        numbers = (one[of] for of in ("similarity", "stated"))
+        rows.append([*ids, *("" if n is None else f"{n:.4f}" for n in numbers)])
     return _some(heads, rows, count, "--json lists them")
 
 

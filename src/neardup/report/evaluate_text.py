@@ -66,11 +66,8 @@ def _blocking(result: dict[str, Any]) -> Iterator[Line]:
 def _by_threshold(result: dict[str, Any]) -> str:
     lines, of = result["by_threshold"]["lines"], result["by_threshold"]["of"]
     heads = [f"{of} from", "pairs", "of them true", "precision", "recall", "F1"]
-    rows = [
-        _row(f"{line['threshold']:g}", line)
-        for k, line in enumerate(lines)
-        if k == 0 or round(line["threshold"] * 100) % 5 == 0
-    ]
+    steps = [line for line in lines[1:] if round(line["threshold"] * 100) % 5 == 0]
+    rows = [_row(f"{line['threshold']:g}", line) for line in (*lines[:1], *steps)]
     best = result["best"]
     if best is None:
         return aligned(heads, rows)

@@ -79,10 +79,6 @@ def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 0) 
     """
     lines = [heads, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if k < left else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    cells = (f"{{:{'<' if k < left else '>'}{width}}}" for k, width in enumerate(widths))
+    form = "  ".join(cells)
+    return "\n".join(form.format(*line).rstrip() for line in lines)

@@ -1,5 +1,6 @@
 """What a run would find and take, as a person reads it."""
 
+import functools
 import textwrap
 from collections.abc import Iterator
 
@@ -16,10 +17,8 @@ _SAMPLES = {
 
 
 def render(plan: Plan) -> str:
-    warnings = (
-        textwrap.fill(f"{'warning':<12}{one.text}", _WIDTH, subsequent_indent=" " * 12)
-        for one in plan.warnings
-    )
+    fill = functools.partial(textwrap.fill, width=_WIDTH, subsequent_indent=" " * 12)
+    warnings = (fill(f"{'warning':<12}{one.text}") for one in plan.warnings)
     return "\n\n".join([labelled(found(plan)), labelled(taken(plan)), *warnings])
 
 

@@ -17,10 +17,9 @@ def render(tuning: Tuning, chosen: bool = False, limit: int | None = 10) -> str:
         by_rows.setdefault(choice.rows, []).append(choice)
     in_order = dict.fromkeys(choice.rows for choice in tuning.choices)
     groups = [[c] for c in tuning.choices] if chosen else [by_rows[rows] for rows in in_order]
-    asked = (
-        f"{p.similarity:g} {'>=' if p.at_least else '<='} {percent(p.probability)}"
-        for p in tuning.points
-    )
+    sign = {True: ">=", False: "<="}
+    points = ((p.similarity, sign[p.at_least], percent(p.probability)) for p in tuning.points)
+    asked = (f"{similarity:g} {sign} {share}" for similarity, sign, share in points)
     reported = (f"s at {percent(p)}" for p in REPORTED)
     heads = ["bands", "rows", "hashes", *asked, *reported, "steepest"]
     rows = [_row(group[0], group[-1]) for group in groups[:limit]]
@@ -50,13 +49,11 @@ def _head(tuning: Tuning) -> Iterator[str]:
     if tuning.satisfied:
         yield f"{len(tuning.choices)} choices of {up_to} satisfy all points; the cheapest first."
         return
-    yield (
-        f"No choice of {up_to} satisfies all points. The whole signature in bands, the nearest "
-        "first:"
-    )
+    none = f"No choice of {up_to} satisfies all points."
+    yield f"{none} The whole signature in bands, the nearest first:"
     first, longer = tuning.choices[0], tuning.longer
-    rest = "no bands and rows satisfy all points."
+    rest = "no bands and rows satisfy all points"
     if longer is not None:
-        rest = f"{longer.num_bands} bands of {longer.rows} rows ({longer.num_hashes} hashes) would "
-        rest += "satisfy all."
-    yield f"{first.num_bands} bands of {first.rows} rows miss what is marked with !; {rest}"
+        of = f"{longer.num_bands} bands of {longer.rows} rows ({longer.num_hashes} hashes)"
+        rest = f"{of} would satisfy all"
+    yield f"{first.num_bands} bands of {first.rows} rows miss what is marked with !; {rest}."

@@ -64,10 +64,8 @@ def need_jinja() -> None:
         raise DependencyError("pages need Jinja", "pip install 'neardup[report]'") from error
 
 
-def html_page(
-    template: str, styles: Sequence[str], scripts: Sequence[str] = (), **values: Any
-) -> str:
-    """Render a page that needs nothing else.
+def html_page(path: str, styles: Sequence[str], scripts: Sequence[str] = (), **values: Any) -> str:
+    """Render the page of a template, that needs nothing else.
 
     Its policy names the one script and the one style sheet that are in it by their digests.
     Templates, styles and scripts are files of this folder, or ``PACKAGE:NAME``; values are escaped
@@ -93,7 +91,7 @@ def html_page(
     environment.filters |= {"log1p": math.log1p, "number": "{:,}".format, "unbroken": _unbroken}
     environment.filters |= {"percent": percent, "share": share, "short": short, "size": show_size}
     values |= {"policy": "; ".join(policy), "style": style, "script": script}
-    return environment.get_template(template).render(values)
+    return environment.get_template(path).render(values)
 
 
 def _asset(path: str) -> str:

@@ -213,21 +213,18 @@ def choose_bands(
     """
     if not (0 < threshold <= 1 and 0 < recall < 1):
         raise SpecError(f"threshold {threshold}, recall {recall}; expected (0, 1] and (0, 1)")
-    best: tuple[float, Bands] | None = None
+    choices = []
     for rows in range(1, 33):
         bands = bands_for_recall(threshold, recall, rows)
         if bands * rows > MAX_HASHES:
             break
-        choice = Bands(bands, rows, candidate_probability(threshold, bands, rows))
-        cost = band_cost(choice, threshold, documents, sample)
-        if best is None or cost < best[0]:
-            best = cost, choice
-    if best is None:
+        choices.append(Bands(bands, rows, candidate_probability(threshold, bands, rows)))
+    if not choices:
         raise SpecError(
             f"a recall of {recall} at similarity {threshold} needs more than {MAX_HASHES} hashes",
             "ask for a lower recall, a higher threshold, or the method allpairs",
         )
-    return best[1]
+    return min(choices, key=lambda choice: band_cost(choice, threshold, documents, sample))
 
 
 def recipe_for(spec: Spec, documents: int = 0, sample: Sample | None = None) -> Recipe:

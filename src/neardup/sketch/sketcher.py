@@ -46,9 +46,7 @@ class Sketches(NamedTuple):
 def affine_parameters(seed: int, num_hashes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return odd factors and constants, uint32, with room up to a multiple of `_LANES`."""
     width = -(-num_hashes // _LANES) * _LANES
-    draws = np.array(
-        [int(splitmix(np.uint64(seed), np.uint64(i))) for i in range(width)], dtype=np.uint64
-    )
+    draws = np.array([splitmix(np.uint64(seed), np.uint64(i)) for i in range(width)], np.uint64)
     return (draws >> np.uint64(32)).astype(np.uint32) | np.uint32(1), draws.astype(np.uint32)
 
 
@@ -78,11 +76,11 @@ class Signer:
         documents = len(shingles.offsets) - 1
         if not self._affine:
             out = np.empty((documents, self.num_hashes), dtype=np.uint32)
-            signing.sign_oph(shingles.values, shingles.offsets, np.uint64(self._seed), out)
+            signing.sign_oph(*shingles, np.uint64(self._seed), out)
             return out
         a, b = affine_parameters(self._seed, self.num_hashes)
         out = np.empty((documents, len(a)), dtype=np.uint32)
-        signing.sign_affine(shingles.values, shingles.offsets, a, b, out)
+        signing.sign_affine(*shingles, a, b, out)
         return out
 
 
@@ -150,12 +148,10 @@ def signatures(
         True
     """
     tokeniser = Tokeniser(shingle or ShingleSpec())
-    data, offsets = tokeniser.normalise(texts)
-    shingles = tokeniser.shingles(tokeniser.tokens(data, offsets)[0])
+    shingles = tokeniser.shingles(tokeniser.tokens(*tokeniser.normalise(texts))[0])
     if tokeniser.spec.bag:
         shingles = tokeniser.to_sets(shingles)
-    signer = Signer(num_hashes, SCHEMES.get(scheme, scheme), seed)
-    return signer(shingles)[:, :num_hashes]
+    return Signer(num_hashes, SCHEMES.get(scheme, scheme), seed)(shingles)[:, :num_hashes]
 
 
 def band_keys(signatures: np.ndarray, num_bands: int, rows: int) -> np.ndarray:

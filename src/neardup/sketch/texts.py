@@ -1,10 +1,9 @@
 """Arrow texts as NumPy buffers, and the options that change code points."""
 
 import functools
-import threading
 import unicodedata
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +15,9 @@ from neardup.spec import ShingleSpec
 #: What the public functions take as texts.
 Texts: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str | None]"
 
-_Scalar = TypeVar("_Scalar", bound=np.generic)
-
 # Read-only, as the buffers of Arrow are: kernels are compiled for one kind of array only.
 _NO_DATA = np.frombuffer(bytes(1), dtype=np.uint8)
 _NO_OFFSETS = np.frombuffer(bytes(8), dtype=np.int64)
-#: Working arrays above this size are not kept for the next call.
-KEPT_BYTES = 64 << 20
 
 
 class Ragged(NamedTuple):
@@ -36,29 +31,6 @@ def joined(rows: Iterable[Ragged], dtype: npt.DTypeLike = np.uint64) -> Ragged:
     rows = list(rows)
     sizes = np.concatenate([np.zeros(1, np.int64), *(r.offsets[1:] - r.offsets[:-1] for r in rows)])
     return Ragged(np.concatenate([np.empty(0, dtype), *(r.values for r in rows)]), sizes.cumsum())
-
-
-class Workspace(threading.local):
-    """Arrays that a thread uses again from call to call.
-
-    Arrays of many MB that are made anew for every batch cost more in page faults than the kernels
-    that fill them.
-    """
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, np.ndarray] = {}
-
-    def array(self, name: str, dtype: type[_Scalar], size: int) -> npt.NDArray[_Scalar]:
-        """Return this thread's array of that name and one dtype, uninitialised.
-
-        Who asks for a name again gets the same memory, so must be done with it.
-        """
-        array = self._arrays.get(name)
-        if array is None or len(array) < size:
-            array = np.empty(size + size // 4 + 1024, dtype=dtype)
-            if array.nbytes <= KEPT_BYTES:
-                self._arrays[name] = array
-        return cast("npt.NDArray[_Scalar]", array[:size])
 
 
 def as_text(texts: Texts) -> pa.LargeStringArray:
@@ -81,16 +53,15 @@ def text_buffers(text: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
     _, offsets, data = text.buffers()
     if len(text) == 0 or offsets is None:
         return _NO_DATA, _NO_OFFSETS
-    view = np.frombuffer(memoryview(offsets), dtype=np.int64)[
-        text.offset : text.offset + len(text) + 1
-    ]
+    view = np.frombuffer(memoryview(offsets), np.int64, len(text) + 1, 8 * text.offset)
     if data is None or data.size == 0:
         return _NO_DATA, view
     return np.frombuffer(memoryview(data), dtype=np.uint8), view
 
 
-def normalise(text: pa.LargeStringArray, spec: ShingleSpec) -> pa.LargeStringArray:
+def normalise(texts: Texts, spec: ShingleSpec) -> pa.LargeStringArray:
     """Apply the options that change code points; texts in ASCII have none of those."""
+    text = as_text(texts)
     if not (spec.nfkc or spec.strip_accents):
         return text
     ascii = pc.string_is_ascii(text)

@@ -1,7 +1,5 @@
 """What is refused before the work, and the checkpoint that a job continues from."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -16,16 +14,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from neardup import errors
-from neardup.errors import (
-    ColumnError,
-    DependencyError,
-    DuplicateIdError,
-    FormatError,
-    InputError,
-    InputNotFoundError,
-    ResumeError,
-    SpecError,
-)
 from neardup.json_values import differences
 from neardup.spec import Spec
 
@@ -34,10 +22,8 @@ _RESULT = ("cluster", "kept", "duplicate_of", "similarity")
 #: Bytes of an id that is sent to all machines, in memory; and what Spark can send.
 _ID_BYTES, _MOST_SENT = 100, 8 << 30
 #: Whole numbers as text, which are ordered as numbers, as one machine does; and other numbers.
-_WHOLE, _NUMBER = (
-    r"^(0|-?[1-9][0-9]{0,17})\z",
-    r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z",
-)
+_WHOLE = r"^(0|-?[1-9][0-9]{0,17})\z"
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
 
 @contextmanager
@@ -56,22 +42,26 @@ def worker_errors() -> Iterator[None]:
             missing = re.search(r"No module named '([\w.]+)'", text)
             what = f"{missing[1]} is not installed" if missing else "Python has another version"
             hint = "install neardup with the same versions on all machines"
-            raise DependencyError(f"{what} on an executor", hint) from error
+            raise errors.DependencyError(f"{what} on an executor", hint) from error
         raise
 
 
-def _unreadable(text: str) -> InputError | None:
+def _unreadable(text: str) -> errors.InputError | None:
     """Return the error for an input that Spark can't read, without the text of a record."""
     named = re.search(r"(?:reading file|CSV file:|does not exist:) (\S+?)\.?(?=\s|$)", text)
     file = named[1] if named else "the input"
     if "[PATH_NOT_FOUND]" in text:
-        return InputNotFoundError(f"{file}: there is no such file")
+        return errors.InputNotFoundError(f"{file}: there is no such file")
     if "CSV header does not conform" in text or "number of columns in the CSV header" in text:
         message = f"{file}: the header differs from that of another file"
-        return FormatError(message, "give files that have the same columns in the same order")
+        return errors.FormatError(
+            message, "give files that have the same columns in the same order"
+        )
     if "MALFORMED_RECORD" in text or "MALFORMED_CSV_RECORD" in text:
         message = f"{file}: a record is malformed"
-        return FormatError(message, "see if each record has all columns, and each quote its end")
+        return errors.FormatError(
+            message, "see if each record has all columns, and each quote its end"
+        )
     return None
 
 
@@ -80,60 +70,52 @@ def column(name: str) -> Column:
     return f.col(f"`{name.replace('`', '``')}`")
 
 
-def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
-    """Refuse columns that are not there, or of another type.
+def kept_by(spec: Spec) -> str:
+    """Return the column that decides what is kept; empty where none does."""
+    return spec.keep.partition(":")[2]
 
-    Raises:
-        ColumnError: The message names the column.
-    """
+
+def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
+    """Raise ColumnError for columns that are not there, or of another type."""
     types = dict(df.dtypes)
-    keep = spec.keep.partition(":")[2]
-    for setting, name in (("text", text), ("id", id), *([("keep", keep)] if keep else [])):
+    for setting, name in {"text": text, "id": id, "keep": kept_by(spec) or id}.items():
         if name not in types:
-            raise ColumnError(
-                f"`{setting}` is {name!r}, and there is no such column",
-                f"there are {', '.join(types)}",
-            )
+            message = f"`{setting}` is {name!r}, and there is no such column"
+            raise errors.ColumnError(message, f"there are {', '.join(types)}")
     if types[text] != "string":
-        raise ColumnError(f"column {text!r} is of type {types[text]}; expected string")
+        raise errors.ColumnError(f"column {text!r} is of type {types[text]}; expected string")
     if types[id] not in _IDS:
-        raise ColumnError(f"column {id!r} is of type {types[id]}; expected string or whole numbers")
+        raise errors.ColumnError(
+            f"column {id!r} is of type {types[id]}; expected string or whole numbers"
+        )
     if id.lower() in _RESULT:
         message = f"`id` is {id!r}, which is also a column of the result"
-        raise ColumnError(message, "give the column of the ids another name")
+        raise errors.ColumnError(message, "give the column of the ids another name")
 
 
 class Ids(NamedTuple):
-    """What is known of the ids: how many, whether all are whole numbers as text, and a hash.
-
-    The hash is that of the ids and of the other columns that the result depends on.
-    """
+    """What is known of the ids."""
 
     documents: int
-    numeric: bool
-    digest: int
+    numeric: bool  # all of them are whole numbers as text
+    digest: int  # hash of them, and of the other columns that the result depends on
 
 
 def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
-    """Make sure that every document has an id of its own, and hash it with other columns.
-
-    Raises:
-        DuplicateIdError: The message names one that is there twice.
-        InputError: There are no documents.
-    """
+    """Make sure that every document has an id of its own; or raise DuplicateIdError, InputError."""
     hashed = f.bit_xor(f.xxhash64(column(id), *map(column, others)))
     groups = df.groupBy(column(id).alias("id")).agg(f.count("*").alias("n"), hashed.alias("hash"))
     whole = f.bool_and(f.col("id").cast("string").rlike(_WHOLE))
     found = ["sum(n)", "min(if(n > 1, id, null))", "count_if(id is null)", "bit_xor(hash)"]
     documents, doubled, nulls, digest, numeric = _only_row(groups.agg(*map(f.expr, found), whole))
     if not documents:
-        raise InputError("the input holds no documents", "is this the right table?")
+        raise errors.InputError("the input holds no documents", "is this the right table?")
     hint = "give a column in which each value is there once"
     if nulls:
-        raise DuplicateIdError(f"a document has no id in column {id!r}", hint)
+        raise errors.DuplicateIdError(f"a document has no id in column {id!r}", hint)
     if doubled is not None:
         message = f"two documents have the id {str(doubled)[:40]!r} in column {id!r}"
-        raise DuplicateIdError(f"{message}; ids must be unique", hint)
+        raise errors.DuplicateIdError(f"{message}; ids must be unique", hint)
     return Ids(documents, bool(numeric) and dict(df.dtypes)[id] == "string", digest)
 
 
@@ -153,18 +135,14 @@ def _only_row(df: DataFrame) -> Any:
 
 
 def check_sent(spark: SparkSession, documents: int) -> None:
-    """Refuse to send the ids of so many documents to all machines if they do not fit.
-
-    Raises:
-        SpecError: The message says how much is needed, and how much there is.
-    """
+    """Raise SpecError if the ids of so many documents do not fit into all machines."""
     context: Any = spark.sparkContext
     memory = context._jvm.java.lang.Runtime.getRuntime().maxMemory()
     if not context._jsc.isLocal():
         memory = min(memory, context._jsc.sc().executorMemory() << 20)
     needed, most = documents * _ID_BYTES, min(memory // 2, _MOST_SENT)
     if needed > most:
-        raise SpecError(
+        raise errors.SpecError(
             f"the ids of {documents:,} documents that share a bucket take {needed:,} bytes on each "
             f"machine; expected {most:,} or fewer, half of the smallest heap",
             "raise spark.driver.memory and spark.executor.memory, or `documents`, for more rows",
@@ -186,11 +164,7 @@ class Checkpoint:
     folder: str | None
 
     def begin(self, about: dict[str, Any], ids: Ids) -> None:
-        """Write down what the job is, or make sure that it is the one that was begun.
-
-        Raises:
-            ResumeError: The checkpoint is of other settings or another input.
-        """
+        """Write down what the job is; raise ResumeError if that is not the one that was begun."""
         if self.folder is None:
             return
         about |= {"input": {"documents": ids.documents, "hash": ids.digest}}
@@ -201,7 +175,7 @@ class Checkpoint:
         stored = json.loads(session.read.text(path).collect()[0][0])
         if found := differences(stored, json.loads(json.dumps(about))):
             message = f"{self.folder}: the checkpoint has other settings or inputs: {found}"
-            raise ResumeError(message, "use the same as before, or another `checkpoint`")
+            raise errors.ResumeError(message, "use the same as before, or another `checkpoint`")
 
     def stage(self, name: str, make: Callable[[], DataFrame], final: bool = False) -> DataFrame:
         """Return the table of a stage, which is not run again if it is stored.
@@ -213,8 +187,7 @@ class Checkpoint:
             if self.folder is None and final:
                 return make().localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
             if self.folder is None:
-                made = make().persist(StorageLevel.DISK_ONLY)
-                made.count()
+                (made := make().persist(StorageLevel.DISK_ONLY)).count()
                 return made
             path = f"{self.folder}/{name}"
             if not self._done(path):

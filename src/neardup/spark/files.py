@@ -1,7 +1,5 @@
 """Files of a job on Spark: inputs to a DataFrame, and what was found to a folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -11,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 
 from neardup.errors import FormatError, OutputError
@@ -21,21 +21,18 @@ from neardup.spark.checks import hadoop_file, worker_errors
 from neardup.spark.spark_job import SparkRun
 
 _CSV = {"header": True, "multiLine": True, "escape": '"'}
+#: What Spark calls formats of text, with their options.
+_FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
+    "csv": ("csv", _CSV),
+    "tsv": ("csv", _CSV | {"sep": "\t"}),
+    "jsonl": ("json", {}),
+}
 #: Options of Spark's readers: by default they take the columns of the first file for all others,
 #: and make nulls of what they can't read, or of what they read only if its columns are asked for.
 _STRICT = {"mode": "FAILFAST", "enforceSchema": False, "columnPruning": False}
-_READ: dict[str, dict[str, Any]] = {
-    "csv": _CSV | _STRICT,
-    "tsv": _CSV | _STRICT | {"sep": "\t"},
-    "jsonl": {"mode": "FAILFAST"},
-}
 #: And of its writers: by default they cut blanks, and leave out members that are null.
-_BLANKS = {"ignoreLeadingWhiteSpace": False, "ignoreTrailingWhiteSpace": False}
-_WRITE: dict[str, dict[str, Any]] = {
-    "csv": _CSV | _BLANKS,
-    "tsv": _CSV | _BLANKS | {"sep": "\t"},
-    "jsonl": {"ignoreNullFields": False},
-}
+_CUT = ("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "ignoreNullFields")
+_WHOLE = dict.fromkeys(_CUT, False)
 
 
 @contextmanager
@@ -45,17 +42,15 @@ def session(master: str | None = None, quiet: bool = False) -> Iterator[SparkSes
     It is stopped at the end, unless there was one before.
     """
     before = SparkSession.getActiveSession()
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # then Spark knows the master
-    if master is None and not submitted:
-        master = "local[*]"
+    if master is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        master = "local[*]"  # else spark-submit has given one
     settings: dict[str, Any] = {
         "spark.app.name": "neardup",
         "spark.hadoop.fs.permissions.umask-mode": "077",
         "spark.ui.showConsoleProgress": not quiet,
     }
-    if master is not None:
-        settings["spark.master"] = master
-    if master is not None and master.startswith("local"):
+    settings |= {"spark.master": master} if master else {}
+    if (master or "").startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")  # of PySpark's workers
         # Of 100,000 notes two fifths of the JVM's CPU were the second compiler's, for no gain.
@@ -86,25 +81,23 @@ def read(spark: SparkSession, inputs: list[str], format: str | None = None) -> D
         InputNotFoundError: There is no such file.
     """
     format = format or format_of(inputs[0])
-    reader = spark.read.format(_spark_format(format)).options(**_READ.get(format, {}))
+    reader = _with_options(spark.read, format, _STRICT)
     with worker_errors():
         return reader.load(inputs if format != "delta" else inputs[0])
 
 
 def format_of(name: str) -> str:
-    """Return the format that the ending of a path says.
-
-    Raises:
-        FormatError: It says nothing.
-    """
+    """Return the format that the ending of a path says; FormatError if it says nothing."""
     format, _ = paths.format_of(name.rstrip("/*"))
-    if format not in ("parquet", *_READ):
+    if format not in ("parquet", *_FORMATS):
         raise FormatError(f"{name}: the ending names no format of Spark", "give `input_format`")
     return format
 
 
-def _spark_format(format: str) -> str:
-    return {"jsonl": "json", "tsv": "csv"}.get(format, format)
+def _with_options(side: Any, format: str, options: dict[str, Any]) -> Any:
+    """Return a reader or writer of a format, with options if that is one of text."""
+    name, own = _FORMATS.get(format, (format, None))
+    return side.format(name).options(**({} if own is None else own | options))
 
 
 def write(
@@ -127,16 +120,15 @@ def write(
     """
     spark = run.df.sparkSession
     check_new(spark, folder)
-    tables = {"clusters": run.clusters, "edges": run.edges}
-    outputs = {"clean": (run.clean, format)} | {
-        k: (v, "parquet") for k, v in tables.items() if v is not None
-    }
-    for name, (table, kind) in outputs.items():
+    tables = {"clean": run.clean, "clusters": run.clusters, "edges": run.edges}
+    for name, table in tables.items():
+        kind = format if name == "clean" else "parquet"
+        if table is None:
+            continue
         if single_file:
             _write_one(table, Path(folder), name, kind)
         else:
-            writer = table.write.format(_spark_format(kind)).options(**_WRITE.get(kind, {}))
-            writer.save(f"{folder}/{name}")
+            _with_options(table.write, kind, _WHOLE).save(f"{folder}/{name}")
     path, system = hadoop_file(spark, f"{folder}/summary.json")
     stream = system.create(path)
     stream.write(bytearray(json.dumps(run.summary, indent=1).encode()))
@@ -152,18 +144,15 @@ def check_new(spark: SparkSession, folder: str) -> None:
 
 
 def _write_one(table: DataFrame, folder: Path, name: str, format: str) -> None:
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
     parts = folder / f".{name}"
     table.write.parquet(parts.as_uri() if parts.is_absolute() else str(parts))
     found = ds.dataset(sorted(parts.glob("part-*.parquet")), format="parquet")
-    path = folder / f"{name}.{format}"
+    partial = folder / f".{name}.{format}"
     # The first line of CSV: the columns.
     header = (("," if format == "csv" else "\t").join(found.schema.names) + "\n").encode()
     layout = Layout(format, None, header if format in ("csv", "tsv") else b"", found.schema)
-    with open_writer(path.with_name(f".{path.name}"), layout) as writer:
+    with open_writer(partial, layout) as writer:
         for batch in found.to_batches():
             writer.write(writer.prepare(pa.Table.from_batches([batch])))
-    path.with_name(f".{path.name}").rename(path)
+    partial.rename(folder / f"{name}.{format}")
     shutil.rmtree(parts)

@@ -1,27 +1,22 @@
-"""The whole job on Spark."""
+"""The whole job on Spark, and what is larger than a task: resolved in rounds, in keep order."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from neardup.errors import SpecError
-from neardup.spark import rounds, steps
-from neardup.spark.checks import (
-    Checkpoint,
-    as_numbers,
-    check_columns,
-    check_ids,
-    check_sent,
-    column,
-)
-from neardup.spark.tasks import versions
+from neardup.spark import checks, steps
+from neardup.spark.checks import Checkpoint, check_columns, column, kept_by
+from neardup.spark.tasks import order_of, versions
 from neardup.spec import Spec
 from neardup.spec import preset as settings_of
+
+#: Each range is compared with all later ones: a thousand are half a million comparisons.
+_MOST_RANGES = 1_000
 
 
 @dataclass(frozen=True)
@@ -47,9 +42,8 @@ class SparkRun:
     @property
     def clean(self) -> DataFrame:
         """The rows of the input that are kept. Removed ids are sent to all machines, no texts."""
-        return self.df.join(
-            f.broadcast(self._removed.select(column(self.id))), self.id, "left_anti"
-        )
+        removed = self._removed.select(column(self.id))
+        return self.df.join(f.broadcast(removed), self.id, "left_anti")
 
     @property
     def removed(self) -> DataFrame:
@@ -71,21 +65,17 @@ class SparkRun:
             f"count_if(tokens between 1 and {n - 1}) short",
             "sum(tokens) tokens",
             "sum(shingles) shingles",
-        ).first()
-        sizes: Any = (
-            self.clusters.groupBy("cluster")
-            .agg(f.count("*").alias("size"), f.count_if("kept").alias("kept"))
-            .selectExpr(
-                "sum(kept) kept",
-                "sum(size - kept) removed",
-                "count(*) clusters",
-                "count_if(size > 1) clusters_of_two_or_more",
-                "max(size) largest_cluster",
-            )
-            .first()
+        )
+        groups = self.clusters.groupBy("cluster")
+        sizes: Any = groups.agg(f.expr("count(*) size"), f.expr("count_if(kept) kept")).selectExpr(
+            "sum(kept) kept",
+            "sum(size - kept) removed",
+            "count(*) clusters",
+            "count_if(size > 1) clusters_of_two_or_more",
+            "max(size) largest_cluster",
         )
         listed = {} if self.edges is None else {"edges": self.edges.count()}
-        return {**self.about, "counts": texts.asDict() | sizes.asDict() | listed}
+        return {**self.about, "counts": texts.first().asDict() | sizes.first().asDict() | listed}
 
 
 def dedup(
@@ -131,16 +121,16 @@ def dedup(
     spec = (spec or settings_of(preset or "web")).replace(**settings)
     check_columns(df, text, id, spec)
     given, kind = df, dict(df.dtypes)[id]
-    name = spec.keep.partition(":")[2]
+    name = kept_by(spec)
     df = df.select(*map(column, dict.fromkeys([id, text, name or text])))
     if against is not None:
         check_columns(against, text, id, spec.replace(keep="first"))
         df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
     recipe = steps.recipe_of(spec)
-    ids = check_ids(df, id, df.columns[1:] if checkpoint else [])
+    ids = checks.check_ids(df, id, df.columns[1:] if checkpoint else [])
     steps.warn_of_bands(spec, ids.documents)
     df = df.withColumn(id, column(id).cast("bigint")) if ids.numeric else df
-    df = as_numbers(df, name)
+    df = checks.as_numbers(df, name)
     store = Checkpoint(given, checkpoint)
     about = {"spec": spec.as_dict(), "recipe": recipe.as_dict()}
     job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(versions()[:2])}
@@ -150,8 +140,8 @@ def dedup(
 
     wanted = partial(steps.candidates, sketches, same, spec, ids.documents, task_bytes)
     found = store.stage("candidates", wanted)
-    documents, size, roots = rounds.sizes_of(found, spec, task_bytes)
-    check_sent(df.sparkSession, documents + same.count())
+    documents, size, roots = sizes_of(found, spec, task_bytes)
+    checks.check_sent(df.sparkSession, documents + same.count())
     large = f.col("root").isin(roots)
 
     def sets(some: DataFrame) -> DataFrame:
@@ -161,7 +151,7 @@ def dedup(
     compared = store.stage("compared", lambda: steps.compare(some, sets(some), spec, size))
     if roots:
         some = found.where(large)
-        far = rounds.compare_large(some, sets(some), spec, task_bytes, store.stage)
+        far = compare_large(some, sets(some), spec, task_bytes, store.stage)
         compared = compared.unionByName(far)
 
     new = sketches if against is None else sketches.where("not old")
@@ -169,11 +159,87 @@ def dedup(
     def typed(rows: DataFrame, *names: str) -> DataFrame:
         return rows.withColumns({name: f.col(name).cast(kind) for name in names})
 
-    def clusters() -> DataFrame:
-        return typed(steps.resolve(new, same, compared), "id", "cluster", "duplicate_of")
+    pairs = partial(steps.edges, compared, same, spec)
+    edges = (
+        store.stage("edges", lambda: typed(pairs(), "id_a", "id_b")) if spec.enumerates else None
+    )
+    answer = partial(steps.resolve, new, same, compared)
+    names = ("id", "cluster", "duplicate_of")
+    clusters = store.stage("clusters", lambda: typed(answer(), *names))
+    return SparkRun(given, id, clusters, edges, about, new)
 
-    def edges() -> DataFrame:
-        return typed(steps.edges(compared, same, spec), "id_a", "id_b")
 
-    listed = store.stage("edges", edges) if spec.enumerates else None
-    return SparkRun(given, id, store.stage("clusters", clusters), listed, about, new)
+def sizes_of(candidates: DataFrame, spec: Spec, task_bytes: int) -> tuple[int, int, list[int]]:
+    """Return the documents, the bytes of their shingle sets, and roots too large for a task.
+
+    SpecError if there are some, and pairs are listed, for which a task needs all of them.
+    """
+    size = f.sum("shingles") * 8
+    groups = candidates.groupBy("root").agg(f.count("*").alias("count"), size.alias("size"))
+    roots = f.collect_list(f.when(f.col("size") > task_bytes, f.col("root")))
+    columns = f.sum("count"), f.sum("size"), roots, f.max("size")
+    documents, total, large, largest = groups.agg(*columns).first()
+    if large and spec.enumerates:
+        raise SpecError(
+            f"documents that may be connected have {largest:,} bytes of shingle sets, which one "
+            f"task needs to list their pairs; `task_bytes` is {task_bytes:,}",
+            "raise `task_bytes` and the memory of executors, or use the clustering star",
+        )
+    return documents or 0, total or 0, large
+
+
+def compare_large(
+    candidates: DataFrame, sets: DataFrame, spec: Spec, task_bytes: int, stage: Callable[..., Any]
+) -> DataFrame:
+    """Compare candidates of large roots; a task holds a range and what is kept of another.
+
+    Ranges of the keep order take turns. In its round a range is resolved by itself; then what is
+    kept of it removes documents from each of the later ranges. ``task_bytes`` is of shingle sets;
+    SpecError if these would be too many rounds. See `neardup.spark.checks.Checkpoint.stage`.
+    """
+    size = candidates.agg(f.sum("shingles") * 8).first()[0]
+    ranges = -(-5 * size // (2 * task_bytes))  # a task holds two, which are not of one size
+    if ranges > _MOST_RANGES:
+        raise SpecError(
+            f"documents that may be connected have {size:,} bytes of shingle sets, which are "
+            f"{ranges:,} ranges of two fifths of `task_bytes`; expected {_MOST_RANGES:,} or fewer",
+            "raise `task_bytes` and the memory of executors, or `documents`, for more rows",
+        )
+    order = [f.desc("old")] if "old" in candidates.columns else []
+    for name, way in order_of(spec):
+        if dict(candidates.dtypes)[name] in ("float", "double"):
+            # NaN is between numbers and null, as for Arrow; for Spark it is the largest number.
+            order.append(f.when(f.col(name).isNull(), 2).otherwise(f.isnan(name).cast("int")))
+        order.append(f.desc_nulls_last(name) if way == "descending" else f.asc_nulls_last(name))
+    cut = candidates.repartitionByRange(ranges, *order).withColumn("range", f.spark_partition_id())
+    rows = stage(
+        "ranges", lambda: cut.drop("root", "shingles").join(sets.select("id", "set"), "id")
+    )
+    last = rows.agg(f.max("range")).first()[0]
+    found: list[DataFrame] = []
+
+    def alive(rows: DataFrame) -> DataFrame:
+        """Leave out what is removed already."""
+        if not found:
+            return rows
+        removed = [some.where("other is not null").select("id") for some in found]
+        return rows.join(f.broadcast(reduce(DataFrame.unionByName, removed)), "id", "left_anti")
+
+    def own(turn: int) -> DataFrame:
+        some = alive(rows.where(f.col("range") == turn))
+        return steps.solved(some.withColumn("root", f.lit(turn).cast("long")), spec, 1)
+
+    def later(turn: int) -> DataFrame:
+        some = alive(rows.where(f.col("range") >= turn))
+        others = f.sequence(f.lit(turn + 1).cast("long"), f.lit(last).cast("long"))
+        kept = some.where(f.col("range") == turn).withColumn("root", f.explode(others))
+        rest = some.where(f.col("range") > turn).withColumn("root", f.col("range").cast("long"))
+        rest = rest.where("not old") if "old" in rest.columns else rest
+        both = kept.unionByName(rest).withColumn("earlier", f.col("range") == turn)
+        return steps.solved(both, spec, last + 1)
+
+    for turn in range(last + 1):
+        found.append(stage(f"round-{turn}", partial(own, turn), True))
+        if turn < last:
+            found.append(stage(f"round-{turn}-later", partial(later, turn), True))
+    return reduce(DataFrame.unionByName, found)

@@ -1,7 +1,5 @@
 """The steps of a job on Spark: DataFrames in, DataFrames out. Text enters no shuffle."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +13,7 @@ from neardup.errors import ColumnError, SpecError
 from neardup.recipe import Recipe
 from neardup.sketch.bands import recipe_for
 from neardup.spark import tasks
-from neardup.spark.checks import column
+from neardup.spark.checks import column, kept_by
 from neardup.spec import Spec
 from neardup.stages import candidate_stage as stage
 
@@ -34,15 +32,10 @@ _MANY = 20_000_000
 def recipe_of(spec: Spec) -> Recipe:
     """Choose the bands, as one machine does that orders documents by their ids.
 
-    Raises:
-        SpecError: What is asked for can't be done on a cluster.
+    SpecError if what is asked for can't be done on a cluster.
     """
-    for name, value, default in (
-        ("method", spec.method, "lsh"),
-        ("max_bucket", spec.max_bucket, None),
-        ("order_by", spec.order_by, None),
-    ):
-        if value != default:
+    for name, default in {"method": "lsh", "max_bucket": None, "order_by": None}.items():
+        if (value := getattr(spec, name)) != default:
             raise SpecError(f"`{name}` is {value!r}, which is not for Spark", "leave it out")
     if spec.cluster == "louvain":
         raise SpecError("`cluster` is 'louvain', which needs the whole graph on one machine")
@@ -56,19 +49,12 @@ def warn_of_bands(spec: Spec, documents: int) -> None:
     """
     chosen = spec.documents or (spec.num_bands and spec.rows)
     if documents > _MANY and not chosen:
-        message = (
-            f"there are {documents:,} documents, and bands are chosen for a million; "
-            f"documents={documents} makes the job faster"
-        )
-        warnings.warn(message, stacklevel=3)
+        message = f"there are {documents:,} documents, and bands are chosen for a million; "
+        warnings.warn(f"{message}documents={documents} makes the job faster", stacklevel=3)
 
 
 def with_old(df: DataFrame, old: DataFrame) -> DataFrame:
-    """Add the documents of an old corpus, which has columns of ``df``, and mark them.
-
-    Raises:
-        ColumnError: Columns are of different types.
-    """
+    """Add the documents of an old corpus, which has columns of ``df``, and mark them."""
     for name, kind in old.dtypes:
         if kind != (mine := dict(df.dtypes)[name]):
             message = f"column {name!r} is of type {mine}, and of type {kind} in `against`"
@@ -81,7 +67,7 @@ def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> Dat
     """Turn texts into sketches, a row for each document: its hashes, counts and band keys."""
     columns = [f.xxhash64(column(id)).alias("doc"), column(id).alias("id")]
     columns += [f.col(OLD).alias("old")] if OLD in df.columns else []
-    columns += [column(name).alias("best")] if (name := spec.keep.partition(":")[2]) else []
+    columns += [column(name).alias("best")] if (name := kept_by(spec)) else []
     given = df.select(*columns, column(text).alias("text"))
     kinds = [f"{name} {kind}" for name, kind in given.dtypes[:-1]]
     kinds += ["best long"] if spec.keep == "longest" else []
@@ -126,13 +112,8 @@ def candidates(
     """Find the documents that may be similar to another one, and ``root``, which names those that
     must be looked at together.
 
-    Args:
-        sketches: See `sketch`.
-        duplicates: See `duplicates`.
-        spec: What is asked for.
-        documents: Their number, or an estimate.
-        task_bytes: Bytes that a task may hold. Of larger components all documents are returned,
-            those included that are not similar to any other.
+    ``documents`` is their number, or an estimate. Of components that are larger than ``task_bytes``
+    all documents are returned, those included that are not similar to any other.
     """
     num_bands = recipe_of(spec).num_bands
     filled = sketches.where("tokens > 0").join(duplicates.select("id"), "id", "left_anti")
@@ -142,9 +123,8 @@ def candidates(
     trees = _mapped(spread.repartition(parts, "share"), stage.forest, "doc long, root long")
     roots = _mapped(trees.repartition(1), stage.union, "doc long, root long")
     roots = roots.persist(StorageLevel.DISK_ONLY)
-    sizes = (
-        roots.groupBy("root").count().where(f.col("count") * (8 * num_bands + _MARKED) > task_bytes)
-    )
+    most = task_bytes // (8 * num_bands + _MARKED)  # documents of a task
+    sizes = roots.groupBy("root").count().where(f.col("count") > most)
     large = f.col("root").isin([row["root"] for row in sizes.collect()])
     found = filled.drop("tokens", "hash").join(roots, "doc")
     some = found.where(~large).repartition(parts, "root")
@@ -169,11 +149,7 @@ def shingle_sets(
 def compare(candidates: DataFrame, sets: DataFrame, spec: Spec, bytes: int = 0) -> DataFrame:
     """Compare candidates exactly: what is a duplicate of what, see `neardup.spark.tasks.solve`.
 
-    Args:
-        candidates: See `candidates`.
-        sets: Their sets, see `shingle_sets`.
-        spec: What is asked for.
-        bytes: Of their sets, or an estimate.
+    ``bytes`` is the size of their sets, see `shingle_sets`, or an estimate.
     """
     rows = candidates.drop("shingles").unionByName(sets, allowMissingColumns=True)
     return solved(rows, spec, _partitions(sets, bytes))
@@ -187,11 +163,9 @@ def solved(rows: DataFrame, spec: Spec, parts: int) -> DataFrame:
 
 
 def resolve(sketches: DataFrame, duplicates: DataFrame, compared: DataFrame) -> DataFrame:
-    """Say of each document whether it is kept, and of which one it is a duplicate.
+    """Say whether each document is ``kept``, and else its ``duplicate_of`` and ``similarity``.
 
-    Returns:
-        ``id``, ``cluster`` (the id of its first document in keep order), ``kept``,
-        ``duplicate_of`` and ``similarity``, which are null for a kept document.
+    ``cluster`` is the ``id`` of the first document of its cluster in keep order.
     """
     answers = compared.where("not edge").withColumnRenamed("id", "first")
     rows = sketches.select("id").join(duplicates, "id", "left")
@@ -221,6 +195,5 @@ def edges(compared: DataFrame, duplicates: DataFrame, spec: Spec) -> DataFrame:
         same = within.selectExpr("x a", "y b", "1.0D similarity")
         found = found.join(left, "a", "left").join(right, "b", "left")
         found = found.selectExpr("coalesce(x, a) a", "coalesce(y, b) b", "similarity")
-    return found.unionByName(same).selectExpr(
-        "least(a, b) id_a", "greatest(a, b) id_b", "similarity"
-    )
+    both = found.unionByName(same)
+    return both.selectExpr("least(a, b) id_a", "greatest(a, b) id_b", "similarity")

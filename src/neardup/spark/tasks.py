@@ -4,12 +4,10 @@ Each function is given to ``DataFrame.mapInArrow``. What it returns is a functio
 partition, in whatever order they come, so that a task that is run again returns the same.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib.metadata
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -18,14 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup import __version__
-from neardup.arrays import ArrowArray, array_of, numbers
+from neardup.arrays import array_of, numbers
 from neardup.errors import DependencyError, InputError
 from neardup.recipe import Recipe
 from neardup.spec import Spec
+from neardup.stages import batches as arrow
 from neardup.stages import bucket_stage, candidate_stage, cluster_stage, match_stage, sketch_stage
-from neardup.stages.batches import Batches, binary_of, fixed_lists_of, lists_of, one_batch, words
+from neardup.stages.batches import Batches, Rows, one_batch
 
-Rows = Iterator[pa.RecordBatch]
 Versions = tuple[tuple[str, str], ...]
 #: Columns that mark documents which come first in keep order.
 _MARKS = ("earlier", "old")
@@ -41,11 +39,7 @@ def versions() -> Versions:
 
 
 def run(batches: Batches, task: Callable[..., Rows], driver: Versions, **given: Any) -> Rows:
-    """Run a task, but refuse to work where versions are not those of the driver.
-
-    Raises:
-        DependencyError: The message names the first that differs.
-    """
+    """Run a task; raise DependencyError where a version is not that of the driver."""
     for (name, there), (_, here) in zip(driver, versions(), strict=True):
         if there != here:
             message = f"{name} is {there} on the driver and {here} on an executor"
@@ -61,12 +55,12 @@ def sketch(batches: Batches, spec: Spec, recipe: Recipe) -> Rows:
         text = columns.pop("text")
         if spec.keep == "longest":
             columns["best"] = pc.fill_null(pc.utf8_length(text), 0).cast(pa.int64())
-        for made in sketch_stage.sketch([batch], recipe):
-            keys: Any = made.column("keys")
-            columns |= {name: made.column(name) for name in ("tokens", "shingles")}
-            columns |= {name: made.column(name).cast(pa.binary()) for name in ("hash", "bitmap")}
-            rows = numbers(keys.flatten()).reshape(-1, recipe.num_bands)
-            yield _rows(**columns, keys=binary_of(rows).cast(pa.binary()))
+        (made,) = sketch_stage.sketch([batch], recipe)
+        keys: Any = made["keys"]
+        columns |= {name: made[name] for name in ("tokens", "shingles")}
+        columns |= {name: made[name].cast(pa.binary()) for name in ("hash", "bitmap")}
+        rows = numbers(keys.flatten()).reshape(-1, recipe.num_bands)
+        yield _rows(**columns, keys=arrow.binary_of(rows).cast(pa.binary()))
 
 
 def _rows(**columns: Any) -> pa.RecordBatch:
@@ -94,8 +88,7 @@ def exact(batches: Batches, spec: Spec) -> Rows:
     """Find exact duplicates in all documents of some hashes: ``id``, and ``first`` of its group."""
     if rows := _filled(batches):
         given = _in_order(one_batch(rows), spec)
-        docs = array_of(np.arange(len(given)))
-        hashes = _rows(doc=docs, hash=given["hash"].cast(pa.binary(16)))
+        hashes = _rows(doc=array_of(np.arange(len(given))), hash=given["hash"].cast(pa.binary(16)))
         (found,) = bucket_stage.exact([hashes])
         others: Any = found.filter(pc.not_equal(found["doc"], found["first"]))
         ids = given["id"]
@@ -115,37 +108,33 @@ def mark(batches: Batches, spec: Spec) -> Rows:
 def sets(batches: Batches, recipe: Recipe) -> Rows:
     """Turn ``text`` to ``set``: the sorted 64-bit hashes of its shingles. ``doc`` is the root."""
     for batch in batches:
-        for found in sketch_stage.sets([batch], recipe):
-            lists: Any = found.column("shingles")
-            offsets = array_of(numbers(lists.offsets) * 8)
-            buffers = [None, offsets.buffers()[1], lists.values.buffers()[1]]
-            made = pa.Array.from_buffers(pa.large_binary(), len(lists), buffers)
-            yield _rows(root=batch["doc"], id=batch["id"], set=made.cast(pa.binary()))
+        (found,) = sketch_stage.sets([batch], recipe)
+        lists: Any = found["shingles"]
+        offsets = array_of(numbers(lists.offsets) * 8)
+        buffers = [None, offsets.buffers()[1], lists.values.buffers()[1]]
+        made = pa.Array.from_buffers(pa.large_binary(), len(lists), buffers)
+        yield _rows(root=batch["doc"], id=batch["id"], set=made.cast(pa.binary()))
 
 
 def solve(batches: Batches, spec: Spec) -> Rows:
     """Compare the documents of whole components.
 
-    Args:
-        batches: ``id``, ``keys``, ``set``, and ``best`` where documents are ordered by it; keys and
-            set of a document may be in two rows. Documents that are marked ``old`` are kept. With
-            ``earlier``, each ``root`` is compared by itself, and only what is a duplicate of a
-            document that is marked by it is reported.
-        spec: What is asked for.
+    Rows have ``id``, ``keys``, ``set``, and ``best`` where documents are ordered by it; keys and
+    set of a document may be in two rows. Documents that are marked ``old`` are kept. With
+    ``earlier``, each ``root`` is compared by itself, and only what is a duplicate of a document
+    that is marked by it is reported.
 
-    Yields:
-        Removed documents, and others that are not the first of their cluster: ``id``, ``other``
-        that it is a duplicate of, ``similarity``, ``cluster``. Where pairs are listed, ``edge``
-        marks them: ``id``, ``other``, ``similarity``.
+    Yields removed documents, and others that are not the first of their cluster: ``id``, ``other``
+    that it is a duplicate of, ``similarity``, ``cluster``. Where pairs are listed, ``edge`` marks
+    them: ``id``, ``other``, ``similarity``.
     """
-    if not (rows := _filled(batches)):
-        return
-    whole = one_batch(rows)
-    if "earlier" not in whole.schema.names:
-        yield from _solve(whole, spec)
-        return
-    for root in pc.unique(whole["root"]):
-        yield from _solve(whole.filter(pc.equal(whole["root"], root)), spec)
+    if rows := _filled(batches):
+        whole = one_batch(rows)
+        if "earlier" not in whole.schema.names:
+            yield from _solve(whole, spec)
+        else:
+            for root in pc.unique(whole["root"]):
+                yield from _solve(whole.filter(pc.equal(whole["root"], root)), spec)
 
 
 def _solve(whole: pa.RecordBatch, spec: Spec) -> Rows:
@@ -155,16 +144,18 @@ def _solve(whole: pa.RecordBatch, spec: Spec) -> Rows:
         return
     given, marks = _in_order(given, spec), [name for name in _MARKS if name in names]
     among, old = "earlier" not in marks, int(numbers(given[marks[0]]).sum()) if marks else 0
-    ids, keys = given["id"], given["keys"]
-    with_set = whole.filter(pc.is_valid(whole["set"]))
+    ids, with_set = given["id"], whole.filter(pc.is_valid(whole["set"]))
     place: Any = pc.index_in(ids, value_set=with_set["id"])
     if place.null_count:
         message = "a document of the sketches is not in the input any more"
         raise InputError(message, "start again, with another checkpoint")
     own = np.arange(len(ids))
-    named = _rows(doc=array_of(own), keys=fixed_lists_of(words(keys)))
+    named = _rows(doc=array_of(own), keys=arrow.fixed_lists_of(arrow.words(given["keys"])))
     buckets = list(bucket_stage.bucket(bucket_stage.band_rows([named])))
-    lists = _lists_of(with_set["set"].take(place))
+    binary: Any = with_set["set"].take(place)
+    _, ends, data = binary.buffers()
+    offsets = np.frombuffer(ends, np.int64, len(binary) + 1) // 8
+    lists = arrow.lists_of(np.frombuffer(data or b"", np.uint64, offsets[-1]), offsets)
     shingles = pa.RecordBatch.from_arrays([array_of(own), lists], schema=sketch_stage.SETS)
     (answer,) = match_stage.resolve_new(buckets, [shingles], spec.threshold, old, among)
     found: Any = answer["duplicate_of"]
@@ -172,31 +163,17 @@ def _solve(whole: pa.RecordBatch, spec: Spec) -> Rows:
     cluster = np.where(other < 0, own, other)
     if spec.enumerates and among:
         (edges,) = match_stage.pairs(buckets, [shingles], spec.threshold)
-        yield _rows(
-            id=ids.take(edges["a"]),
-            other=ids.take(edges["b"]),
-            similarity=edges["similarity"],
-            cluster=pa.nulls(len(edges), ids.type),
-            edge=array_of(np.ones(len(edges), np.bool_)),
-        )
+        a, b, none = ids.take(edges["a"]), ids.take(edges["b"]), pa.nulls(len(edges), ids.type)
+        yield _found(True, a, b, edges["similarity"], none)
         if spec.cluster != "star":
             needed = [shingles] if spec.cluster == "bounded" else []
             (of,) = cluster_stage.cluster([edges], needed, spec.cluster, spec.minimum_in_cluster)
             cluster[numbers(of["doc"])] = numbers(of["cluster"])
     rows = array_of(np.flatnonzero((other >= 0) | (cluster != own)))
-    yield _rows(
-        id=ids.take(rows),
-        other=ids.take(found.take(rows)),
-        similarity=answer["similarity"].take(rows),
-        cluster=ids.take(array_of(cluster).take(rows)),
-        edge=array_of(np.zeros(len(rows), np.bool_)),
-    )
+    others, clusters = (ids.take(some.take(rows)) for some in (found, array_of(cluster)))
+    yield _found(False, ids.take(rows), others, answer["similarity"].take(rows), clusters)
 
 
-def _lists_of(values: Any) -> ArrowArray:
-    """Return large binary values as lists of numbers."""
-    _, offsets, data = values.buffers()
-    ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
-    return lists_of(
-        np.frombuffer(data or b"", np.uint64)[ends[0] // 8 : ends[-1] // 8], (ends - ends[0]) // 8
-    )
+def _found(edge: bool, id: Any, other: Any, similarity: Any, cluster: Any) -> pa.RecordBatch:
+    marks = array_of(np.full(len(id), edge))
+    return _rows(id=id, other=other, similarity=similarity, cluster=cluster, edge=marks)

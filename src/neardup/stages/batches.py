@@ -1,8 +1,6 @@
 """Between Arrow arrays and NumPy arrays, without copies where that is possible."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +11,7 @@ from neardup.arrays import ArrowArray, array_of, numbers
 from neardup.sketch.texts import Ragged
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
+Rows: TypeAlias = Iterator[pa.RecordBatch]
 
 
 def binary_of(rows: np.ndarray) -> ArrowArray:
@@ -45,12 +44,9 @@ def words(array: ArrowArray) -> np.ndarray:
         values: Any = array
         array = values.cast(pa.binary(pc.binary_length(values)[0].as_py() if len(array) else 8))
     width: int = array.type.byte_width
-    data = array.buffers()[1]
-    if data is None:
-        return np.empty((0, width // 8), dtype=np.uint64)
-    view = np.frombuffer(memoryview(data), dtype=np.uint64)
-    first = array.offset * width // 8
-    return view[first : first + len(array) * width // 8].reshape(len(array), width // 8)
+    data = memoryview(array.buffers()[1] or b"")
+    found = np.frombuffer(data, np.uint64, len(array) * width // 8, array.offset * width)
+    return found.reshape(len(array), width // 8)
 
 
 def ragged(array: ArrowArray) -> Ragged:
@@ -63,11 +59,9 @@ def ragged(array: ArrowArray) -> Ragged:
 
 def columns_of(batches: Batches, *names: str) -> list[np.ndarray]:
     """Return some columns of numbers, of all batches one behind the other."""
-    parts: list[list[np.ndarray]] = [[] for _ in names]
-    for batch in batches:
-        for part, name in zip(parts, names, strict=True):
-            part.append(numbers(batch.column(name)))
-    return [np.concatenate(part) if part else np.empty(0, np.int64) for part in parts]
+    found = [[numbers(batch.column(name)) for name in names] for batch in batches]
+    columns = zip(*found, strict=True) if found else [[np.empty(0, np.int64)]] * len(names)
+    return [np.concatenate(column) for column in columns]
 
 
 def one_batch(batches: Batches) -> pa.RecordBatch:
@@ -82,5 +76,4 @@ def one_batch(batches: Batches) -> pa.RecordBatch:
 
 
 def schema_of(**columns: pa.DataType) -> pa.Schema:
-    """Return a schema of columns by name."""
-    return pa.schema([pa.field(name, kind) for name, kind in columns.items()])
+    return pa.schema(columns)

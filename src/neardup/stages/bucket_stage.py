@@ -1,8 +1,5 @@
 """Groups of exact duplicates, and buckets of documents that share a band key."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +7,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.match.bucketing import group
-from neardup.stages.batches import Batches, columns_of, lists_of, schema_of, words
+from neardup.stages.batches import Batches, Rows, columns_of, lists_of, schema_of, words
 
 #: Schema of `exact`: ``first`` is the first document in keep order with the same tokens.
 FIRSTS = schema_of(doc=pa.int64(), first=pa.int64())
@@ -39,7 +36,7 @@ def first_of_equal(hashes: np.ndarray, docs: np.ndarray, rank: np.ndarray) -> np
     return first
 
 
-def exact(batches: Batches) -> Iterator[pa.RecordBatch]:
+def exact(batches: Batches) -> Rows:
     """Find groups of exact duplicates among documents with tokens, in one batch of schema `FIRSTS`.
 
     Batches have ``doc`` int64 and ``hash`` of 16 bytes: all documents that have one of the hashes.
@@ -55,7 +52,7 @@ def exact(batches: Batches) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_arrays([array_of(doc), array_of(first)], schema=FIRSTS)
 
 
-def band_rows(batches: Batches) -> Iterator[pa.RecordBatch]:
+def band_rows(batches: Batches) -> Rows:
     """Turn batches of `sketch_schema` into rows ``band``, ``key``, ``doc``, for `bucket`."""
     for batch in batches:
         keys: Any = batch.column("keys")
@@ -67,7 +64,7 @@ def band_rows(batches: Batches) -> Iterator[pa.RecordBatch]:
         )
 
 
-def bucket(batches: Batches) -> Iterator[pa.RecordBatch]:
+def bucket(batches: Batches) -> Rows:
     """Group documents by band and key: buckets of two and more, in one batch of schema `BUCKETS`.
 
     Batches have ``band`` int32, ``key`` uint64, ``doc`` int64: all rows of the keys that are there.

@@ -8,17 +8,13 @@
 Components are of candidates, which `mark` cuts into smaller ones.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of, numbers
-from neardup.cluster.components import connected
+from neardup.cluster.methods import connected
 from neardup.match.bucketing import bucket_bands, plausible
-from neardup.stages.batches import Batches, columns_of, one_batch, schema_of, words
+from neardup.stages.batches import Batches, Rows, columns_of, one_batch, schema_of, words
 from neardup.threads import Pool
 
 #: Schema of `spread`, whose entries are those of `_ENTRY`, and of the other stages.
@@ -31,7 +27,7 @@ _ENTRY = np.dtype([("high", "<u4"), ("low", "<u2"), ("doc", "<i8")])
 _BAND = np.uint64(0x9E3779B97F4A7C15)
 
 
-def spread(batches: Batches, shares: int) -> Iterator[pa.RecordBatch]:
+def spread(batches: Batches, shares: int) -> Rows:
     """Put band keys with their documents into one row for each of some shares of all keys."""
     for batch in batches:
         keys = words(batch.column("keys"))
@@ -48,7 +44,7 @@ def spread(batches: Batches, shares: int) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(columns, schema=SHARES)
 
 
-def forest(batches: Batches) -> Iterator[pa.RecordBatch]:
+def forest(batches: Batches) -> Rows:
     """Join the documents of all buckets of some shares; roots themselves are left out."""
     parts = [value.as_buffer() for batch in batches for value in batch.column("entries")]
     entries = np.concatenate([np.empty(0, _ENTRY), *(np.frombuffer(p, _ENTRY) for p in parts)])
@@ -60,12 +56,12 @@ def forest(batches: Batches) -> Iterator[pa.RecordBatch]:
     yield _roots(found[root != found], root[root != found])
 
 
-def union(batches: Batches) -> Iterator[pa.RecordBatch]:
+def union(batches: Batches) -> Rows:
     """Join the trees of all shares to components, in which each root has a row, too."""
     yield _roots(*_components(*columns_of(batches, "doc", "root")))
 
 
-def mark(batches: Batches, threshold: float) -> Iterator[pa.RecordBatch]:
+def mark(batches: Batches, threshold: float) -> Rows:
     """Leave out documents that can't be similar to any other; the rest is in smaller components.
 
     The batches have all documents of some components, in any order.

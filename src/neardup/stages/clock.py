@@ -1,7 +1,5 @@
 """What a run reports while it works, and where its time goes; only the command line prints."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator

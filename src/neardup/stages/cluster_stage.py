@@ -1,24 +1,18 @@
 """Edges to clusters, and from documents that stand for exact duplicates to all."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.cluster.bounded import Bound, bounded
-from neardup.cluster.components import components
 from neardup.cluster.edges import Edges
-from neardup.cluster.kept import kept_set, star
-from neardup.cluster.louvain import louvain
+from neardup.cluster.methods import components, kept_set, louvain, star
 from neardup.errors import SpecError
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import content_hashes, make_sets
 from neardup.sketch.texts import Ragged, joined
 from neardup.spec import CLUSTERINGS
-from neardup.stages.batches import Batches, columns_of, ragged, schema_of
+from neardup.stages.batches import Batches, Rows, columns_of, ragged, schema_of
 from neardup.threads import Pool
 
 #: Schema of `cluster`: the first document, in keep order, of each one's cluster.
@@ -51,7 +45,7 @@ def cluster(
     tree_threshold: float = 0.0,
     seed: int = 0,
     threads: int = 1,
-) -> Iterator[pa.RecordBatch]:
+) -> Rows:
     """Cluster the documents that have an edge, in one batch of schema `CLUSTERS`.
 
     Takes edges, see `neardup.stages.match_stage.EDGES`, in any order, and the sets of their
@@ -66,7 +60,7 @@ def cluster(
     every = make_sets(joined([*(ragged(batch.column("shingles")) for batch in sets), empty]))
     found, rows = np.unique(np.concatenate([*columns_of(sets, "doc"), docs]), return_index=True)
     rows = rows[np.isin(found, docs)]
-    made = Sets(every.values, every.begin[rows], every.size[rows], every.bitmaps[rows])
+    made = every.take(rows)
     numbered = [np.searchsorted(docs, ends).astype(np.int32) for ends in (a, b)]
     gathered = Edges.gather([(numbered[0], numbered[1], similarity)])
     with Pool(threads) as pool:

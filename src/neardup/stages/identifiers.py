@@ -1,7 +1,5 @@
 """The users' ids: unique, of a type whose values can be compared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
@@ -11,7 +9,9 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of, numbers
 from neardup.errors import ColumnError, DuplicateIdError
+from neardup.kernels.tokens import hash_tokens
 from neardup.match.bucketing import group
+from neardup.sketch.texts import text_buffers
 
 #: Ids by position; None where positions are the ids.
 Ids: TypeAlias = "pa.ChunkedArray[Any] | None"
@@ -21,7 +21,7 @@ _LONGEST = 100  # characters of an id that a message shows
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
-def id_array(column: pa.ChunkedArray[Any], name: str) -> pa.ChunkedArray[Any]:
+def id_array(column: "pa.ChunkedArray[Any]", name: str) -> "pa.ChunkedArray[Any]":
     """Return ids in a plain type, integers, strings or bytes; ColumnError for lists and such."""
     kind: Any = column.type
     if isinstance(kind, pa.BaseExtensionType):
@@ -51,7 +51,7 @@ def id_array(column: pa.ChunkedArray[Any], name: str) -> pa.ChunkedArray[Any]:
 
 
 def check_ids(
-    ids: pa.ChunkedArray[Any], name: str, place: Callable[[int], str], secret: bool
+    ids: "pa.ChunkedArray[Any]", name: str, place: Callable[[int], str], secret: bool
 ) -> None:
     """Raise DuplicateIdError where two documents have the same id, or one has none.
 
@@ -84,7 +84,7 @@ def check_ids(
         )
 
 
-def take_ids(ids: Ids, positions: np.ndarray) -> pa.Array[Any]:
+def take_ids(ids: Ids, positions: np.ndarray) -> "pa.Array[Any]":
     """Return the ids at some positions, int[], as one Arrow array; null for -1."""
     chosen: Any = array_of(positions.astype(np.int64), null=positions < 0)
     if ids is None:
@@ -93,21 +93,18 @@ def take_ids(ids: Ids, positions: np.ndarray) -> pa.Array[Any]:
     return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
 
-def _value(scalar: pa.Scalar[Any]) -> Any:
+def _value(scalar: "pa.Scalar[Any]") -> Any:
     try:
         return scalar.as_py()
     except UnicodeDecodeError:  # strings of a file that are not UTF-8
         return scalar.cast(pa.large_binary()).as_py()
 
 
-def _hashes(chunk: pa.Array[Any]) -> np.ndarray:
+def _hashes(chunk: "pa.Array[Any]") -> np.ndarray:
     """Return uint64[n]: evenly distributed, equal for equal ids."""
     if pa.types.is_integer(chunk.type):
         values = numbers(chunk).astype(np.uint64) * _MULTIPLIER
     else:
-        from neardup.kernels.tokens import hash_tokens
-        from neardup.sketch.texts import text_buffers
-
         values = np.empty(len(chunk), dtype=np.uint64)
         strings: Any = chunk.view(pa.large_string())
         hash_tokens(*text_buffers(strings), values)

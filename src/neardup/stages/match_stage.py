@@ -1,9 +1,6 @@
 """Buckets and sets to what is a duplicate of what, and to pairs."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +13,8 @@ from neardup.match.bucketing import BandBuckets, bucket_documents
 from neardup.match.pairs import Found, pairs_of_buckets
 from neardup.match.resolve import resolve as resolve_numbers
 from neardup.match.verifying import content_order, make_sets
-from neardup.sketch.texts import Ragged, joined
-from neardup.stages.batches import Batches, columns_of, ragged, schema_of
+from neardup.sketch.texts import joined
+from neardup.stages.batches import Batches, Rows, columns_of, ragged, schema_of
 from neardup.threads import Pool
 
 #: Schema of `resolve`: ``duplicate_of`` and ``similarity`` are null for a kept document.
@@ -26,64 +23,50 @@ ANSWERS = schema_of(doc=pa.int64(), duplicate_of=pa.int64(), similarity=pa.float
 EDGES = schema_of(a=pa.int64(), b=pa.int64(), similarity=pa.float64())
 
 
-class _Documents(NamedTuple):
-    docs: np.ndarray  # int64[m], ascending
-    sets: Sets
-    buckets: Ragged  # documents of each bucket
-    bands: np.ndarray  # int32[buckets]: the band of each
-
-
-def numbered(docs: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the place of each value in the sorted ``docs``, as int32."""
-    return np.searchsorted(docs, values).astype(np.int32)
-
-
-def _gather(buckets: Batches, sets: Batches) -> _Documents:
-    buckets, sets = list(buckets), list(sets)
-    (docs,) = columns_of(sets, "doc")
-    (bands,) = columns_of(buckets, "band")
+def _sets(batches: Batches) -> tuple[np.ndarray, Sets]:
+    """Return documents, int64[m], ascending, and their sets."""
+    batches = list(batches)
+    (docs,) = columns_of(batches, "doc")
     order = np.argsort(docs, kind="stable")
-    made = make_sets(joined(ragged(b.column("shingles")) for b in sets))
-    made = Sets(made.values, made.begin[order], made.size[order], made.bitmaps[order])
-    members = joined((ragged(b.column("docs")) for b in buckets), np.int64)
-    return _Documents(docs[order], made, members, bands)
+    made = make_sets(joined(ragged(batch.column("shingles")) for batch in batches))
+    return docs[order], made.take(order)
 
 
-def _buckets(found: _Documents, rank: np.ndarray) -> Buckets:
-    """Return the buckets with documents as numbers, in the order of their ranks."""
-    docs, bands = found.buckets.values, np.unique(found.bands)
-    bucket = np.repeat(np.arange(len(found.bands)), np.diff(found.buckets.offsets))
-    there = np.isin(docs, found.docs)
+def _buckets(batches: Batches, docs: np.ndarray, rank: np.ndarray) -> Buckets:
+    """Return the buckets of some documents, as numbers in the order of their ranks."""
+    batches = list(batches)
+    (band_of,) = columns_of(batches, "band")
+    every, offsets = joined((ragged(batch.column("docs")) for batch in batches), np.int64)
+    bucket = np.repeat(np.arange(len(band_of)), np.diff(offsets))
+    there = np.isin(every, docs)
 
     def of_band(band: int) -> BandBuckets:
-        some = np.flatnonzero(there & (found.bands[bucket] == band))
-        members = rank[numbered(found.docs, docs[some])]
+        some = np.flatnonzero(there & (band_of[bucket] == band))
+        members = rank[np.searchsorted(docs, every[some])]
         members = members[np.lexsort((members, bucket[some]))]
         # A bucket of which no set is there is none.
-        starts = np.unique(np.searchsorted(bucket[some], np.arange(len(found.bands) + 1)))
-        return BandBuckets(members.astype(np.int32), starts.astype(np.int32))
+        starts = np.unique(np.searchsorted(bucket[some], np.arange(len(band_of) + 1)))
+        return BandBuckets(members, starts.astype(np.int32))
 
-    return bucket_documents(map(of_band, bands.tolist()), len(found.docs), len(bands))
+    bands = np.unique(band_of).tolist()
+    return bucket_documents(map(of_band, bands), len(docs), len(bands))
 
 
-def resolve(
-    buckets: Batches, sets: Batches, threshold: float, threads: int = 1
-) -> Iterator[pa.RecordBatch]:
+def resolve(buckets: Batches, sets: Batches, threshold: float, threads: int = 1) -> Rows:
     """Decide what is kept, and what each removed document is a duplicate of.
 
     Takes buckets, see `neardup.stages.bucket_stage.BUCKETS`, and the sets of their documents, see
     `neardup.stages.sketch_stage.SETS`; of those whose set is not there, nothing is said. Yields one
     batch of schema `ANSWERS`. Threads don't change the result.
     """
-    found = _gather(buckets, sets)
-    rank = np.arange(len(found.docs), dtype=np.int32)
+    docs, made = _sets(sets)
+    numbered = _buckets(buckets, docs, np.arange(len(docs), dtype=np.int32))
     with Pool(threads) as pool:
-        answer = resolve_numbers(found.sets, _buckets(found, rank), threshold, pool)
+        answer = resolve_numbers(made, numbered, threshold, pool)
     kept = answer.duplicate_of < 0
-    duplicate_of = found.docs[np.where(kept, 0, answer.duplicate_of)] if len(kept) else found.docs
     columns = [
-        array_of(found.docs),
-        array_of(duplicate_of.astype(np.int64), null=kept),
+        array_of(docs),
+        array_of(docs[answer.duplicate_of], null=kept),
         array_of(answer.similarity, null=kept),
     ]
     yield pa.RecordBatch.from_arrays(columns, schema=ANSWERS)
@@ -91,7 +74,7 @@ def resolve(
 
 def resolve_new(
     buckets: Batches, sets: Batches, threshold: float, old: int, among: bool = True
-) -> Iterator[pa.RecordBatch]:
+) -> Rows:
     """Decide as `resolve` does, but the first ``old`` documents stay, even if they are similar.
 
     The others are compared with them, and if ``among`` with each other. ``sets`` are one batch of
@@ -121,23 +104,18 @@ def resolve_new(
     yield pa.RecordBatch.from_arrays(columns, schema=ANSWERS)
 
 
-def pairs(
-    buckets: Batches, sets: Batches, threshold: float, threads: int = 1
-) -> Iterator[pa.RecordBatch]:
+def pairs(buckets: Batches, sets: Batches, threshold: float, threads: int = 1) -> Rows:
     """List the pairs that share a bucket and reach the threshold, in one sorted batch of `EDGES`.
 
     Arguments are as for `resolve`.
     """
-    found = _gather(buckets, sets)
-    order = content_order(found.sets)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    s = found.sets
-    by_content = Sets(s.values, s.begin[order], s.size[order], s.bitmaps[order])
+    docs, made = _sets(sets)
+    order = content_order(made)
+    by_content = _buckets(buckets, docs, np.argsort(order).astype(np.int32))
     with Pool(threads) as pool:
-        listed = pairs_of_buckets(by_content, _buckets(found, rank), threshold, pool)
+        listed = pairs_of_buckets(made.take(order), by_content, threshold, pool)
     edges = edges_of(listed, order)
-    columns = found.docs[edges.a], found.docs[edges.b], edges.similarity
+    columns = docs[edges.a], docs[edges.b], edges.similarity
     yield pa.RecordBatch.from_arrays([array_of(column) for column in columns], schema=EDGES)
 
 

@@ -1,7 +1,5 @@
 """The order of the documents, and the order in which they are kept."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 
@@ -38,16 +36,14 @@ def keep_column(spec: Spec) -> str:
     return LENGTH if spec.keep == "longest" else spec.keep.partition(":")[2]
 
 
-def document_order(columns: pa.Table, spec: Spec) -> np.ndarray | None:
+def document_order(table: pa.Table, spec: Spec) -> np.ndarray | None:
     """Return int64[documents]: positions in the order of ``order_by``; None for the input's."""
     if spec.order_by is None:
         return None
-    return np.argsort(_ranks(columns, spec.order_by, "order_by", None))
+    return np.argsort(_ranks(table, spec.order_by, "order_by", None))
 
 
-def keep_order(
-    columns: pa.Table, documents: int, spec: Spec, order: np.ndarray | None
-) -> np.ndarray:
+def keep_order(table: pa.Table, documents: int, spec: Spec, order: np.ndarray | None) -> np.ndarray:
     """Return int32[documents]: ranks; of two similar documents that of the lower rank is kept.
 
     Where ``keep`` does not decide, ``order`` does, see `document_order`.
@@ -55,7 +51,7 @@ def keep_order(
     rank = np.arange(documents, dtype=np.int32)
     if name := keep_column(spec):
         descending = not spec.keep.startswith("min:")
-        rank = _ranks(columns, name, "keep", order, descending=descending)
+        rank = _ranks(table, name, "keep", order, descending)
     if order is None:
         return rank
     by_position = np.empty_like(rank)
@@ -64,20 +60,15 @@ def keep_order(
 
 
 def _ranks(
-    columns: pa.Table,
-    name: str,
-    setting: str,
-    order: np.ndarray | None,
-    *,
-    descending: bool = False,
+    table: pa.Table, name: str, setting: str, order: np.ndarray | None, descending: bool = False
 ) -> np.ndarray:
     """Return int32[documents]: ranks of the values of a column, from 0, in ``order``.
 
     Of equal values the first has the lowest; nulls are last.
     """
-    if name not in columns.column_names:
+    if name not in table.column_names:
         raise ColumnError(f"`{setting}` names a column that is not there: {name!r}")
-    column: Any = columns.column(name)
+    column: Any = table.column(name)
     column = column if order is None else column.take(array_of(order))
     kind = column.type
     if pa.types.is_dictionary(kind):

@@ -1,16 +1,13 @@
 """Texts to sketches, and texts to shingle sets."""
 
-from __future__ import annotations
-
 import functools
-from collections.abc import Iterator
 
 import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketcher
-from neardup.stages.batches import Batches, binary_of, fixed_lists_of, lists_of, schema_of
+from neardup.stages.batches import Batches, Rows, binary_of, fixed_lists_of, lists_of, schema_of
 
 #: Schema of `sets`.
 SETS = schema_of(doc=pa.int64(), shingles=pa.large_list(pa.uint64()))
@@ -37,7 +34,7 @@ def _sketcher(recipe: Recipe) -> Sketcher:
     return Sketcher(recipe)
 
 
-def sketch(batches: Batches, recipe: Recipe) -> Iterator[pa.RecordBatch]:
+def sketch(batches: Batches, recipe: Recipe) -> Rows:
     """Turn batches of ``doc`` int64 and ``text`` string into those of `sketch_schema`."""
     sketcher, schema = _sketcher(recipe), sketch_schema(recipe)
     for batch in batches:
@@ -53,7 +50,7 @@ def sketch(batches: Batches, recipe: Recipe) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def sets(batches: Batches, recipe: Recipe) -> Iterator[pa.RecordBatch]:
+def sets(batches: Batches, recipe: Recipe) -> Rows:
     """Turn batches as for `sketch` into those of schema `SETS`: sorted 64-bit hashes, each once."""
     tokeniser = _sketcher(recipe).tokeniser
     for batch in batches:

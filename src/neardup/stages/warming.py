@@ -4,8 +4,6 @@ Numba compiles a kernel when it is first called, and keeps it on disk. So this h
 machine; later runs load what they call.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -27,9 +27,8 @@ CHANGED = 0.1
 _WORDS = (Path(__file__).parent / "note_words.txt").read_text(encoding="utf-8").split()
 COMMON = [word for word in _WORDS if not word.endswith(":")]
 HEADINGS = [word for word in _WORDS if word.endswith(":")]
-_ROOTS = (
-    "aden angi arthr bronch cardi cholecyst col cyst derm encephal enter gastr hepat lymph mening"
-)
+_ROOTS = "aden angi arthr bronch cardi cholecyst col cyst derm encephal enter gastr hepat lymph"
+_ROOTS += " mening"
 _ROOTS += " my nephr neur oste ot pancreat phleb pneum proct rhin spondyl thorac thyroid ur vascul"
 _SUFFIXES = "itis osis oma emia algia ectomy opathy ogram oscopy otomy ostomy orrhea otic al ic"
 _TERMS = [root + suffix for suffix in _SUFFIXES.split() for root in _ROOTS.split()]
@@ -40,6 +39,7 @@ VOCABULARY = np.array(list(_ALL), object)
 _WEIGHTS = 1 / np.arange(1.0, len(VOCABULARY) + 1)
 _WEIGHTS /= _WEIGHTS.sum()
 _BATCH = 4096
+Row = dict[str, Any]
 
 _TYPES: dict[str, pa.DataType] = {
     **dict.fromkeys(("id", "text", "date", "kind", "source_id"), pa.string()),
@@ -48,9 +48,8 @@ _TYPES: dict[str, pa.DataType] = {
 }
 #: Columns of the notes, and of their ground truth.
 NOTES = pa.schema([(name, _TYPES[name]) for name in ("id", "text", "date", "kind", "quality")])
-TRUTH = pa.schema(
-    [(name, _TYPES[name]) for name in ("doc", "id", "kind", "source", "source_id", "changed")]
-)
+_COLUMNS = ("doc", "id", "kind", "source", "source_id", "changed")
+TRUTH = pa.schema([(name, _TYPES[name]) for name in _COLUMNS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ def write(
     return Written(spec.documents, size, output, truth_path(output, truth))
 
 
-def batches(spec: NoteSpec) -> Iterator[tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
+def batches(spec: NoteSpec) -> Iterator[tuple[list[Row], list[Row]]]:
     """Generate the rows of the notes and of their ground truth."""
     rng, total = np.random.default_rng(spec.seed), spec.documents
     near, exact = spec.counts["near"], spec.counts["exact"]
@@ -112,16 +111,12 @@ def batches(spec: NoteSpec) -> Iterator[tuple[list[dict[str, Any]], list[dict[st
     is_near = np.zeros(total, bool)
     is_near[order[:near]] = True
     for start in range(0, total, _BATCH):
-        rows = [
-            _rows(spec, doc, int(source[doc]), bool(is_near[doc]))
-            for doc in range(start, min(start + _BATCH, total))
-        ]
+        docs = range(start, min(start + _BATCH, total))
+        rows = [_rows(spec, doc, int(source[doc]), bool(is_near[doc])) for doc in docs]
         yield [note for note, _ in rows], [known for _, known in rows]
 
 
-def _rows(
-    spec: NoteSpec, doc: int, source: int, near: bool
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _rows(spec: NoteSpec, doc: int, source: int, near: bool) -> tuple[Row, Row]:
     rng = np.random.default_rng((spec.seed, 1, doc))
     words = _words(spec.seed, doc if source < 0 else source)
     changed = _change(words, rng) if near else None
@@ -154,10 +149,8 @@ def _words(seed: int, doc: int) -> npt.NDArray[np.object_]:
     words = _draw(rng, 50 + int(750 * rng.beta(2, 4)))
     words[::11] = [word[0].upper() + word[1:] for word in words[::11]]
     words[10::11] += "."
-    words[::55] = [
-        f"\n\n{heading} {word}"
-        for heading, word in zip(rng.choice(HEADINGS, len(words[::55])), words[::55], strict=True)
-    ]
+    headed = zip(rng.choice(HEADINGS, len(words[::55])), words[::55], strict=True)
+    words[::55] = [f"\n\n{heading} {word}" for heading, word in headed]
     return words
 
 

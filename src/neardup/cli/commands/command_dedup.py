@@ -1,7 +1,10 @@
-"""``neardup dedup``."""
+"""``neardup dedup``, and ``neardup sketch``, which does its first step on several machines."""
 
+import json
 from pathlib import Path
 from typing import Any
+
+import click
 
 from neardup.cli import options as o
 from neardup.cli.showing import show_events, show_record
@@ -14,26 +17,17 @@ from neardup.cli.showing import show_events, show_record
 @o.inputs_argument
 @o.out_option
 @o.output_options
-@o.option("--resume", is_flag=True, group=o.OUTPUT, help="Continue the interrupted run in OUT.")
-@o.option(
-    "--work",
-    metavar="DIR",
-    type=o.PATH,
-    group=o.OUTPUT,
+@o.of_output("--resume", help="Continue the interrupted run in OUT.")
+@o.of_output(
+    "--work DIR",
     help="Where OUT is a URL, local folder for the run while it is at work; needed to resume. "
     "[default: a temporary folder]",
 )
-@o.option(
-    "--keep-run",
-    is_flag=True,
-    group=o.OUTPUT,
-    help="Keep OUT/.run, so that neardup recluster need not sketch the input again.",
+@o.of_output(
+    "--keep-run", help="Keep OUT/.run, so that neardup recluster need not sketch the input again."
 )
-@o.option(
-    "--against",
-    metavar="INDEX|RUN",
-    type=o.PATH,
-    group=o.INPUT,
+@o.of_input(
+    "--against INDEX|RUN",
     help="Remove what is similar to this index, or to the kept documents of this output folder, "
     "too. The settings are those of the old corpus.",
 )
@@ -44,17 +38,7 @@ from neardup.cli.showing import show_events, show_record
 @o.resource_options
 @o.json_option
 @o.quiet_option
-def dedup(
-    inputs: tuple[str, ...],
-    out: str,
-    overwrite: bool,
-    resume: bool,
-    work: Path | None,
-    quiet: bool,
-    against: Path | None,
-    json_: bool,
-    **options: Any,
-) -> None:
+def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: Any) -> None:
     """Find near-duplicates in INPUT and write a deduplicated corpus.
 
     INPUT is a file, a folder, a pattern, a URL (s3://, gs://, abfs://, hf://, https://) or - for
@@ -77,13 +61,46 @@ def dedup(
     if against is not None:
         from neardup.cli.commands.command_decontaminate import dedup_against
 
-        options |= {"overwrite": overwrite, "json_": json_, "quiet": quiet}
         dedup_against(inputs, out, against, options)
         return
-    from neardup.api.running import run_in_folder
     from neardup.stages.clock import process_start
 
+    quiet, json_ = options.pop("quiet"), options.pop("json_")
+    how = {name: options.pop(name) for name in ("overwrite", "resume", "work")}
     with show_events(not quiet) as listener:
-        request = o.request_of(inputs, options, begin=process_start(), listener=listener)
-        found = run_in_folder(request, out, overwrite=overwrite, resume=resume, work=work)
+        more = {"begin": process_start(), "listener": listener}
+        request = o.request_of(inputs, options, ahead=not how["resume"], **more)
+        from neardup.api.running import run_in_folder
+
+        found = run_in_folder(request, out, **how)
     show_record(found.record, out, json_, quiet)
+
+
+@o.grouped("neardup sketch shards/ --store cassandra://db/neardup --run notes --shard 3/8")
+@o.inputs_argument
+@o.input_options
+@o.skip_large_option
+@o.spec_options
+@o.store_options
+@o.advanced("--shard I/N", default="1/1", help="Sketch every N-th partition, from the I-th on.")
+@o.threads_option
+@o.json_option
+@o.quiet_option
+def sketch(inputs: tuple[str, ...], shard: str, json_: bool, quiet: bool, **options: Any) -> None:
+    """Compute the band keys of INPUT into a shared store.
+
+    Several machines may do so, each a shard of it. Give the same INPUT and settings to each. When
+    all are complete, neardup dedup with the same INPUT, settings, --store and --run continues from
+    there.
+    """
+    from neardup.api.running import sketch_into_store
+    from neardup.state.shards import Shard
+
+    with show_events(not quiet) as listener:
+        request = o.request_of(inputs, options, listener=listener)
+        found = sketch_into_store(request, Shard.parse(shard))
+    if json_:
+        click.echo(json.dumps(found, indent=2))
+    elif not quiet:
+        where = f"{found['partitions']:,} of {found['of']:,} partitions"
+        click.echo(f"sketched    {found['documents']:>12,}   documents in {where}", err=True)

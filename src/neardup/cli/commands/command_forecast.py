@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 @o.skip_large_option
 @o.spec_options
 @o.resource_options
-@o.option(
+@o.of_input(
     "--check",
-    is_flag=True,
-    group=o.INPUT,
     help="Instead read all of INPUT, and list every file and line that dedup would refuse.",
 )
 @o.json_option
@@ -64,38 +62,27 @@ def _check(job: "Job", as_json: bool) -> None:
         click.echo(json.dumps({"documents": found.documents, "problems": problems}, indent=2))
     else:
         click.echo("".join(f"{problem}\n" for problem in problems), nl=False)
-        click.echo(
-            f"{counted(len(problems), 'problem')}, {counted(found.documents, 'good document')}",
-            err=True,
-        )
+        good = counted(found.documents, "good document")
+        click.echo(f"{counted(len(problems), 'problem')}, {good}", err=True)
     if problems:
         sys.exit(1)
 
 
 @o.grouped("neardup tune --at 0.5:0.99 --at 0.05:0.001")
 @o.option(
-    "--at",
+    "--at SIMILARITY:PROBABILITY",
     "points",
     multiple=True,
-    metavar="SIMILARITY:PROBABILITY",
     help="A point asked for, such as 0.5:0.99; repeat for more. From probability 0.5 on it is to "
     "be reached, below it is not to be exceeded.",
 )
 @o.option(
-    "--num-hashes",
-    type=int,
-    metavar="N",
+    "--num-hashes N",
     help="Length of the signature; bands times rows is at most that. [default: 128]",
 )
-@o.option("--bands", multiple=True, type=int, metavar="B", help="These bands only; needs --rows.")
-@o.option(
-    "--rows",
-    multiple=True,
-    type=int,
-    metavar="R",
-    help="Rows of these bands. Repeat both to compare several.",
-)
-@o.option("--all", "all_", is_flag=True, group=o.OUTPUT, help="Show all lines, not only ten.")
+@o.option("--bands B", multiple=True, help="These bands only; needs --rows.")
+@o.option("--rows R", multiple=True, help="Rows of these bands. Repeat both to compare several.")
+@o.of_output("--all", "all_", help="Show all lines, not only ten.")
 @o.json_option
 def tune(
     points: tuple[str, ...],

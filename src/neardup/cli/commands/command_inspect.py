@@ -8,7 +8,7 @@ import click
 
 from neardup.cli import options as o
 from neardup.cli.main import as_options
-from neardup.cli.showing import check_html, show, show_options
+from neardup.cli.showing import Page, show_options
 from neardup.errors import InputError, SpecError
 
 #: Bytes of a text.
@@ -19,30 +19,18 @@ _MOST = 64 << 20
 @o.run_argument
 @click.argument("id_", metavar="ID")
 @click.argument("other", metavar="[ID2]", required=False)
-@o.option(
-    "--limit",
-    metavar="N",
+@o.of_output(
+    "--limit N",
     type=click.IntRange(0),
     default=20,
-    group=o.OUTPUT,
     help="Duplicates that are named; all are counted.",
 )
 @o.no_text_option
-@o.json_option
 @show_options
 @o.threads_option
 @o.quiet_notes_option
 def explain(
-    run: Path,
-    id_: str,
-    other: str | None,
-    no_text: bool,
-    json_: bool,
-    html: Path | None,
-    overwrite: bool,
-    context: int,
-    quiet: bool,
-    **options: Any,
+    run: Path, id_: str, other: str | None, no_text: bool, quiet: bool, **options: Any
 ) -> None:
     """Show why a document was removed or kept.
 
@@ -53,13 +41,13 @@ def explain(
     """
     from neardup.api.runs import Run
     from neardup.output.results import FolderResults
-    from neardup.report.explain_text import view
+    from neardup.report.views import view
 
-    results = FolderResults(run)
-    check_html(html, results.inputs, overwrite, results.read_from)
+    results, page = FolderResults(run), Page.of(options)
+    page.check(results.inputs, results.read_from)
     found = Run(results).explain(id_, other, texts=not no_text, **options)
     found = replace(found, notes=tuple(map(as_options, found.notes)))
-    show(view(found), found.as_dict(), json_, html, context)
+    page.show(view(found), found.as_dict())
 
 
 @o.grouped("neardup compare a.txt b.txt --shingle word:3")
@@ -68,19 +56,8 @@ def explain(
 @o.encoding_option
 @o.pair_options
 @o.no_text_option
-@o.json_option
 @show_options
-def compare(
-    file1: str,
-    file2: str,
-    encoding_errors: str,
-    no_text: bool,
-    json_: bool,
-    html: Path | None,
-    overwrite: bool,
-    context: int,
-    **options: Any,
-) -> None:
+def compare(file1: str, file2: str, encoding_errors: str, no_text: bool, **options: Any) -> None:
     """Show what two texts share, and where they differ.
 
     Each file is one text, of 64 MiB at most; one of them may be - for standard input. Whether they
@@ -88,10 +65,10 @@ def compare(
     """
     if file1 == file2 == "-":
         raise SpecError("both texts are to come from standard input", "name one file")
-    spec = o.spec_of(options)
-    check_html(html, (file1, file2), overwrite)
+    page, spec = Page.of(options), o.spec_of(options)
+    page.check((file1, file2))
     from neardup.inspect.compare import compare
-    from neardup.report.explain_text import view_of_pair
+    from neardup.report.views import view_of_pair
 
     a, b = (_text(name, encoding_errors) for name in (file1, file2))
     found = compare(a, b, spec)
@@ -99,8 +76,7 @@ def compare(
     values = {"files": [file1, file2], "shingle": shingle, **found.as_dict()}
     if not no_text:
         values["texts"] = [a, b]
-    view = view_of_pair(found, shingle, (file1, file2), texts)
-    show(view, values, json_, html, context)
+    page.show(view_of_pair(found, shingle, (file1, file2), texts), values)
 
 
 def _text(name: str, encoding_errors: str) -> str:

@@ -9,7 +9,7 @@ from neardup.cli import options as o
 
 
 @o.grouped("neardup synth -n 20000 --near 0.3 -o notes.jsonl")
-@o.option("-n", "--documents", type=int, required=True, metavar="N", help="Number of notes.")
+@o.option("-n", "--documents N", required=True, help="Number of notes.")
 @o.file_option("-o", "--output", what="Notes: .jsonl or .parquet, by ending.", required=True)
 @o.file_option(
     "--truth",
@@ -17,25 +17,18 @@ from neardup.cli import options as o
     "[default: OUTPUT's stem + .truth.parquet]",
 )
 @o.option(
-    "--kind",
-    type=click.Choice(["notes", "persons"]),
+    "--kind [notes|persons]",
     default="notes",
     help="Notes; or records of persons (.csv or .parquet), some with typing errors, swapped "
     "names and missing fields, for which --exact does not count.",
 )
 @o.option("--seed", type=int, default=0, help="Another seed, another corpus.")
-@o.option("--near", type=float, default=0.2, metavar="SHARE", help="Share of near-duplicates.")
-@o.option("--exact", type=float, default=0.1, metavar="SHARE", help="Share of exact copies.")
-@o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace files that exist.")
+@o.option("--near SHARE", default=0.2, help="Share of near-duplicates.")
+@o.option("--exact SHARE", default=0.1, help="Share of exact copies.")
+@o.of_output("--overwrite", help="Replace files that exist.")
 @o.quiet_option
 def command(
-    output: Path,
-    truth: Path | None,
-    kind: str,
-    exact: float,
-    overwrite: bool,
-    quiet: bool,
-    **fields: Any,
+    output: Path, truth: Path | None, kind: str, overwrite: bool, quiet: bool, **fields: Any
 ) -> None:
     """Generate synthetic notes and their ground truth.
 
@@ -45,11 +38,12 @@ def command(
     if kind == "persons":
         from neardup.records.persons import PersonSpec, write_persons
 
+        del fields["exact"]
         made, what = write_persons(PersonSpec(**fields), output, truth, overwrite), "persons"
     else:
         from neardup.synth import NoteSpec, write
 
-        spec = NoteSpec(exact=exact, **fields)
+        spec = NoteSpec(**fields)
         made = write(spec, output, truth, overwrite)
         counts = ", ".join(f"{count:,} {name}" for name, count in spec.counts.items())
         what = f"{made.documents:,} notes ({counts}), {made.bytes / 1e6:,.1f} MB\nnotes"

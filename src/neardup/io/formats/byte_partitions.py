@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of
+from neardup.arrays import PAD, array_of
 from neardup.errors import ColumnError, EncodingError
 from neardup.io.columns import (
     REPLACE_HINT,
@@ -109,7 +109,7 @@ class BytePartition(Partition):
         bounds = bounds if rows is None else bounds[rows]
         extra, ends = _NOTHING if added is None else self.insertions(raw, bounds, added)
         size = int((bounds[:, 2] - bounds[:, 0]).sum(dtype=np.int64)) + len(extra)
-        out = np.empty(size + 1 + kernels.PAD, np.uint8)
+        out = np.empty(size + 1 + PAD, np.uint8)
         return view_of(out, 0, kernels.copy_records(raw.data, bounds, extra, ends, out))
 
     def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
@@ -131,7 +131,7 @@ class BytePartition(Partition):
         line = line_of(self._file, extent.start, extent.line)
         halves: list[Partition] = []
         for low, high in ((self._skip, middle), (middle, whole.size)):
-            data = np.zeros(high - low + kernels.PAD, np.uint8)
+            data = np.zeros(high - low + PAD, np.uint8)
             data[: high - low] = whole.data[low:high]
             before = int(np.count_nonzero(whole.data[:low] == 10))
             half = copy.copy(self)
@@ -260,7 +260,7 @@ class _Reader:
         chosen = np.array(columns, np.int64)
         sizes = values[chosen, :count, 1] - values[chosen, :count, 0]
         size = int(sizes.sum(dtype=np.int64)) + count * (len(chosen) - 1)
-        out = np.empty(size + kernels.PAD, np.uint8)
+        out = np.empty(size + PAD, np.uint8)
         offsets, lone = np.empty(count + 1, np.int64), np.zeros(count, np.uint8)
         kernels.gather_values(raw.data, values, kinds, chosen, out, offsets, lone)
         if lone.any():

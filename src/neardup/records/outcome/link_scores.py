@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from neardup.arrays import numbers
 from neardup.errors import FormatError, SpecError
 from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts
-from neardup.inspect.evaluate import Judge, Pairs
+from neardup.inspect.evaluate import Judge
 from neardup.inspect.ground_truth import read_truth, truth_ids
 from neardup.io.whole import read_whole
 from neardup.output.results import Results
@@ -41,7 +41,7 @@ def evaluate_links(
 ) -> dict[str, Any]:
     """Compare candidates and decision with the truth, see `LinkRun.evaluate`."""
     judge, about = _judge(found.ids, truth, columns, kind, missing)
-    alike = judge.alike(Pairs(found.a.astype(np.int64), found.b.astype(np.int64), np.empty(0)))
+    alike = judge.alike(found.a.astype(np.int64), found.b.astype(np.int64))
     about["blocking"] = _blocking(found, alike, judge.pairs, about["records"])
     if found.similarity is not None:
         about["decision"] = _decision(found, judge, alike)

@@ -52,7 +52,7 @@ def write_index_report(
         threshold=f"{spec.threshold:g}",
         bands=bands,
         recall=recall,
-        chances=chances({"bands": bands}, None),
+        chances=chances(bands, None),
     )
     write_file(path, page.encode())
     return path

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neardup.io.columns import Column
 from neardup.output.results import Results
 from neardup.report.page.survey import Survey, from_each_step, rounded, steps_of
 from neardup.sketch.bands import candidate_probability
@@ -34,11 +35,9 @@ def slider(results: Results, found: Survey) -> dict[str, list[Any]]:
     highest = np.where(np.isnan(similarity), -1, similarity)
     if len(found.label):
         highest = np.maximum.reduceat(highest, found.starts[:-1])
-    return {
-        "at": steps_of(threshold).tolist(),
-        "removed": from_each_step(similarity, threshold),
-        "clusters": from_each_step(highest, threshold),
-    }
+    each = {"removed": similarity, "clusters": highest}
+    steps = {name: from_each_step(values, threshold) for name, values in each.items()}
+    return {"at": steps_of(threshold).tolist(), **steps}
 
 
 def histogram(results: Results, found: Survey) -> list[list[float]]:
@@ -53,14 +52,10 @@ def histogram(results: Results, found: Survey) -> list[list[float]]:
     return [*(list(bar) for bar in bars), [1.0, 2.0, int((similarity == 1).sum())]]
 
 
-def heat_map(
-    found: Survey, values: "pa.ChunkedArray[Any]", column: str, threshold: float
-) -> HeatMap:
+def heat_map(found: Survey, values: Column, column: str, threshold: float) -> HeatMap:
     """Count whose documents are duplicates of whose, by the values of the clusters' members."""
-    given: Any = values
-    filled: Any = pc.fill_null(
-        pc.if_else(pc.equal(given, pa.scalar("", values.type)), None, given), _NONE
-    )
+    empty = pc.equal(values, pa.scalar("", values.type))
+    filled: Any = pc.fill_null(pc.if_else(empty, None, values), _NONE)
     counted: Any = pc.value_counts(filled)
     common = sorted(counted.to_pylist(), key=lambda one: (-one["counts"], one["values"]))
     names = [one["values"] for one in common[:_VALUES]]
@@ -86,14 +81,11 @@ def cluster_sizes(found: Survey) -> list[tuple[str, int]]:
     return [("2" if k == 2 else f"{k // 2 + 1}-{k}", n) for k, n in sizes]
 
 
-def chances(
-    record: dict[str, Any], audit: dict[str, Any] | None
-) -> list[tuple[float, float, float | None]]:
+def chances(bands: dict[str, Any] | None, audit: dict[str, Any] | None) -> list[tuple[Any, ...]]:
     """Return similarities with the share of pairs that is found, predicted and observed."""
-    if not record["bands"]:
+    if not bands:
         return []
-    bands = record["bands"]["num_bands"], record["bands"]["rows"]
-    curve = audit["curve"] if audit else []
+    curve, shape = audit["curve"] if audit else [], (bands["num_bands"], bands["rows"])
     observed = {round(line["similarity"], 2): line["observed"] for line in curve}
     at = sorted({0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, *observed})
-    return [(s, candidate_probability(s, *bands), observed.get(s)) for s in at]
+    return [(s, candidate_probability(s, *shape), observed.get(s)) for s in at]

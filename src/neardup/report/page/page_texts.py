@@ -20,7 +20,7 @@ from neardup.sketch.tokenising import Tokeniser, batches
 #: Characters of a text that are in a page, at most; and of a value of another column.
 CHARACTERS, _VALUE = 20_000, 200
 #: Values of a slot that are listed, and characters of each.
-_SLOT = 6, 160
+_SLOT, _LONGEST = 6, 160
 
 
 def check_columns(results: Results, names: Sequence[str]) -> None:
@@ -147,9 +147,7 @@ def template(texts: Sequence[Cut]) -> list[Any]:
         words = [tuple(c.words[slice(*(bisect_left(c.begins, at) for at in s))]) for c, s in spans]
         seen = dict(zip(reversed(words), reversed(values), strict=True))
         counts = Counter(words)
-        listed = [
-            [seen[key] if len(seen[key]) <= _SLOT[1] else seen[key][: _SLOT[1]] + "…", count]
-            for key, count in counts.most_common(_SLOT[0])
-        ]
+        most = [(seen[key], count) for key, count in counts.most_common(_SLOT)]
+        listed = [[v if len(v) <= _LONGEST else v[:_LONGEST] + "…", count] for v, count in most]
         parts.append([_units(values[0]), len(counts), listed])
     return parts

@@ -123,6 +123,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
     bars, steps = page_charts.histogram(results, found), heat.steps if heat else {}
     data = {"slider": page_charts.slider(results, found), "histogram": bars, "heat": steps}
     data |= {"settings": settings, "clusters": clusters.entries, "brief": clusters.brief}
+    measured = table is not None or not len(found.members)
     about = _about(results, found, table)
     page = html_page(
         "page/page.html.jinja",
@@ -131,16 +132,12 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
         title=title or f"Near-duplicates in {about['name']}",
         version=__version__,
         run=about,
-        page={
-            **settings,
-            "measured": table is not None or not len(found.members),
-            "at_one": bars[-1][2],
-        },
+        page={**settings, "measured": measured, "at_one": bars[-1][2]},
         found=found,
         made=clusters,
         heat=heat,
         sizes=page_charts.cluster_sizes(found),
-        chances=page_charts.chances(results.record, about["audit"]),
+        chances=page_charts.chances(results.record["bands"], about["audit"]),
         data=as_json(data),
     )
     write_file(path, page.encode())

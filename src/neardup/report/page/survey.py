@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.cluster.edges import Edges
-from neardup.cluster.spanning import spanning
+from neardup.cluster.methods import spanning
 from neardup.output.results import Results
 
 
