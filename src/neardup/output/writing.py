@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -25,7 +24,7 @@ from neardup.io.writers import open_writer
 from neardup.output import tables
 from neardup.output.record import record
 from neardup.private_files import sync_folder, system_errors, write_private
-from neardup.state.run_state import RUN_FOLDER, RunState
+from neardup.state.run_state import RUN_FOLDER, RunState, remove_path
 from neardup.threads import Pool, in_threads
 
 #: What a run writes; what an audit left there goes when another run takes the place of its own.
@@ -60,9 +59,8 @@ class Writing:
                 "leave out one of `annotate` and `clean`=False",
             )
         if self.tables not in TABLES:
-            raise SpecError(
-                f"`tables` is {self.tables!r}; expected {' or '.join(map(repr, TABLES))}"
-            )
+            known = " or ".join(map(repr, TABLES))
+            raise SpecError(f"`tables` is {self.tables!r}; expected {known}")
         if self.compression is not None and not self.clean:
             raise SpecError("`compression` is for the clean corpus, and none is wanted")
         if self.clean:
@@ -171,7 +169,7 @@ def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
             (out / RECORD).unlink(missing_ok=True)  # of an earlier run; the new one comes last
             for name in OUTPUTS:
                 if name not in written:
-                    _remove(out / name)
+                    remove_path(out / name)
                 elif (place / name).exists():  # else it was moved before this was interrupted
                     _move(place / name, out / name, replaced / name)
         sync_folder(out)
@@ -201,17 +199,10 @@ def _clean_is_as_written(folder: Path, state: RunState, number: int) -> bool:
 
 def _move(staged: Path, target: Path, old: Path) -> None:
     if target.is_dir() and not target.is_symlink():
-        _remove(old)
+        remove_path(old)
         target.rename(old)
     staged.replace(target)
-    _remove(old)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    remove_path(old)
 
 
 def _write_table(outcome: Outcome, folder: Path, format: str, name: str) -> int:

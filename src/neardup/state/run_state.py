@@ -133,10 +133,7 @@ class RunState(AbstractContextManager["RunState"]):
     def _remove_files(self) -> None:
         self._database.remove()
         for path in self.folder.glob("*" + _SCRATCH):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+            remove_path(path)
 
     # The manifest.
 
@@ -208,6 +205,14 @@ class RunState(AbstractContextManager["RunState"]):
     def band_store(self) -> RunStore:
         """Return the store of band keys in the run's own file, neither created nor opened yet."""
         return RunStore(self._database)
+
+
+def remove_path(path: Path) -> None:
+    """Remove a file, a folder with all that is in it, or a link; or nothing, if it is missing."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _remove_empty(folder: Path) -> None:
