@@ -110,10 +110,8 @@ def _order(outcome: Outcome) -> tuple[int, Columns]:
     """A row for each document: its number, and its place in the input, see `Outcome`."""
     order = outcome.order
     assert order is not None
-    return len(order), lambda rows: [
-        array_of(np.arange(rows.start, rows.stop)),
-        array_of(order[rows]),
-    ]
+    documents = np.arange(len(order))
+    return len(order), lambda rows: [array_of(documents[rows]), array_of(order[rows])]
 
 
 def _edges(outcome: Outcome) -> tuple[int, Columns]:
