@@ -79,7 +79,6 @@ def hint_for(column: str, columns: Columns) -> str:
 
 
 def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = False) -> None:
-    """Refuse a table that lacks a column, has a name twice, or holds something else than text."""
     names = list(schema.names)
     for column in columns.required:
         if column not in names:
@@ -113,7 +112,6 @@ def check_new(name: str, names: Sequence[str], added: Sequence[str]) -> None:
 
 
 def append_columns(name: str, table: pa.Table, added: pa.Table | None) -> pa.Table:
-    """The table with more columns; those that it has already are refused."""
     if added is not None:
         check_new(name, table.column_names, added.column_names)
         for field, column in zip(added.schema, added.columns, strict=True):
@@ -203,14 +201,13 @@ def dense_strings(column: Column) -> pa.LargeStringArray:
     if not len(column):
         return large_strings(np.zeros(1, np.int64), pa.py_buffer(b""))
     array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
-    data = array.buffers()[2]
+    data = array.buffers()[2] or pa.py_buffer(b"")
     # A slice keeps its parent's buffers; kernels want to start at 0, so only offsets are rebuilt.
     offsets = string_offsets(array)
     first, last = int(offsets[0]), int(offsets[-1])
     if array.offset or first:
-        offsets = offsets - first
-        data = data.slice(first, last - first) if data is not None else None
-    return large_strings(offsets, data if data is not None else pa.py_buffer(b""))
+        offsets, data = offsets - first, data.slice(first, last - first)
+    return large_strings(offsets, data)
 
 
 def string_offsets(array: pa.LargeStringArray) -> np.ndarray:

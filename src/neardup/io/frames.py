@@ -39,10 +39,8 @@ class FrameSource(Source):
     def __init__(self, source: object, columns: Columns, partition_bytes: int) -> None:
         self.files, self.format, self.rereadable = [], "frame", True
         self.columns, self.id_column = columns, columns.id
-        self.total_bytes = None
         self._partition_bytes = partition_bytes
         self._held: list[HeldPartition] | None = None
-        self._schema: pa.Schema | None = None
         self.converted: list[str] = []
         #: Of a column that no run needs, and that Arrow does not take.
         self._left_out: ColumnError | None = None
@@ -53,10 +51,9 @@ class FrameSource(Source):
         self.given: Any = source if library in ("pandas", "polars") else None
         with _arrow_errors("the frame"):
             self._name, self._object = self._opened(source)
-        if isinstance(self._object, pa.Table):
-            self.total_bytes = bytes_of(self._object)
-        if not _is_hugging_face(self._object):
-            self._schema = getattr(self._object, "schema", _STRINGS)
+        self.total_bytes = bytes_of(self._object) if isinstance(self._object, pa.Table) else None
+        other = None if _is_hugging_face(self._object) else _STRINGS
+        self._schema: pa.Schema | None = getattr(self._object, "schema", other)
         if self._schema is not None:
             check_schema(self._name, self._schema, columns, self._name == "the frame")
 
@@ -103,9 +100,7 @@ class FrameSource(Source):
 
     def layout(self, file: int) -> Layout:
         self.require_whole()
-        schema = self._schema
-        if schema is None:
-            schema = next(self.partitions()).schema()
+        schema = self._schema or next(self.partitions()).schema()
         return Layout("parquet", "zstd", b"", plain_schema(schema), self.columns.text)
 
     def _opened(self, source: Any) -> tuple[str, Any]:

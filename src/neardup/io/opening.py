@@ -50,10 +50,8 @@ class Reading:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
         """Take what some values say, such as those in ``run.json``, among which others may be."""
-        known = {field.name for field in fields(cls)} & {
-            k for k, v in values.items() if v is not None
-        }
-        return cls(**{name: values[name] for name in known})
+        known = {field.name for field in fields(cls)}
+        return cls(**{k: v for k, v in values.items() if k in known and v is not None})
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "text": list(self.text)}

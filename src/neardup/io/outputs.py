@@ -119,9 +119,8 @@ def plan_outputs(
 
     Several input files have an output each, of the same name. One input file, or a frame, has
     files ``part-00000`` and so on, cut where the start of a partition passes a multiple of
-    `PART_BYTES`, or of less if the source is small and its files are compressed. Plain texts have
-    a folder. ``places`` are file and start of each partition, ``schema`` is that of what is
-    converted, see `common_schema`; the others are as for `check_output`.
+    `PART_BYTES`, or of less if the source is small and its files are compressed. ``places`` are
+    file and start of each partition, ``schema`` is that of what is converted.
     """
     if source.converted:
         names = ", ".join(map(repr, source.converted))

@@ -215,15 +215,13 @@ def stamps(urls: Sequence[str]) -> Iterable[tuple[str, tuple[int | None, int] | 
     """Yield each URL with its size and stamp as they are now; None where the file is gone."""
     arrow: dict[int, list[tuple[str, Place]]] = {}
     for url in urls:
-        place = place_of(url)
+        place, found = place_of(url), None
         if place.arrow is not None:
             arrow.setdefault(id(place.arrow), []).append((url, place))
             continue
         with suppress(FileNotFoundError):
             found = _file_at(url, place)
-            yield url, found and found[1:]
-            continue
-        yield url, None
+        yield url, found and found[1:]
     for pairs in arrow.values():  # pyarrow asks for several at a time
         infos = pairs[0][1].arrow.get_file_info([place.path for _, place in pairs])
         for (url, _), info in zip(pairs, infos, strict=True):

@@ -145,8 +145,7 @@ class Partition(ABC):
         """
 
     @abstractmethod
-    def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
-        """Read some of the texts once more."""
+    def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray: ...
 
     @abstractmethod
     def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> Records:
@@ -225,7 +224,6 @@ class Source(ABC):
         return None if schema is None else tuple(schema.names)
 
     def check_unchanged(self) -> None:
-        """Make sure that the files are still what they were when the source was opened."""
         known = [file for file in self.files if file.copy is None and file.size is not None]
         remote = dict(stamps([file.path for file in known if file.is_remote]))
         for file in known:

@@ -10,15 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from neardup.errors import NeardupError, OutputError, SpecError
-from neardup.io.remote import (
-    Place,
-    check_bucket,
-    files_below,
-    is_remote,
-    located,
-    open_remote,
-    place_of,
-)
+from neardup.io import remote
 from neardup.io.remote_errors import failed
 from neardup.output.writing import OUTPUTS, RECORD
 from neardup.private_files import system_errors
@@ -45,8 +37,8 @@ def local_output(
 
     That is ``out`` itself, unless that is a URL; then it is in ``work``, or a temporary folder.
     """
-    place = located(out)
-    if not is_remote(place):
+    place = remote.located(out)
+    if not remote.is_remote(place):
         if work is not None:
             raise SpecError(
                 "`work` is for an output at a URL, and it is a local folder",
@@ -113,7 +105,7 @@ def _check_target(out: str, overwrite: bool, resume: bool) -> bytes:
 def _check_mark(out: str, mark: bytes) -> None:
     """Refuse to write where a run that began later has put its own mark, or has removed it."""
     url = f"{out}/{_MARK}"
-    with _reaching(url), suppress(FileNotFoundError), open_remote(url) as file:
+    with _reaching(url), suppress(FileNotFoundError), remote.open_remote(url) as file:
         if file.read() == mark:
             return
     raise OutputError(
@@ -143,10 +135,10 @@ def _publish(folder: Path, out: str, mark: bytes) -> None:
 
 
 @contextmanager
-def _reaching(url: str) -> Iterator[Place]:
+def _reaching(url: str) -> Iterator[remote.Place]:
     """Give the place of a URL; raise OutputError for what goes wrong there."""
     try:
-        yield place_of(url)
+        yield remote.place_of(url)
     except (OSError, ValueError) as error:
         raise failed(url, error, OutputError) from error
 
@@ -159,9 +151,9 @@ def remote_names(url: str) -> list[str]:
             f"{url}: {scheme}:// can only be read", "write to s3://, gs:// or abfs://"
         )
     with _reaching(url) as place:
-        check_bucket(url, place, OutputError)
+        remote.check_bucket(url, place, OutputError)
         with suppress(FileNotFoundError):
-            return [file.url[len(url.rstrip("/")) + 1 :] for file in files_below(url, place)]
+            return [file.url[len(url.rstrip("/")) + 1 :] for file in remote.files_below(url, place)]
     return []
 
 

@@ -33,7 +33,11 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
     import numba
 
     job, answer, recipe = outcome.job, outcome.answer, outcome.recipe
-    bands = recipe.num_bands
+    bands: dict[str, Any] | None = None
+    if recipe.num_bands:
+        bands = {name: getattr(recipe, name) for name in ("num_bands", "rows", "num_hashes")}
+        recall = candidate_probability(job.spec.threshold, recipe.num_bands, recipe.rows)
+        bands["predicted_recall"] = recall
     job.clock.lap("other")
     # Whether nobody can read the input again by its name.
     once = not job.reading.get("given") or any(file.copy for file in job.source.files)
@@ -59,14 +63,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
             "pyarrow": pa.__version__,
         },
         "tree_threshold": job.spec.minimum_in_cluster if job.spec.cluster == "bounded" else None,
-        "bands": {
-            "num_bands": bands,
-            "rows": recipe.rows,
-            "num_hashes": recipe.num_hashes,
-            "predicted_recall": candidate_probability(job.spec.threshold, bands, recipe.rows),
-        }
-        if bands
-        else None,
+        "bands": bands,
         "counts": answer.counts,
         "bucket_sizes": answer.bucket_sizes,
         "candidates_by_band": answer.candidates_by_band,
@@ -85,10 +82,7 @@ def digest_of(manifest: JSON) -> str:
 
 
 def texts_digest(hashes: np.ndarray) -> str:
-    """Return the SHA-256 (hex) of all texts by their tokens, uint64[documents, 2], in input order.
-
-    It is the same wherever the texts are stored.
-    """
+    """Return the SHA-256 (hex) of all texts by the hashes of their tokens, uint64[documents, 2]."""
     return hashlib.sha256(np.ascontiguousarray(hashes).tobytes()).hexdigest()
 
 

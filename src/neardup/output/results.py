@@ -77,10 +77,8 @@ class Results(ABC):
     def array(self, column: str) -> np.ndarray:
         """Return a column of the clusters as an array; null is -1, or NaN for similarities."""
         values: Any = self.clusters([column]).column(0)
-        if values.null_count:
-            none = float("nan") if pa.types.is_floating(values.type) else -1
-            values = pc.fill_null(values, none)
-        return np.asarray(values.to_numpy())
+        none = float("nan") if pa.types.is_floating(values.type) else -1
+        return np.asarray((pc.fill_null(values, none) if values.null_count else values).to_numpy())
 
     @functools.cached_property
     def ids(self) -> "pa.ChunkedArray[Any]":
@@ -105,9 +103,8 @@ class Results(ABC):
         hint = "the ids are in the column doc_id of the table of clusters"
         try:
             if pa.types.is_large_binary(kind):
-                wanted: Any = pa.array(
-                    [i if isinstance(i, bytes) else os.fsencode(str(i)) for i in ids], kind
-                )
+                names = [i if isinstance(i, bytes) else os.fsencode(str(i)) for i in ids]
+                wanted: Any = pa.array(names, kind)
             else:
                 wanted = pa.array([str(i) for i in ids], pa.large_string()).cast(kind)
         except (ValueError, pa.ArrowNotImplementedError) as error:  # "a7" where ids are integers
@@ -317,8 +314,7 @@ class FolderResults(Results):
             raise self._gone() or error from error
         inputs = [[file.path, file.size, file.mtime_ns] for file in source.files]
         if inputs_digest(inputs) != about["files_digest"]:
-            gone = self._gone()
-            if gone is not None:
+            if gone := self._gone():
                 raise gone
             pairs = zip(about["inputs"], inputs, strict=False)
             changed = (str(now[0]) for old, now in pairs if old[1:] != now[1:])

@@ -1,6 +1,6 @@
 """What a run found, as Arrow tables in the users' ids, a slice at a time."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,12 +19,14 @@ _ROWS = 1 << 18
 _MOST_EDGES = 100_000_000
 #: What an annotated corpus has besides its own columns.
 ADDED = ("cluster", "kept", "duplicate_of", "similarity", "cluster_size")
-_COLUMNS = {
-    "clusters": ("doc", "doc_id", "cluster", "kept", "duplicate_of", "similarity"),
-    "order": ("doc", "position"),
-    "edges": ("doc_a", "doc_b", "id_a", "id_b", "similarity"),
+_CLUSTERS = ("doc", "doc_id", "cluster", "kept", "duplicate_of", "similarity")
+#: Columns, and those of them that may be null.
+_COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "clusters": (_CLUSTERS, ("duplicate_of", "similarity")),
+    "order": (("doc", "position"), ()),
+    "edges": (("doc_a", "doc_b", "id_a", "id_b", "similarity"), ()),
+    "added": (ADDED, ADDED),
 }
-_PLACES = ("file", "row")
 
 Columns: TypeAlias = Callable[[slice], list[Any]]
 
@@ -43,17 +45,13 @@ def column_types(ids: pa.DataType) -> dict[str, pa.DataType]:
     return types | dict.fromkeys(numbers, pa.int64()) | dict.fromkeys(named, ids)
 
 
-def _schema(outcome: Outcome, names: Sequence[str], null: Sequence[str] = ()) -> pa.Schema:
-    types = column_types(id_type(outcome))
-    return pa.schema([pa.field(name, types[name], nullable=name in null) for name in names])
-
-
 def schema_of(outcome: Outcome, name: str) -> pa.Schema:
-    """Return the schema of one of `TABLES`."""
-    if name != "clusters":
-        return _schema(outcome, _COLUMNS[name])
-    has_places = _has_places(outcome) or outcome.places is not None
-    return _schema(outcome, (*_COLUMNS[name], *(_PLACES if has_places else ())), _COLUMNS[name][4:])
+    """Return the schema of one of `TABLES`, or of what is ``added`` to each record."""
+    names, null = _COLUMNS[name]
+    if name == "clusters" and (_has_places(outcome) or outcome.places is not None):
+        names += ("file", "row")
+    types = column_types(id_type(outcome))
+    return pa.schema([pa.field(each, types[each], nullable=each in null) for each in names])
 
 
 def tables_of(outcome: Outcome, name: str) -> Iterator[pa.Table]:
@@ -112,10 +110,8 @@ def _order(outcome: Outcome) -> tuple[int, Columns]:
     """A row for each document: its number, and its place in the input, see `Outcome`."""
     order = outcome.order
     assert order is not None
-    return len(order), lambda rows: [
-        array_of(np.arange(rows.start, rows.stop)),
-        array_of(order[rows]),
-    ]
+    documents = np.arange(len(order))
+    return len(order), lambda rows: [array_of(documents[rows]), array_of(order[rows])]
 
 
 def _edges(outcome: Outcome) -> tuple[int, Columns]:
@@ -192,13 +188,10 @@ def _expanded(
     return a, b, similarity
 
 
-def added_schema(outcome: Outcome) -> pa.Schema:
-    return _schema(outcome, ADDED, ADDED)
-
-
 def adding(outcome: Outcome) -> Callable[[np.ndarray], pa.Table]:
     """Return what gives the columns that an annotated corpus has besides, of some positions."""
-    cluster, numbers, schema = outcome.answer.cluster, outcome.numbers(), added_schema(outcome)
+    cluster, numbers = outcome.answer.cluster, outcome.numbers()
+    schema = schema_of(outcome, "added")
     sizes = np.bincount(cluster, minlength=outcome.corpus.documents)
 
     def added(positions: np.ndarray) -> pa.Table:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -25,7 +24,7 @@ from neardup.io.writers import open_writer
 from neardup.output import tables
 from neardup.output.record import record
 from neardup.private_files import sync_folder, system_errors, write_private
-from neardup.state.run_state import RUN_FOLDER, RunState
+from neardup.state.run_state import RUN_FOLDER, RunState, remove_path
 from neardup.threads import Pool, in_threads
 
 #: What a run writes; what an audit left there goes when another run takes the place of its own.
@@ -71,10 +70,7 @@ class Writing:
 
 
 def check_folder(out: Path, overwrite: bool, resume: bool = False) -> None:
-    """Refuse an output folder that can't or must not be written, before any work is done.
-
-    With ``resume`` an interrupted run may be there.
-    """
+    """Refuse an output folder that can't or must not be written, before any work is done."""
     with system_errors(out):
         if out.exists() or out.is_symlink():
             if not out.is_dir():
@@ -173,7 +169,7 @@ def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:
             (out / RECORD).unlink(missing_ok=True)  # of an earlier run; the new one comes last
             for name in OUTPUTS:
                 if name not in written:
-                    _remove(out / name)
+                    remove_path(out / name)
                 elif (place / name).exists():  # else it was moved before this was interrupted
                     _move(place / name, out / name, replaced / name)
         sync_folder(out)
@@ -203,17 +199,10 @@ def _clean_is_as_written(folder: Path, state: RunState, number: int) -> bool:
 
 def _move(staged: Path, target: Path, old: Path) -> None:
     if target.is_dir() and not target.is_symlink():
-        _remove(old)
+        remove_path(old)
         target.rename(old)
     staged.replace(target)
-    _remove(old)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    remove_path(old)
 
 
 def _write_table(outcome: Outcome, folder: Path, format: str, name: str) -> int:
@@ -240,7 +229,7 @@ class _Clean:
 
     def _outputs(self) -> list[OutputFile]:
         source, format = self._source, self._writing.format
-        added = tables.added_schema(self._outcome) if self._adding else None
+        added = tables.schema_of(self._outcome, "added") if self._adding else None
         schema = None
         if format not in (None, "jsonl") and source.format in ("jsonl", "mixed"):
             # The columns of JSON lines have to be known before the first is written.
@@ -274,7 +263,6 @@ class _Clean:
             sync_folder(path)
 
     def _documents(self, output: OutputFile) -> int:
-        """Return how many documents of the input a file stands for."""
         if output.first == output.end:
             return 0
         return self._corpus.limits(output.end - 1)[1] - self._corpus.limits(output.first)[0]

@@ -5,7 +5,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from pathlib import Path
 from typing import Self, cast
 
@@ -110,23 +110,18 @@ class RunState(AbstractContextManager["RunState"]):
     def remove(self) -> None:
         """Remove all that belongs to the run, and the folders that were made for it, if empty."""
         self._database.close()
-        try:
-            with system_errors(self.folder):
-                self._remove_files()
-                with suppress(PermissionError):  # of Windows, while the file is open
-                    (self.folder / _LOCK).unlink(missing_ok=True)
-                self._lock.close()
+        with closing(self._lock), system_errors(self.folder):
+            self._remove_files()
+            with suppress(PermissionError):  # of Windows, while the file is open
                 (self.folder / _LOCK).unlink(missing_ok=True)
-        finally:
             self._lock.close()
+            (self.folder / _LOCK).unlink(missing_ok=True)
         for path in dict.fromkeys((self.folder, *reversed(self._made))):
             _remove_empty(path)
 
     def close(self) -> None:
-        try:
+        with closing(self._lock):
             self._database.close()
-        finally:
-            self._lock.close()
 
     def __exit__(self, kind: object, *error: object) -> None:
         with nullcontext() if kind is None else suppress(Exception):  # the first error counts
@@ -138,10 +133,7 @@ class RunState(AbstractContextManager["RunState"]):
     def _remove_files(self) -> None:
         self._database.remove()
         for path in self.folder.glob("*" + _SCRATCH):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+            remove_path(path)
 
     # The manifest.
 
@@ -192,7 +184,6 @@ class RunState(AbstractContextManager["RunState"]):
         return self._index[stage, number]
 
     def done(self, stage: str) -> set[int]:
-        """Return the numbers of a stage's steps that are done."""
         return {number for name, number in list(self._index) if name == stage}
 
     # What else belongs to a run.
@@ -214,6 +205,14 @@ class RunState(AbstractContextManager["RunState"]):
     def band_store(self) -> RunStore:
         """Return the store of band keys in the run's own file, neither created nor opened yet."""
         return RunStore(self._database)
+
+
+def remove_path(path: Path) -> None:
+    """Remove a file, a folder with all that is in it, or a link; or nothing, if it is missing."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _remove_empty(folder: Path) -> None:

@@ -57,11 +57,12 @@ class BytePartition(Partition):
     def found(self, raw: Raw) -> np.ndarray:
         """int32[n, 3]: start, place for what is put in, and end of each record, large ones too."""
 
-    def bounds(self, raw: Raw) -> np.ndarray:
-        """The same of the records that are no larger than they may be."""
+    def bounds(self, raw: Raw, rows: Rows = None) -> np.ndarray:
+        """The same of the records that are no larger than they may be, or of some of these."""
         found = self.found(raw)
         fitting = self.fitting(raw, found)
-        return found if fitting is None else found[fitting]
+        found = found if fitting is None else found[fitting]
+        return found if rows is None else found[rows]
 
     def fitting(self, raw: Raw, found: np.ndarray) -> Rows:
         """Which of the records that were found are not left out for their size."""
@@ -163,8 +164,7 @@ class BytePartition(Partition):
 
     def _reader(self, raw: Raw, names: Sequence[str], rows: Rows) -> "_Reader":
         def where(record: int) -> str:
-            bounds = self.bounds(self.raw())
-            return self.place(int(bounds[record if rows is None else rows[record], 0]))
+            return self.place(int(self.bounds(self.raw(), rows)[record, 0]))
 
         return _Reader(self.fields(raw, names, rows), self._columns, where)
 

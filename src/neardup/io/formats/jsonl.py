@@ -36,19 +36,15 @@ class JsonPartition(BytePartition):
         lines = np.empty((raw.size // 2 + 1, 3), np.int32)
         return lines[: json_lines(raw.data, raw.size, lines)]
 
-    def _lines(self, raw: Raw, rows: Rows) -> np.ndarray:
-        lines = self.bounds(raw)
-        return lines if rows is None else lines[rows]
-
     def fields(self, raw: Raw, names: Sequence[str], rows: Rows) -> Fields:
-        lines = self._lines(raw, rows)
+        lines = self.bounds(raw, rows)
         fields, done, why, _ = _find(raw, lines, names)
         if why:
             raise self._refused(raw, lines[done], why, names)
         return fields
 
     def names(self, raw: Raw, rows: Rows) -> list[str]:
-        lines = self._lines(raw, rows)
+        lines = self.bounds(raw, rows)
         names: list[str] = []
         count = len(lines)
         while True:

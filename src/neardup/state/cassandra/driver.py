@@ -69,7 +69,6 @@ class Contact:
 
     @property
     def url(self) -> str:
-        """The URL without user and password."""
         hosts = (f"[{h}]:{p}" if ":" in h else f"{h}:{p}" for h, p in self.hosts)
         return f"cassandra://{','.join(hosts)}/{self.keyspace}"
 

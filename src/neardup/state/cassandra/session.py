@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 from neardup.errors import NeardupError
 from neardup.state.cassandra import driver
 from neardup.state.cassandra.cql import named
-from neardup.state.cassandra.driver import Contact
 from neardup.threads import Pool
 
 _IN_FLIGHT = 16
@@ -26,7 +25,7 @@ class Session:
     is used up. Failures for good are raised as StoreError.
     """
 
-    def __init__(self, contact: Contact) -> None:
+    def __init__(self, contact: driver.Contact) -> None:
         self._contact = contact
         self._session: Any = None
         self._pool = Pool(_IN_FLIGHT)
