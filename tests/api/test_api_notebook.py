@@ -96,7 +96,7 @@ def test_what_is_printed(run: neardup.Run) -> None:
 
 
 def test_exact_copies_are_one_number(run: neardup.Run) -> None:
-    from neardup.report.explain_text import view
+    from neardup.report.views import view
 
     found = run.explain("<b>5</b>")
     assert found.exact_copies == found.duplicates_count == 20

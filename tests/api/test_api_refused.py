@@ -24,7 +24,7 @@ from neardup.io.source import Columns
 from neardup.output.writing import Writing
 from neardup.state import open_store
 from neardup.state.cassandra.driver import Contact
-from neardup.state.locking import refuse_links
+from neardup.state.database import refuse_links
 from neardup.state.memory_store import MemoryStore
 from neardup.state.shards import Shard
 from neardup.state.sqlite_store import SqliteStore

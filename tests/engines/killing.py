@@ -361,12 +361,7 @@ def _serve() -> None:
     import importlib
     import tempfile
 
-    for name in (
-        "api.running",
-        "cli.commands.command_dedup",
-        "cli.commands.command_sketch",
-        "report.summary_text",
-    ):
+    for name in ("api.running", "cli.commands.command_dedup", "report.summary_text"):
         importlib.import_module(f"neardup.{name}")
     from neardup import dedup
 

@@ -282,7 +282,7 @@ def test_another_process_is_at_work(work: Work, tmp_path: Path) -> None:
 def test_the_run_folder_is_private_and_says_what_it_must(
     few: Work, memory: tuple[str, ...], tmp_path: Path
 ) -> None:
-    from neardup.state.locking import sampled_checksum
+    from neardup.state.database import sampled_checksum
     from neardup.state.run_state import RunState
 
     out = tmp_path / "out"

@@ -18,8 +18,7 @@ from neardup.errors import InputError, SpecError
 from neardup.inspect.compare import compare
 from neardup.inspect.explain import Explanation
 from neardup.output.results import FolderResults, Results
-from neardup.report.explain_text import view
-from neardup.report.views import render
+from neardup.report.views import render, view
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
 

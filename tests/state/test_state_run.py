@@ -24,7 +24,7 @@ from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.json_values import differences
 from neardup.state import RunState, blob_table
 from neardup.state.band_store import Header
-from neardup.state.locking import sampled_checksum
+from neardup.state.database import sampled_checksum
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="of POSIX")
 

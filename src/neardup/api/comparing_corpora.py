@@ -17,7 +17,6 @@ import pyarrow as pa
 from neardup.api.arguments import checked, is_given
 from neardup.api.indexing import Index
 from neardup.api.runs import Run
-from neardup.engines.reading import Reader
 from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.index.whole.against import decide
 from neardup.index.whole.corpora import (
@@ -31,7 +30,6 @@ from neardup.index.whole.decontaminating import Asked, matches_of
 from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import is_remote, local_target, located
-from neardup.io.source import Source
 from neardup.output.results import Results
 from neardup.output.writing import check_inputs, check_outside
 from neardup.spec import ShingleSpec
@@ -50,6 +48,7 @@ class _Found(Results):
 
     def __init__(self, corpus: Corpus, table: pa.Table, record: dict[str, Any]) -> None:
         self._corpus, self._table, self.record = corpus, table, record
+        self.reader = corpus.reader
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         return self._table if columns is None else self._table.select(list(columns))
@@ -57,24 +56,7 @@ class _Found(Results):
     def edges(self, columns: Sequence[str] | None = None) -> None:
         return None
 
-    @property
-    def positions_of(self) -> None:
-        return None
-
-    @property
-    def source(self) -> Source:
-        self._corpus.reader.source.check_unchanged()
-        return self._corpus.reader.source
-
     @functools.cached_property
-    def reader(self) -> Reader:
-        return self._corpus.reader
-
-    @property
-    def inputs(self) -> list[Path]:
-        return [Path(file.path) for file in self._corpus.reader.source.files]
-
-    @property
     def ends(self) -> np.ndarray:
         return np.cumsum(self._corpus.counts)
 

@@ -168,9 +168,8 @@ def dedup(
     if out is None and (resume or keep_run or annotate or needs_out):
         which = "`resume`, `keep_run`, `annotate`, `format`, `compression`, `tables` and `work`"
         raise SpecError(f"{which} need an output folder", "give `out`")
+    reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document, skip_large)
     with show_progress(progress) as listener:
-        limits = (max_document, skip_large)
-        reading = Reading(text, id, input_format, encoding_errors, delimiter, *limits)
         request = Request(source, reading, asked, resources, writing, listener=listener)
         if out is None:
             return Run(MemoryResults(*run_in_memory(request)))
@@ -213,8 +212,7 @@ def plan(
 
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None if memory is None else parse_size(memory), threads)
-    limits = (max_document, skip_large)
-    reading = Reading(text, id, input_format, encoding_errors, None, *limits)
+    reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
     request = Request(source, reading, asked, resources)
     with show_progress(progress) as listener:
         return forecast.plan(request.job(Clock(listener)))
@@ -265,8 +263,7 @@ def sketch_corpus(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None, threads, store, run)
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
-    limits = (max_document, skip_large)
-    reading = Reading(text, id, input_format, encoding_errors, None, *limits)
+    reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
     with show_progress(progress) as listener:
         request = Request(source, reading, asked, resources, listener=listener)
         return sketch_into_store(request, share)

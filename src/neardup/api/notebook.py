@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.report import audit_text, evaluate_text, plan_text, summary_text, views
+from neardup.report import audit_text, evaluate_text, plan_text, summary_text
 from neardup.report.differences import Difference, Fold
-from neardup.report.explain_text import view
 from neardup.report.numbers import counted, percent
+from neardup.report.views import render, view
 from neardup.report.visible import visible
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _text_of_run(run: Run) -> str:
 
 
 def _text_of_explanation(found: Explanation) -> str:
-    return views.render(dataclasses.replace(view(found), texts=()))
+    return render(dataclasses.replace(view(found), texts=()))
 
 
 #: What print() shows of each kind of result, which is what the command shows, and a notebook.

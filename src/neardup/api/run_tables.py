@@ -122,11 +122,7 @@ class RunTables:
 
     def _in_input_order(self, values: np.ndarray) -> np.ndarray:
         positions = self._results.positions_of
-        if positions is None:
-            return values
-        found = np.empty_like(values)
-        found[positions] = values
-        return found
+        return values if positions is None else values[np.argsort(positions)]
 
     @overload
     def clean(self, kind: None = None) -> Frame: ...

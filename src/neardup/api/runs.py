@@ -50,10 +50,8 @@ class Run(Shown, RunTables):
     def __repr__(self) -> str:
         counts = self.summary["counts"]
         where = "" if isinstance(self._results, MemoryResults) else f" in {self._results.name}"
-        return (
-            f"<Run{where}: {counts['documents']:,} documents, {counts['kept']:,} kept, "
-            f"{counts['removed']:,} removed>"
-        )
+        numbers = (f"{counts[name]:,} {name}" for name in ("documents", "kept", "removed"))
+        return f"<Run{where}: {', '.join(numbers)}>"
 
     def __reduce__(self) -> Any:
         results = self._results

@@ -31,31 +31,23 @@ class Head:
 
     parts: list[Item]  # all of them with their documents
     rest: Iterator[Item]
-    whole: bool = False  # there is no rest
+    read: list[Documents]  # those documents
+    whole: bool  # there is no rest
 
     @classmethod
-    def read(cls, reader: Reader, columns: tuple[str, ...]) -> Head:
+    def of(cls, reader: Reader, columns: tuple[str, ...]) -> Head:
         """Read partitions until there are enough documents for a sample."""
-        head = cls([], reader.first_pass())
-        for item in head.rest:
-            documents = item.documents or item.partition.read(columns)
-            head.parts.append(item._replace(documents=documents))
-            if head.documents >= SAMPLE:
-                break
-        following = next(head.rest, None)
-        head.whole = following is None
-        if following is not None:
-            head.rest = itertools.chain([following], head.rest)
+        head = cls([], reader.first_pass(), [], False)
+        while head.documents < SAMPLE and (item := next(head.rest, None)):
+            head.read.append(item.documents or item.partition.read(columns))
+            head.parts.append(item._replace(documents=head.read[-1]))
+        following = list(itertools.islice(head.rest, 1))
+        head.rest, head.whole = itertools.chain(following, head.rest), not following
         return head
 
     @property
     def documents(self) -> int:
-        return sum(len(found.text) for found in self.read_already)
-
-    @property
-    def read_already(self) -> list[Documents]:
-        """The documents of those partitions."""
-        return [item.documents for item in self.parts if item.documents is not None]
+        return sum(len(documents.text) for documents in self.read)
 
     def scale(self, total: int | None) -> float:
         """Return how much larger a source of ``total`` bytes is, about; 1 where it is unknown."""
@@ -87,7 +79,7 @@ def begin(
     if job.sketches is not None and job.recipe is not None:
         job.recipe.require_usable("the earlier run")
         return Beginning(job.recipe, _plan(job, job.recipe, threads))
-    head = Head.read(reader, job.wanted)
+    head = Head.of(reader, job.wanted)
     recipe = choose_recipe(job, head)
     plan = _plan(job, recipe, threads, head)
     header = Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
@@ -115,7 +107,7 @@ def choose_recipe(job: Job, head: Head) -> Recipe:
     # With ``order_by`` the result must not depend on which documents are the first of the input.
     if spec.method == "lsh" and spec.num_bands is None and spec.order_by is None and head.documents:
         documents = int(head.documents * head.scale(job.source.total_bytes))
-        texts: Any = pa.chunked_array([found.text for found in head.read_already])
+        texts: Any = pa.chunked_array([found.text for found in head.read])
         sample = sample_pairs(texts.slice(0, SAMPLE), spec.shingle)
     return recipe_for(spec, documents, sample)
 
@@ -134,8 +126,8 @@ def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> M
     if head is not None:
         scale = head.scale(job.source.total_bytes)
         documents = int(head.documents * scale)
-        text = int(sum(found.text.nbytes for found in head.read_already) * scale)
-        columns = int(sum(found.columns.nbytes for found in head.read_already) * scale)
+        text = int(sum(found.text.nbytes for found in head.read) * scale)
+        columns = int(sum(found.columns.nbytes for found in head.read) * scale)
     char, edges = recipe.shingle.unit == "char", job.spec.enumerates
     load = Workload(documents, text, columns, recipe.num_bands, threads, char, edges)
     return plan_memory(load, job.resources.memory)

@@ -15,7 +15,7 @@ from neardup.spec import Spec
 from neardup.stages.clock import Clock
 from neardup.state import check_store
 from neardup.state.band_store import BandStore
-from neardup.state.locking import file_checksum, sampled_checksum
+from neardup.state.database import file_checksum, sampled_checksum
 from neardup.state.run_state import RunState
 from neardup.threads import check_threads
 

@@ -105,7 +105,7 @@ def plan(job: Job) -> Plan:
     only once is read.
     """
     with Pool(job.resources.threads) as pool:
-        head = Head.read(Reader(job.source), job.wanted)
+        head = Head.of(Reader(job.source), job.wanted)
         recipe = choose_recipe(job, head)
         if not head.documents:  # a frame
             raise InputError("the input holds no documents", "there is nothing to estimate")

@@ -21,7 +21,7 @@ from neardup.errors import NeardupError, OutputError, StoreError
 from neardup.index.bodies import Id, Row
 from neardup.index.place import is_writable_disk, note_commit
 from neardup.private_files import make_private, sync_folder, system_errors
-from neardup.state.locking import FileKind, sqlite_error
+from neardup.state.database import FileKind, sqlite_error
 
 KIND = FileKind(
     0x6E646978, 1, OutputError, StoreError, "restore the index from a copy, or make it anew"

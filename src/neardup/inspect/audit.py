@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, PairList, Tally
-from neardup.inspect.corpus_search import CorpusSearch
-from neardup.inspect.exact_search import SHINGLE_BYTES, ExactSearch, Similar
+from neardup.inspect.exact_search import SHINGLE_BYTES, CorpusSearch, ExactSearch, Similar
 from neardup.intervals import estimate
 from neardup.json_values import plain_id
 from neardup.kernels.jaccard import Sets
@@ -123,7 +122,13 @@ def audit(results: Results, asked: Sampling, listener: Listener | None = None) -
     seconds = {name: round(value, 4) for name, value in clock.seconds.items()}
     made = Audit(**found, seed=asked.seed, seconds=seconds, peak_private_memory=peak.peak)
     if asked.write and results.folder is not None:
-        _write(results.folder, made, clock)
+        held, path = {"of": _digest(results.folder), **made.as_dict()}, results.folder / _NAME
+        try:
+            write_private(path, f"{json.dumps(held, indent=1, ensure_ascii=False)}\n".encode())
+        except OSError as error:
+            # The answer is there, and was minutes of work.
+            reason = (error.strerror or "the system refused it").lower()
+            clock.emit(Event("search", note=f"{path} can't be written: {reason}"))
     return made
 
 
@@ -144,17 +149,6 @@ def stored_audit(results: Results) -> dict[str, Any] | None:
 
 def _digest(folder: Path) -> str:
     return hashlib.sha256((folder / "run.json").read_bytes()).hexdigest()
-
-
-def _write(folder: Path, found: Audit, clock: Clock) -> None:
-    text = json.dumps({"of": _digest(folder), **found.as_dict()}, indent=1, ensure_ascii=False)
-    path = folder / _NAME
-    try:
-        write_private(path, (text + "\n").encode())
-    except OSError as error:
-        # The answer is there, and was minutes of work.
-        reason = (error.strerror or "the system refused it").lower()
-        clock.emit(Event("search", note=f"{path} can't be written: {reason}"))
 
 
 def _room(results: Results, asked: Sampling, threads: int) -> Callable[..., None]:

@@ -54,10 +54,8 @@ class Comparison:
             return "the texts are equal, byte for byte" if same else "the texts have equal tokens"
         if few < self.n:
             which = "both texts are" if many < self.n else "one text is"
-            what = (
-                "such a text is one shingle as a whole, so that only equal tokens make a duplicate"
-            )
-            return f"{which} shorter than a shingle of {self.n}: {what}"
+            what = "one shingle as a whole, so that only equal tokens make a duplicate"
+            return f"{which} shorter than a shingle of {self.n}: such a text is {what}"
         return ""
 
     def __str__(self) -> str:

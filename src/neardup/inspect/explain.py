@@ -8,7 +8,7 @@ import numpy as np
 
 from neardup.errors import InputError, SpecError
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
-from neardup.inspect.corpus_search import CorpusSearch
+from neardup.inspect.exact_search import CorpusSearch
 from neardup.json_values import plain_id
 from neardup.output.results import Results
 from neardup.output.shown import Shown
@@ -134,7 +134,15 @@ def explain(
         docs.append(int(results.duplicate_of[docs[0]]))
     elif other is None and len(duplicates):
         docs.append(int(duplicates[np.argmax(np.where(near < 1, near, -1))]))
-    forms, notes = _read(results, docs, texts, threads)
+    forms: Forms | None = None
+    notes: tuple[str, ...] = ()
+    try:
+        forms = forms_of(results.texts(np.array(docs), threads), results.recipe.shingle)
+    except InputError as error:
+        if texts:
+            error.hint += f"{'; ' if error.hint else ''}texts=False shows what the tables say"
+            raise
+        notes = (f"the input was not read: {error}; texts are not compared",)
     shown = []
     for row, doc in enumerate(docs):
         members, tokens, form = cluster == cluster[doc], None, None
@@ -211,20 +219,6 @@ def _equal(results: Results, doc: int) -> np.ndarray:
     for a, b, similarity in _edges(results):
         equal += [b[(a == doc) & (similarity == 1)], a[(b == doc) & (similarity == 1)]]
     return np.concatenate(equal)
-
-
-def _read(
-    results: Results, docs: list[int], wanted: bool, threads: int | None
-) -> tuple[Forms | None, tuple[str, ...]]:
-    """Read documents again; return what they become, or a note why that is impossible."""
-    try:
-        texts = results.texts(np.array(docs), threads)
-        return forms_of(texts, results.recipe.shingle), ()
-    except InputError as error:
-        if not wanted:
-            return None, (f"the input was not read: {error}; texts are not compared",)
-        error.hint += f"{'; ' if error.hint else ''}texts=False shows what the tables say"
-        raise
 
 
 def _pair(

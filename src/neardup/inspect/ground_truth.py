@@ -207,9 +207,7 @@ def _written(ids: Column) -> Column:
 
 
 def _group_numbers(groups: Column) -> np.ndarray:
-    encoded: Any = pc.dictionary_encode(groups)
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
+    encoded: Any = pc.dictionary_encode(groups).combine_chunks()
     return np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(), dtype=np.int64)
 
 

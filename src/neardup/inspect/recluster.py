@@ -7,20 +7,27 @@ sketched unless the sketches are in memory, or in a run folder that was kept.
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from neardup import __version__
+from neardup.cluster.edges import Edges
+from neardup.cluster.methods import components, counts_of, kept_set, star
+from neardup.engines.comparing import Answer
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run
+from neardup.engines.metadata import Corpus
+from neardup.engines.reading import Reader
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
-from neardup.inspect.from_tables import MissingSource, outcome_of, what_is_needed
 from neardup.io.opening import Reading
 from neardup.io.remote import located, location
-from neardup.io.source import Source
-from neardup.memory import PrivatePeak
+from neardup.io.source import Columns, Layout, Partition, Source
+from neardup.memory import PrivatePeak, Scratch
 from neardup.output.publishing import local_output
 from neardup.output.record import record
 from neardup.output.results import FolderResults, MemoryResults, Results
@@ -31,6 +38,96 @@ from neardup.stages.clock import Clock, Event
 from neardup.state.band_store import BandStore
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
+
+
+class MissingSource(Source):
+    """An input that can't be read again; whoever reads it gets the error."""
+
+    def __init__(self, error: InputError) -> None:
+        self._error, self.columns, self.id_column = error, Columns(), None
+        self.files, self.format, self.total_bytes, self.rereadable = [], "frame", None, True
+
+    def partitions(self, file: int | None = None) -> Iterator[Partition]:
+        raise self._error
+
+    def layout(self, file: int) -> Layout:
+        raise self._error
+
+
+def what_is_needed(results: Results, spec: Spec) -> str:
+    """Return why the tables do not decide what a run of other settings finds; empty if they do.
+
+    With all edges, those that reach the new threshold are the edges of the new run. Without them,
+    the kept set stays as it is if no removed document falls below the threshold: otherwise one that
+    is kept then may remove others, and which ones is not in the tables.
+    """
+    old, counts = results.spec, results.record["counts"]
+    if spec.threshold < old.threshold:
+        return f"a threshold below {old.threshold:g}, that of the run, needs the texts"
+    if spec.keep != old.keep:
+        return "another `keep` needs the texts"
+    if _edges_decide(results, spec):
+        return ""
+    if spec.enumerates:
+        return "edges or clusters of other settings need the texts"
+    below = int((results.array("similarity") < spec.threshold).sum())
+    if below:
+        lowest = float(np.nanmin(results.array("similarity")))
+        return (
+            f"{below:,} of {counts['removed']:,} removed documents have a similarity below "
+            f"{spec.threshold:g}, so that the texts are needed; up to {lowest:.4f} they are not, "
+            "nor after a run with `pairs`='all'"
+        )
+    return ""
+
+
+def _edges_decide(results: Results, spec: Spec) -> bool:
+    """Return whether all edges are listed, among all documents, in keep order."""
+    old, counts = results.spec, results.record["counts"]
+    every = old.enumerates and old.max_bucket is None and not counts["not_compared"]
+    # Else one document has the edges of its exact duplicates.
+    listed = old.pairs == "all" and (spec.pairs == "all" or not spec.enumerates)
+    each = listed or not counts["exact_duplicates"]
+    return every and each and spec.keep == "first" and spec.cluster in ("star", "components")
+
+
+def outcome_of(results: Results, job: Job) -> Outcome:
+    """Return what a run of the job's settings finds, see `what_is_needed`."""
+    spec, n, old = job.spec, results.documents, results.record
+    edges = None
+    if _edges_decide(results, spec):
+        table = results.edges(["doc_a", "doc_b", "similarity"])
+        assert table is not None
+        every = Edges(*(np.asarray(column.to_numpy()) for column in table.columns))
+        edges = every.at_least(spec.threshold)
+        kept = kept_set(edges, n)
+        duplicate_of, similarity = kept.duplicate_of, kept.similarity
+    else:
+        duplicate_of, similarity = results.duplicate_of, results.array("similarity")
+    cluster = star(duplicate_of)
+    if edges is not None and spec.cluster == "components":
+        cluster = components(edges, n)
+    # Documents go by their numbers here, and by their places in the input in an answer.
+    places = np.arange(n) if results.positions_of is None else results.positions_of
+    by_place = np.argsort(places)
+    counts = {**old["counts"], **counts_of(duplicate_of, cluster)}
+    counts |= {} if edges is None else {"edges": len(edges)}
+    target = np.append(places, -1)[duplicate_of].astype(np.int32)
+    found = target[by_place], similarity[by_place], places[cluster][by_place].astype(np.int32)
+    listed, about = edges if spec.enumerates else None, ("bucket_sizes", "candidates_by_band")
+    documents, ranks = np.arange(n, dtype=np.int32), places.astype(np.int32)
+    answer = Answer(documents, *found, ranks, listed, counts, *(old[name] for name in about))
+    ids: Any = results.ids.take(by_place)
+    ends, none, zeros = np.array([n]), np.zeros(0, np.uint64), np.zeros(n, np.int32)
+    with suppress(InputError):
+        ends = results.ends
+    text = old["bytes"].get("text", 0)
+    corpus = Corpus(none, zeros, zeros, none, pa.table({}), ends, [], text, 0, 0)
+    rows = None
+    with suppress(InputError):  # of frames there are none
+        rows = results.clusters(["file", "row"])
+    made = job, Reader(job.source), corpus, answer, results.recipe, ids
+    return Outcome(*made, results.positions_of, old["store"], Scratch(), places=rows)
 
 
 @dataclass(frozen=True)
@@ -48,7 +145,10 @@ def recluster(results: Results, asked: Reclustering, clock: Clock) -> Results:
     """Decide again what is kept and how it is clustered; see `neardup.Run.recluster`."""
     if asked.out is None:
         asked = replace(asked, writing=Writing(clean=False))
-        return _Again(results, asked, clock).in_memory()
+        again = _Again(results, asked, clock)
+        with PrivatePeak() as peak:
+            outcome = again.outcome(None)
+        return MemoryResults(outcome, record(outcome, peak.peak) | again.about(peak.peak))
     if located(asked.out).rstrip("/") == results.name:
         what = f"{results.name} is the run itself, or in its folder"
         raise SpecError(what, "name another output")
@@ -78,11 +178,6 @@ class _Again:
     #: What was used: ``tables`` alone, ``sketches`` and the input, or ``input`` alone.
     used: str = "input"
 
-    def in_memory(self) -> Results:
-        with PrivatePeak() as peak:
-            outcome = self._outcome(None)
-        return MemoryResults(outcome, record(outcome, peak.peak) | self._about(peak.peak))
-
     def write(self, out: Path) -> None:
         old, overwrite = self.results.folder, self.asked.overwrite
         if old is not None and old.resolve() in (out.resolve(), *out.resolve().parents):
@@ -90,20 +185,20 @@ class _Again:
         check_folder(out, overwrite)
         with RunState.create(out / RUN_FOLDER, overwrite=overwrite) as state, PrivatePeak() as peak:
             try:
-                outcome, writing = self._outcome(state), self.asked.writing
+                outcome, writing = self.outcome(state), self.asked.writing
                 with Pool(self.asked.resources.threads) as pool:
-                    write_outputs(outcome, out, writing, pool, lambda: self._about(peak.peak))
+                    write_outputs(outcome, out, writing, pool, lambda: self.about(peak.peak))
             finally:
                 state.remove()
 
-    def _about(self, peak: int) -> dict[str, Any]:
+    def about(self, peak: int) -> dict[str, Any]:
         """Return what the record has besides: of an input that may be gone, and come back."""
         names = ("source", "frame", "texts_digest", "secret_ids") if self.used == "tables" else ()
         of_input = {name: self.results.record[name] for name in names}
         about = {"run": self.results.name, "used": self.used}
         return {"peak_private_memory": peak, "recluster": about, **of_input}
 
-    def _outcome(self, state: RunState | None) -> Outcome:
+    def outcome(self, state: RunState | None) -> Outcome:
         spec, old, recipe = self.asked.spec, self.results.spec, self.results.recipe
         needed = what_is_needed(self.results, spec)
         # Where sketches and texts are in memory, what they give is as quick, and has all.
@@ -170,6 +265,5 @@ class _Again:
                 yield store
         except (ResumeError, StoreError) as error:
             hint = f"wait for a run at work there; if it is damaged, remove {folder}: what is "
-            raise ResumeError(
-                error.message, hint + "missing is read from the input then"
-            ) from error
+            hint += "missing is read from the input then"
+            raise ResumeError(error.message, hint) from error

@@ -73,34 +73,28 @@ class FrameSource(Source):
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         if _is_dataset(self._object) or _is_hugging_face(self._object):  # which can be read again
-            yield from self._cut_or_empty()
+            yield from self._cut()
             return
         if self._held is None:
-            self._held = list(self._cut_or_empty())
+            self._held = list(self._cut())
         yield from self._held
 
-    def _cut_or_empty(self) -> Iterator[HeldPartition]:
-        """Cut the frame; one without rows is a partition without rows, which has its types."""
-        found = self._cut()
-        first = next(found, None)
-        if first is not None:
-            yield first
-            yield from found
-        else:
-            schema = plain_schema(self._schema or strings_schema(self.columns.required))
-            yield HeldPartition(-1, 0, 0, 0, self._name, self.columns, schema.empty_table())
-
     def _cut(self) -> Iterator[HeldPartition]:
-        batches = self._object
+        batches, how, partition = self._object, (self._name, self.columns), None
         with _arrow_errors(self._name):
             if self._schema is _STRINGS:
-                yield from _of_strings(batches, self._name, self.columns, self._partition_bytes)
-                return
-            if isinstance(batches, pa.Table) or _is_dataset(batches):
-                batches = batches.to_batches()
-            elif _is_hugging_face(batches):
-                batches = batches.with_format("arrow").iter(_ROWS)
-            yield from cut_batches(batches, -1, self._name, self.columns, self._partition_bytes)
+                found = _of_strings(batches, *how, self._partition_bytes)
+            else:
+                if isinstance(batches, pa.Table) or _is_dataset(batches):
+                    batches = batches.to_batches()
+                elif _is_hugging_face(batches):
+                    batches = batches.with_format("arrow").iter(_ROWS)
+                found = cut_batches(batches, -1, *how, self._partition_bytes)
+            for partition in found:
+                yield partition
+        if partition is None:  # without rows, there is one that has the types
+            schema = plain_schema(self._schema or strings_schema(self.columns.required))
+            yield HeldPartition(-1, 0, 0, 0, *how, schema.empty_table())
 
     def require_whole(self) -> None:
         """Refuse a frame with a column that no run needs, and that can't be written."""
@@ -120,10 +114,10 @@ class FrameSource(Source):
             raise InputError("a single string is no frame", "for a file give its path")
         if isinstance(source, pa.RecordBatchReader):
             return "the reader", source
+        if isinstance(source, pa.RecordBatch):
+            source = pa.Table.from_batches([source])
         if isinstance(source, pa.Table):
             return "the table", source
-        if isinstance(source, pa.RecordBatch):
-            return "the table", pa.Table.from_batches([source])
         if _is_dataset(source) or _is_hugging_face(source):
             return "the dataset", source
         if hasattr(source, "to_frame") and not hasattr(source, "columns"):  # a Series
@@ -230,11 +224,10 @@ def _as_strings(name: object, values: Any) -> Column:
     """Values of several types as strings, of JSON where they are nested."""
     texts: list[str | None] = []
     for value in values:
-        if _is_missing(value):
-            texts.append(None)
-            continue
+        text = None if _is_missing(value) else value
         try:
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            if not isinstance(text, str | None):
+                text = json.dumps(value, ensure_ascii=False)
         except (TypeError, ValueError) as error:
             raise ColumnError(
                 f"the frame: column {str(name)!r} has values of several types, such as "
@@ -259,7 +252,7 @@ def _of_strings(
 
     def gathered() -> HeldPartition:
         table = pa.Table.from_arrays([strings_of(held)], schema=_STRINGS)
-        return HeldPartition(-1, start, size, first, name, columns, table, replaced)
+        return HeldPartition(-1, start, size, first, name, columns, table, replaced=replaced)
 
     for row, value in enumerate(source):
         is_missing = _is_missing(value)

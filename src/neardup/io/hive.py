@@ -37,15 +37,12 @@ class HivePartition(Partition):
         if columns is None:
             return self._inner.read(None)
         found = self._inner.read(tuple(name for name in columns if name not in self._values))
-        table = found.columns
+        every: dict[str, Any] = {name: found.columns[name] for name in found.columns.column_names}
         for name in [name for name in columns if name in self._values]:
             value = self._values[name]
             one = strings_of([None if value is None else value.encode()])
-            column: Any = one.take(array_of(np.zeros(len(found.text), np.int64)))
-            # (A table without columns has no rows.)
-            names = [*table.column_names, name]
-            table = pa.Table.from_arrays([*table.columns, column], names)
-        return replace(found, columns=table)
+            every[name] = one.take(array_of(np.zeros(len(found.text), np.int64)))
+        return replace(found, columns=pa.table(every))
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
         return self._inner.texts(rows, count)

@@ -21,15 +21,8 @@ _SMALLEST_PARTITION = 1 << 20
 _FIRST_BYTES = 1 << 16  # what is looked into for columns that are names of folders too
 _MINIMUM_BYTES = 64  # the first block must hold a byte order mark
 
-#: Each cuts a file into partitions (`cut`) and knows how its records are written (`layout`).
-_MODULES = {
-    "jsonl": "jsonl",
-    "csv": "csv_tables",
-    "tsv": "csv_tables",
-    "parquet": "parquet",
-    "arrow": "arrow_tables",
-    "text": "text_files",
-}
+#: Modules that are not called as their format.
+_MODULES = {"csv": "csv_tables", "tsv": "csv_tables", "arrow": "arrow_tables", "text": "text_files"}
 
 
 @dataclass(frozen=True)
@@ -95,16 +88,10 @@ def open_source(
     partition_bytes: int = PARTITION_BYTES,
     copy_folder: Path | None = None,
 ) -> Source:
-    """Open files or a frame.
+    """Open files or a frame, see `neardup.dedup`; stdin, ``-``, is JSON lines.
 
-    A string or a path, or several paths in a list, are files, folders, patterns (``*``, ``?``,
-    ``[...]``, ``**``), URLs of them, or ``-`` for stdin, which is JSON lines. The format of others
-    follows from the ending; files without tables among them are plain texts, one document a file,
-    with the columns ``path``, which is their id, and ``text``.
-
-    All else is a frame: a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or
-    Polars DataFrame, LazyFrame or Series, a dict of lists, a Hugging Face Dataset, or strings,
-    whose column is called ``text``.
+    Files without tables among them are plain texts, one document a file, with the columns ``path``,
+    which is their id, and ``text``, as the column of a list of strings is called, too.
 
     ``partition_bytes`` is about the size of a partition; a single document may be larger. Pipes are
     copied to ``copy_folder``, so that they can be read again; what was copied to it before is read
@@ -227,12 +214,15 @@ class FileSource(Source):
         if number not in self._hive:
             values = {k: v for k, v in hive_values(file.name).items() if k in wanted}
             if values and file.size is not None:  # pipes can't be looked into
-                columns = replace(self.columns, wanted=())
-                first = next(_of(file.format).cut(number, file, columns, _FIRST_BYTES), None)
-                for name in () if first is None else first.own(list(values)):
+                for name in self.own(number, list(values)):
                     del values[name]
             self._hive[number] = values
         return self._hive[number]
+
+    def own(self, file: int, names: Sequence[str]) -> list[str]:
+        found, columns = self.files[file], replace(self.columns, wanted=())
+        first = next(_of(found.format).cut(file, found, columns, _FIRST_BYTES), None)
+        return [] if first is None else first.own(names)
 
     def _own_columns(self, number: int) -> Columns:
         wanted = [name for name in self.columns.wanted if name not in self._values(number)]
@@ -246,5 +236,8 @@ class FileSource(Source):
 
 
 def _of(format: str) -> Any:
-    """The module of a format, imported when it is needed: pyarrow.parquet alone takes 40 ms."""
-    return importlib.import_module(f"neardup.io.formats.{_MODULES[format]}")
+    """The module of a format, imported when it is needed: pyarrow.parquet alone takes 40 ms.
+
+    Each cuts a file into partitions (`cut`) and knows how its records are written (`layout`).
+    """
+    return importlib.import_module(f"neardup.io.formats.{_MODULES.get(format, format)}")

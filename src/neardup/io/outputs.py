@@ -26,12 +26,9 @@ _PACKED_BYTES = 16 << 20
 
 _COMPRESSIONS = {None: "", "gzip": ".gz", "zstd": ".zst"}
 _COLUMNAR = {"parquet": "zstd", "arrow": "lz4"}  # with the codec of what is converted
-_OF_BYTES = ("gzip", "zstd", "none")
 #: What can be asked for, by format.
 _CODECS: dict[str, tuple[str, ...]] = {
-    "jsonl": _OF_BYTES,
-    "csv": _OF_BYTES,
-    "tsv": _OF_BYTES,
+    **dict.fromkeys(("jsonl", "csv", "tsv"), ("gzip", "zstd", "none")),
     "parquet": ("zstd", "snappy", "gzip", "brotli", "lz4", "none"),
     "arrow": ("zstd", "lz4", "none"),
     "text": (),
@@ -78,13 +75,11 @@ def check_output(
         name = "the frame" if file is None else file.path
         if file is not None and file.size is None:
             continue
-        if file is not None and file.format == "jsonl" and added is not None:
-            from neardup.io.formats.jsonl import check_new_keys
-
-            check_new_keys(file, replace(source.columns, wanted=()), added.names)
         layout = source.layout(number)
         fields: pa.Schema = layout.schema or pa.schema([])
-        check_new(name, fields.names, [] if added is None else added.names)
+        if added is not None:
+            there = fields.names if layout.schema else source.own(number, added.names)
+            check_new(name, there, added.names)
         target = format or layout.format
         for index, field in enumerate(fields):
             if (str(field.type), target) not in checked:

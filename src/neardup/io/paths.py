@@ -125,8 +125,7 @@ def _walk(folder: str) -> list[str]:
     for top, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [f for f in folders if not f.startswith(".")]
         below = Path(top).relative_to(folder).as_posix()
-        start = "" if below == "." else f"{below}/"
-        names += [start + f for f in files if not _is_hidden(f)]
+        names += [f"{below}/{f}".removeprefix("./") for f in files if not _is_hidden(f)]
     return sorted(names)
 
 
@@ -151,9 +150,8 @@ def format_of(path: str, input_format: str | None = None) -> tuple[str | None, s
 
 def _described(path: str, name: str) -> SourceFile:
     found = os.stat(path)  # noqa: PTH116 - there may be a million
-    if stat.S_ISREG(found.st_mode):
-        return SourceFile(path, name, "", None, found.st_size, found.st_mtime_ns)
-    return SourceFile(path, name, "", None, None, 0)
+    stamp = (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else (None, 0)
+    return SourceFile(path, name, "", None, *stamp)
 
 
 def _check_known(files: list[SourceFile]) -> None:

@@ -7,6 +7,7 @@ what it needs: texts and a few columns, the texts of some documents, or records 
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -212,6 +213,10 @@ class Source(ABC):
     def layout(self, file: int) -> Layout:
         """Return how the records of a file, or of a frame (-1), are written in its own format."""
 
+    def own(self, file: int, names: Sequence[str]) -> list[str]:
+        """Return those names that are columns of the first records of a file."""
+        return []
+
     def column_names(self) -> tuple[str, ...] | None:
         """The columns of the frame or of the first file; None for JSON lines and pipes."""
         if self.files and self.files[0].size is None:
@@ -222,26 +227,21 @@ class Source(ABC):
     def check_unchanged(self) -> None:
         """Make sure that the files are still what they were when the source was opened."""
         known = [file for file in self.files if file.copy is None and file.size is not None]
-        for file, now in zip(known, _stamps(known), strict=True):
+        remote = dict(stamps([file.path for file in known if file.is_remote]))
+        for file in known:
+            now = remote[file.path] if file.is_remote else _stamp(Path(file.path))
             if now is None:
                 raise InputError(f"{file.path} was removed while it was read")
             if now != (file.size, file.mtime_ns):
                 raise changed(file.path)
 
 
-def _stamps(files: list[SourceFile]) -> Iterator[tuple[int | None, int] | None]:
-    """Yield size and time of files as they are now; None where one is gone."""
-    remote = dict(stamps([file.path for file in files if file.is_remote]))
-    for file in files:
-        if file.is_remote:
-            yield remote[file.path]
-            continue
-        try:
-            now = Path(file.path).stat()
-        except OSError:
-            yield None
-        else:
-            yield now.st_size, now.st_mtime_ns
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Size and time of a file as it is now; None where it is gone."""
+    with suppress(OSError):
+        now = path.stat()
+        return now.st_size, now.st_mtime_ns
+    return None
 
 
 def changed(name: str) -> FormatError:

@@ -3,23 +3,21 @@
 import io
 import os
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
-from typing import IO, Any, Self, cast
+from typing import IO, Any, cast
 
 import pyarrow as pa
 
-from neardup.errors import OutputError
 from neardup.io.formats.json_text import conform, json_rows
 from neardup.io.source import Layout, Records, TextFiles
 from neardup.io.streams import view_of
-from neardup.private_files import open_private, system_error
+from neardup.private_files import open_private, system_errors
 
 _GROUP_BYTES = 32 << 20  # of a row group or record batch, about
 
 
-class RecordWriter:
+class RecordWriter(AbstractContextManager["RecordWriter"]):
     """Writes records to one output file; a context manager.
 
     The file is created at once, for its owner only. If the block ends with an error, the file is
@@ -27,21 +25,15 @@ class RecordWriter:
     """
 
     def __init__(self, path: Path | None, layout: Layout) -> None:
-        self._path, self._layout, self._closed = path, layout, False
+        self._path, self._layout = path, layout
         with self._errors(), ExitStack() as undo:
             self._file: IO[bytes] = io.BytesIO() if path is None else open_private(path)
             undo.callback(self._file.close)
             self._sink = self._opened()
             undo.pop_all()
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if isinstance(error, OutputError) or self._path is None:
-                raise
-            raise system_error(OutputError, self._path, error) from error
+    def _errors(self) -> AbstractContextManager[None]:
+        return system_errors(self._path or Path(self._layout.format))
 
     def _opened(self) -> Any:
         """What is written to, and closed at the end, which may close the file as well."""
@@ -61,9 +53,8 @@ class RecordWriter:
 
     def close(self) -> None:
         """End the file and wait until it is safely on the disk; a second call does nothing."""
-        if self._closed:
+        if self._file.closed:
             return
-        self._closed = True
         with self._errors():
             try:
                 self._end()
@@ -79,14 +70,10 @@ class RecordWriter:
             with self._path.open("rb+") as file:
                 os.fsync(file.fileno())
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *error: object) -> None:
         if error[0] is None:
             self.close()
             return
-        self._closed = True
         for opened in (self._sink, self._file):
             with suppress(Exception):  # the first error counts
                 opened.close()

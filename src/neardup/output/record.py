@@ -16,7 +16,6 @@ from neardup.engines.local import Outcome
 from neardup.json_values import JSON
 from neardup.memory import peak_memory
 from neardup.output.tables import id_type
-from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.threads import available_cores
 
@@ -34,6 +33,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
     import numba
 
     job, answer, recipe = outcome.job, outcome.answer, outcome.recipe
+    bands = recipe.num_bands
     job.clock.lap("other")
     # Whether nobody can read the input again by its name.
     once = not job.reading.get("given") or any(file.copy for file in job.source.files)
@@ -59,7 +59,14 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
             "pyarrow": pa.__version__,
         },
         "tree_threshold": job.spec.minimum_in_cluster if job.spec.cluster == "bounded" else None,
-        "bands": _bands(recipe, job.spec.threshold) if recipe.num_bands else None,
+        "bands": {
+            "num_bands": bands,
+            "rows": recipe.rows,
+            "num_hashes": recipe.num_hashes,
+            "predicted_recall": candidate_probability(job.spec.threshold, bands, recipe.rows),
+        }
+        if bands
+        else None,
         "counts": answer.counts,
         "bucket_sizes": answer.bucket_sizes,
         "candidates_by_band": answer.candidates_by_band,
@@ -69,15 +76,6 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         "peak_private_memory": private,
         "cores": available_cores(),
         "seconds": {name: round(value, 4) for name, value in job.clock.seconds.items()},
-    }
-
-
-def _bands(recipe: Recipe, threshold: float) -> dict[str, Any]:
-    return {
-        "num_bands": recipe.num_bands,
-        "rows": recipe.rows,
-        "num_hashes": recipe.num_hashes,
-        "predicted_recall": candidate_probability(threshold, recipe.num_bands, recipe.rows),
     }
 
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -98,11 +99,6 @@ class Results(ABC):
             )
         return np.asarray(pc.fill_null(places, -1).to_numpy(), dtype=np.int64)
 
-    @property
-    @abstractmethod
-    def positions_of(self) -> np.ndarray | None:
-        """int64[documents]: place in the input of each document; None where that is its number."""
-
     def numbers(self, ids: Sequence[Any]) -> np.ndarray:
         """Return int64[ids]: the numbers of documents by their ids, or by texts that spell them."""
         kind: Any = self.ids.type
@@ -128,24 +124,31 @@ class Results(ABC):
     # The texts.
 
     @property
-    @abstractmethod
     def source(self) -> Source:
         """The input, opened again; InputError where it is gone or has changed."""
+        self.reader.source.check_unchanged()
+        return self.reader.source
 
-    @property
-    @abstractmethod
+    @functools.cached_property
     def inputs(self) -> list[Path]:
         """The local files that it read, as far as they can be found."""
+        files = self.reader.source.files
+        return [Path(f.path) for f in files if f.copy is None and not f.is_remote]
 
-    @property
+    @functools.cached_property
     def read_from(self) -> list[str]:
         """Files, folders, patterns and URLs that it was given; none of a frame."""
         return []
 
-    @property
-    @abstractmethod
+    @functools.cached_property
     def ends(self) -> np.ndarray:
         """int64[partitions]: documents up to the end of each partition of the input."""
+        raise NotImplementedError
+
+    @functools.cached_property
+    def positions_of(self) -> np.ndarray | None:
+        """int64[documents]: place in the input of each document; None where that is its number."""
+        return None
 
     def changed(self, file: str = "") -> InputError:
         """Return the error for an input, or a file of it, that is no longer what the run read."""
@@ -160,13 +163,11 @@ class Results(ABC):
         """Return the texts of documents by their numbers, in any order, read again."""
         places = docs if self.positions_of is None else self.positions_of[docs]
         wanted = np.unique(places).astype(np.int64)
-        found: list[str | None] = []
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> list[str | None]:
             return partition.texts(rows, count).to_pylist()
 
-        for texts in self.at(wanted).visit(read, threads):
-            found += texts
+        found = list(chain.from_iterable(self.at(wanted).visit(read, threads)))
         if len(found) != len(wanted):
             raise self.changed()
         return [found[place] or "" for place in np.searchsorted(wanted, places)]
@@ -211,6 +212,9 @@ class MemoryResults(Results):
 
     def __init__(self, outcome: Outcome, record: dict[str, Any]) -> None:
         self.outcome, self.record = outcome, record
+        self.reader, self.ends = outcome.reader, outcome.corpus.ends
+        self.positions_of = outcome.order
+        self.read_from = list(outcome.job.reading.get("given", ()))
         self._tables: dict[str, pa.Table] = {}
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -220,32 +224,6 @@ class MemoryResults(Results):
             self._tables[name] = pa.concat_tables([empty, *made])
         found = self._tables[name]
         return found if columns is None else found.select(list(columns))
-
-    @property
-    def positions_of(self) -> np.ndarray | None:
-        return self.outcome.order
-
-    @property
-    def source(self) -> Source:
-        self.outcome.job.source.check_unchanged()
-        return self.outcome.job.source
-
-    @functools.cached_property
-    def reader(self) -> Reader:
-        return self.outcome.reader
-
-    @property
-    def inputs(self) -> list[Path]:
-        files = self.outcome.job.source.files
-        return [Path(f.path) for f in files if f.copy is None and not f.is_remote]
-
-    @property
-    def read_from(self) -> list[str]:
-        return list(self.outcome.job.reading.get("given", ()))
-
-    @property
-    def ends(self) -> np.ndarray:
-        return self.outcome.corpus.ends
 
 
 class FolderResults(Results):
@@ -308,8 +286,7 @@ class FolderResults(Results):
         """Open one of its files, and make our errors of those that reading it raises."""
         path = f"{self.name}/{name}"
         try:
-            url = path if self.folder is None else None
-            with pa.OSFile(path, "rb") if url is None else open_remote(url) as file:
+            with open_remote(path) if self.folder is None else pa.OSFile(path, "rb") as file:
                 yield file
         except FileNotFoundError as error:
             if name == "run.json":
@@ -424,7 +401,7 @@ class FolderResults(Results):
         directory = Path(self._about["directory"])
         return Path(path if Path.cwd() == directory else os.path.normpath(directory / path))
 
-    @property
+    @functools.cached_property
     def inputs(self) -> list[Path]:
         about = self.record["source"]
         if about is None:
@@ -439,7 +416,7 @@ class FolderResults(Results):
         except InputError:
             return []
 
-    @property
+    @functools.cached_property
     def read_from(self) -> list[str]:
         return [] if self.record["source"] is None else [str(path) for path in self.given]
 

@@ -66,13 +66,7 @@ def tables_of(outcome: Outcome, name: str) -> Iterator[pa.Table]:
 
 
 def _clusters(outcome: Outcome) -> tuple[int, Columns]:
-    """A row for each document, in the order of the documents.
-
-    ``doc`` is its number, ``cluster`` that of the first document of its cluster in keep order,
-    ``duplicate_of`` the id of the kept document that a removed one is a duplicate of, and
-    ``similarity`` that of the two; both are null for a kept document. Of files, ``file`` is the
-    name of its file, as in the clean corpus, and ``row`` its place among the records, from 0.
-    """
+    """A row for each document, in the order of the documents, see ``docs/formats.md``."""
     files = outcome.job.source.files if _has_places(outcome) else []
     names = strings_of([file.name.encode(errors="replace") for file in files])
     numbers, order = outcome.numbers(), outcome.order

@@ -82,15 +82,14 @@ def folded(parts: Sequence[Difference], context: int | None) -> Iterator[Differe
         return
     for place, part in enumerate(parts):
         before, after = (context if place else 0), (context if place < len(parts) - 1 else 0)
-        a, b = ([m.start() for m in _words(text)] for text in (part.text_a, part.text_b))
-        count = len(a) - before - after
+        # Cut where words begin.
+        texts = (part.text_a, part.text_b)
+        a, b = ([0, *[m.start() for m in _words(t)][1:], len(t)] for t in texts)
+        count = len(a) - 1 - before - after
         if part.op != "equal" or len(parts) == 1 or count < _FOLDED:
             yield part
             continue
-        # Cut where words begin.
-        a, b = [*a, len(part.text_a)], [*b, len(part.text_b)]
-        i, j = (a[before], b[before]) if before else (0, 0)
-        k, m = (a[-1 - after], b[-1 - after])
+        (i, k), (j, m) = ((at[before], at[-1 - after]) for at in (a, b))
         if i or j:
             yield Difference("equal", part.text_a[:i], part.text_b[:j])
         yield Fold(count, part.text_a[i:k], part.text_b[j:m])

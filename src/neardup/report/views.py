@@ -1,12 +1,14 @@
-"""An explanation, or a comparison of two texts, as it is shown: on a terminal, and as a page."""
+"""An explanation, or a comparison of two texts, in words: on a terminal, and as a page."""
 
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from neardup.inspect.compare import Comparison
+from neardup.inspect.explain import CommonBuckets, Document, Explanation
 from neardup.report.differences import Difference, Fold, differences, folded
-from neardup.report.numbers import counted
-from neardup.report.visible import html_page, visible
+from neardup.report.numbers import counted, percent
+from neardup.report.visible import html_page, name, visible
 
 _RED, _GREEN, _PLAIN = "\x1b[9;31m", "\x1b[4;32m", "\x1b[0m"
 
@@ -77,3 +79,124 @@ def _of_side(part: Difference | Fold, side: int) -> tuple[str, str]:
     if isinstance(part, Fold):
         return counted(part.words, "equal word"), text
     return "" if part.op == "equal" else ("del", "ins")[side], text
+
+
+Note = tuple[str, str]
+
+
+def view(found: Explanation) -> View:
+    documents = [d for d in (found.document, found.other) if d is not None]
+    names = tuple(name(document.doc_id) for document in documents)
+    return View(_headline(found, *names), tuple(_notes(found, *names)), names, found.texts or ())
+
+
+def view_of_pair(
+    pair: Comparison, shingle: str, names: tuple[str, str], texts: tuple[str, ...]
+) -> View:
+    """Return what is shown of a comparison of two texts, or none, by their shingles."""
+    this, that = (name(one) for one in names)
+    notes = tuple(_notes_of_pair(pair, this, that, shingle))
+    return View(_headline_of_pair(pair, this, that), notes, (this, that), texts)
+
+
+def _headline(found: Explanation, this: str, that: str = "") -> str:
+    document, other = found.document, found.other
+    if other is None or (document.kept and not found.second_asked):
+        return f"{this} is {found.why}."
+    if not document.kept and document.duplicate_of == other.doc_id:
+        return f"{this} is removed: it is a duplicate of {that}, which is kept."
+    if not other.kept and other.duplicate_of == document.doc_id:
+        return f"{that} is removed: it is a duplicate of {this}, which is kept."
+    if found.comparison is not None:
+        return _headline_of_pair(found.comparison, this, that)
+    return f"{this} and {that} have {'an' if found.edge else 'no'} edge."
+
+
+def _headline_of_pair(pair: Comparison, this: str, that: str) -> str:
+    both = f"{this} and {that} are"
+    if not (pair.tokens_a and pair.tokens_b):
+        return f"{both} not duplicates: {pair.note}."
+    if pair.equal is not None:
+        return f"{both} exact duplicates: {pair.note}."
+    if pair.duplicates:
+        return f"{both} near-duplicates: their similarity reaches {pair.threshold:g}."
+    return f"{both} not duplicates: their similarity is below {pair.threshold:g}."
+
+
+def _notes(found: Explanation, this: str, that: str = "") -> Iterator[Note]:
+    document, other = found.document, found.other
+    yield "document", _described(document, this)
+    if other is not None:
+        nearest = document.kept and not found.second_asked
+        yield "nearest" if nearest else "other", _described(other, that)
+        if found.comparison is not None:
+            yield from _notes_of_pair(found.comparison, this, that, found.shingle)
+        if found.buckets is not None:
+            yield "buckets", _shared(found.buckets, found.threshold)
+        if found.listed:
+            yield "edge", _edge(found)
+    if document.kept:
+        yield "duplicates", _duplicates(found)
+    for note in found.notes:
+        yield "note", note
+
+
+def _edge(found: Explanation) -> str:
+    if not found.edge_of:
+        return "listed" if found.edge else "none"
+    has = "has" if len(found.edge_of) == 1 else "have"
+    return f"listed for {' and '.join(map(name, found.edge_of))}, which {has} the same shingles"
+
+
+def _described(document: Document, this: str) -> str:
+    size = f", {counted(document.tokens, 'token')}" if document.tokens is not None else ""
+    form = f" ({document.form})" if document.form in ("empty", "short") else ""
+    state, cluster = "kept", "alone in its cluster"
+    if not document.kept:
+        of = name(document.duplicate_of)
+        state = f"removed, a duplicate of {of} at {document.similarity:.4f}"
+    if document.members > 1:
+        kept = f"{document.members_kept:,} kept"
+        cluster = f"cluster {document.cluster} of {document.members:,} documents, {kept}"
+    return f"{this}: number {document.doc}{size}{form}; {state}; {cluster}"
+
+
+def _duplicates(found: Explanation) -> str:
+    """Return the duplicates of the document; exact copies by their number."""
+    equal = [one for one in found.duplicates if one.similarity == 1]
+    near = [one for one in found.duplicates if one.similarity < 1]
+    parts = [f"{name(one.doc_id)} at {one.similarity:.4f}" for one in near]
+    more = found.duplicates_count - found.exact_copies - len(near)
+    parts += [f"{more:,} more"] * (more > 0)
+    if found.exact_copies:
+        copies = "exact copy" if found.exact_copies == 1 else "exact copies"
+        such = f", such as {name(equal[0].doc_id)}" if equal else ""
+        parts.append(f"{found.exact_copies:,} {copies}{such}")
+    return ", ".join(parts) or "none"
+
+
+def _notes_of_pair(pair: Comparison, this: str, that: str, shingle: str) -> Iterator[Note]:
+    reaches = "reaches" if pair.duplicates else "is below"
+    yield "similarity", f"{pair.similarity:.4f} of {shingle} shingles; {reaches} {pair.threshold:g}"
+    both = f"{percent(pair.containment_b)} of {that} is in {this}"
+    yield "containment", f"{percent(pair.containment_a)} of {this} is in {that}, {both}"
+    only = f"{pair.only_a:,} only in {this}, {pair.only_b:,} only in {that}"
+    yield "shingles", f"{pair.shared:,} shared, {only}"
+    if pair.note:
+        yield "note", pair.note
+
+
+def _shared(buckets: CommonBuckets, threshold: float) -> str:
+    if buckets.how == "exact":
+        return "not needed: exact duplicates are put together before banding"
+    if buckets.how == "join":
+        return "not needed: all pairs were searched"
+    if not buckets.num_bands:
+        return f"none: the exact join reports pairs from {threshold:g} on"
+    chance = percent(buckets.probability)
+    expected = f"a pair of their similarity shares one with probability {chance}"
+    all_bands = counted(buckets.num_bands, "band")
+    if buckets.how == "none":
+        return f"shared in none of the {all_bands}; {expected}"
+    bands = ", ".join(map(str, buckets.bands[:8])) + ", ..." * (len(buckets.bands) > 8)
+    return f"shared in {len(buckets.bands)} of {all_bands} ({bands}); {expected}"

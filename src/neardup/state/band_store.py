@@ -4,11 +4,11 @@ Public methods are final and guard what goes in and out; a backend fills the hoo
 """
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
-from typing import ClassVar, NamedTuple, Self, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def _run_of(header: str | None) -> str | None:
     return None
 
 
-class BandStore(ABC):
+class BandStore(AbstractContextManager["BandStore"]):
     """Band keys of documents, and metadata of those documents, by partition.
 
     A partition is a run of successive documents, and is there as a whole or not at all, whatever
@@ -135,10 +135,7 @@ class BandStore(ABC):
         self._put(partition, keys, metadata)
 
     def together(self) -> AbstractContextManager[object]:
-        """Return a block for several calls of `put`: they are durable when it ends.
-
-        Where a store can't do that, each is when it returns.
-        """
+        """Return a block at whose end all calls of `put` are durable, at the latest."""
         return nullcontext()
 
     @final
@@ -201,9 +198,6 @@ class BandStore(ABC):
             self._closed = True
             self._close()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *error: object) -> None:
         self.close()
 
@@ -222,7 +216,7 @@ class BandStore(ABC):
 
     # What a backend fills in. Native errors become ours in one place of it.
 
-    def _open(self) -> None:  # noqa: B027
+    def _open(self) -> None:
         """Connect; may be called more than once. Makes nothing where no run is."""
 
     @abstractmethod
@@ -256,5 +250,5 @@ class BandStore(ABC):
     @abstractmethod
     def _drop(self) -> None: ...
 
-    def _close(self) -> None:  # noqa: B027
+    def _close(self) -> None:
         """Let go of what `_open` and the others hold."""

@@ -1,4 +1,4 @@
-"""One SQLite file: its connection, its transactions, and its errors in our words.
+"""The SQLite files of a run: transactions, locks, checksums, and errors in our words.
 
 Blobs of some MB are appended far more often than anything is changed, so there is a rollback
 journal and no write-ahead log: appended pages go to the file once, and to the journal not at all.
@@ -6,21 +6,61 @@ Measured with 4 MB blobs, each synced (median of 7; plain files with rename: 1,0
 with pages of 64 KiB, 360 with pages of 4 KiB, 490 with a write-ahead log.
 """
 
+import errno
+import os
 import sqlite3
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from neardup.errors import NeardupError
-from neardup.private_files import make_private, system_error
-from neardup.state.locking import FileKind, sqlite_error
+from neardup.errors import NeardupError, OutputError, ResumeError
+from neardup.private_files import CHECK, make_private, system_error, system_errors
 
 _PAGE = 65536
 _CACHE_KIB = 16384  # what is beyond is written out before the commit
+_SAMPLES, _SAMPLE = 64, 4096  # of a file, and bytes of each
+#: What SQLite reports, as errors of the system.
+_UNWRITABLE = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR_WRITE: errno.EFBIG,
+    sqlite3.SQLITE_IOERR_TRUNCATE: errno.EFBIG,
+    sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_PERM: errno.EACCES,
+    sqlite3.SQLITE_AUTH: errno.EACCES,
+    sqlite3.SQLITE_CANTOPEN: errno.ENOENT,
+    sqlite3.SQLITE_TOOBIG: errno.EFBIG,
+}
 
 Work: TypeAlias = Callable[[sqlite3.Connection], object]
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """What a database of ours holds, and which errors it raises."""
+
+    application: int  # in the header of the file, which distinguishes it from other databases
+    version: int  # of its format; another one is refused
+    unwritable: type[NeardupError]  # raised where the system refuses to write
+    unusable: type[NeardupError]  # raised where the file is damaged, foreign or in use
+    again: str  # hint for what is damaged
+
+
+def sqlite_error(kind: FileKind, path: Path, error: sqlite3.Error) -> NeardupError:
+    """Return the error for what SQLite reports; its own text may quote what is damaged."""
+    code = getattr(error, "sqlite_errorcode", 0) or 0
+    number = _UNWRITABLE.get(code) or _UNWRITABLE.get(code & 0xFF)
+    if number:
+        return system_error(kind.unwritable, path, OSError(number, ""))
+    if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return kind.unusable(f"{path} is in use by another process", "wait, then try again")
+    if code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_NOTADB):
+        return kind.unusable(f"{path} is damaged, or not a database", kind.again)
+    name = getattr(error, "sqlite_errorname", "SQLite")
+    return kind.unusable(f"{path} can't be used ({name})", kind.again)
 
 
 class Database:
@@ -86,12 +126,10 @@ class Database:
 
     def blob(self, table: str, number: int) -> bytes:
         """Return the bytes of column ``data`` in a row, with one copy less than `rows`."""
-        with (
-            self._lock,
-            self._errors(),
-            self._connected().blobopen(table, "data", number, readonly=True) as blob,
-        ):
-            return blob.read()
+        with self._lock, self._errors():
+            opened = self._connected().blobopen(table, "data", number, readonly=True)
+            with opened as blob:
+                return blob.read()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -174,3 +212,55 @@ class Database:
             raise self.damaged("its schema") from error
         except OSError as error:
             raise system_error(self.kind.unwritable, self.path, error) from error
+
+
+def refuse_links(*paths: Path) -> None:
+    """Refuse what would have a run write to where somebody else points."""
+    for path in paths:
+        if path.is_symlink():
+            raise OutputError(f"{path} is a symbolic link", "remove it, or name another output")
+
+
+def lock_file(path: Path) -> sqlite3.Connection:
+    """Return what holds a lock on a file until it is closed, or the process ends.
+
+    SQLite locks files on every system and is loaded anyway; a package for locks takes 40 ms more.
+    """
+    refuse_links(path)
+    with system_errors(path):
+        make_private(path)
+    lock = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        lock.execute("PRAGMA journal_mode = MEMORY").fetchall()
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        lock.close()
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+            raise ResumeError(
+                f"another neardup process uses {path.parent}", "wait for it, or name another output"
+            ) from error
+        raise OutputError(f"can't lock {path} ({error.sqlite_errorname})", CHECK) from error
+    return lock
+
+
+def sampled_checksum(path: Path) -> int:
+    """Return the CRC-32 of samples from all over a file, of all of a small one; 0 of no file."""
+    if not path.is_file():  # opening a pipe would wait
+        return 0
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size <= _SAMPLES * _SAMPLE:
+            return zlib.crc32(file.read())
+        checksum = 0
+        for number in range(_SAMPLES):
+            file.seek(number * (size - _SAMPLE) // (_SAMPLES - 1))
+            checksum = zlib.crc32(file.read(_SAMPLE), checksum)
+    return checksum
+
+
+def file_checksum(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while data := file.read(4 << 20):
+            checksum = zlib.crc32(data, checksum)
+    return checksum

@@ -5,7 +5,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Self, cast
 
@@ -13,8 +13,7 @@ from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.json_values import JSON
 from neardup.private_files import sync_folder, system_errors
 from neardup.state.blob_table import Blob, BlobTable
-from neardup.state.database import Database
-from neardup.state.locking import FileKind, lock_file, refuse_links
+from neardup.state.database import Database, FileKind, lock_file, refuse_links
 from neardup.state.sqlite_store import RunStore
 
 #: Name of the run folder in the output folder.
@@ -31,7 +30,7 @@ _FILE, _LOCK, _SCRATCH = "run.sqlite", "lock", ".scratch"
 _MANIFEST = ("", 0)  # among the steps
 
 
-class RunState:
+class RunState(AbstractContextManager["RunState"]):
     """Manifest, results of steps, and lock of one run, in one file of the run folder.
 
     A step is named by a stage and a number. What it made is stored with `put` and read with `get`;
@@ -46,7 +45,7 @@ class RunState:
         self._lock = lock_file(folder / _LOCK)
         self._database = Database(folder / _FILE, _KIND)
         self._steps = BlobTable(self._database, "steps")
-        self._index: dict[str, dict[int, JSON]] = {}
+        self._index: dict[tuple[str, int], JSON] = {}
 
     # The folder.
 
@@ -129,9 +128,6 @@ class RunState:
         finally:
             self._lock.close()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, kind: object, *error: object) -> None:
         with nullcontext() if kind is None else suppress(Exception):  # the first error counts
             self.close()
@@ -152,7 +148,7 @@ class RunState:
     @property
     def manifest(self) -> dict[str, JSON]:
         """What identifies the run; empty until it is set. Setting it replaces it as a whole."""
-        return dict(cast("dict[str, JSON]", self._index[""][0]))
+        return dict(cast("dict[str, JSON]", self._index[_MANIFEST]))
 
     @manifest.setter
     def manifest(self, values: Mapping[str, JSON]) -> None:
@@ -163,9 +159,8 @@ class RunState:
         self._steps.put(connection, _MANIFEST, about={})
 
     def _load(self) -> None:
-        for (stage, number), about in self._steps.index().items():
-            self._index.setdefault(stage, {})[number] = about
-        if _MANIFEST[0] not in self._index:
+        self._index = self._steps.index()
+        if _MANIFEST not in self._index:
             raise self._database.damaged("the manifest")
 
     # Steps.
@@ -183,7 +178,7 @@ class RunState:
         about = json.loads(json.dumps(about))
         with self._database.transaction() as connection:
             self._steps.put(connection, step, data, about)
-        self._index.setdefault(step[0], {})[step[1]] = about
+        self._index[step] = about
 
     def get(self, stage: str, number: int) -> memoryview:
         """Return the bytes that a step stored, read-only; ResumeError where they are not intact."""
@@ -194,11 +189,11 @@ class RunState:
 
     def about(self, stage: str, number: int) -> JSON:
         """Return the JSON value that was stored with a step; KeyError where it is not done."""
-        return self._index[stage][number]
+        return self._index[stage, number]
 
     def done(self, stage: str) -> set[int]:
         """Return the numbers of a stage's steps that are done."""
-        return set(self._index.get(stage, ()))
+        return {number for name, number in list(self._index) if name == stage}
 
     # What else belongs to a run.
 

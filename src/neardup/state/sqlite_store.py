@@ -11,8 +11,7 @@ import numpy as np
 from neardup.errors import SpecError, StoreError
 from neardup.state.band_store import BandStore, Entry
 from neardup.state.blob_table import BlobTable
-from neardup.state.database import Database
-from neardup.state.locking import FileKind
+from neardup.state.database import Database, FileKind
 
 _KIND = FileKind(
     application=0x4E444250,  # "NDBP"

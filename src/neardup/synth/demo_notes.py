@@ -27,9 +27,8 @@ CHANGED = 0.1
 _WORDS = (Path(__file__).parent / "note_words.txt").read_text(encoding="utf-8").split()
 COMMON = [word for word in _WORDS if not word.endswith(":")]
 HEADINGS = [word for word in _WORDS if word.endswith(":")]
-_ROOTS = (
-    "aden angi arthr bronch cardi cholecyst col cyst derm encephal enter gastr hepat lymph mening"
-)
+_ROOTS = "aden angi arthr bronch cardi cholecyst col cyst derm encephal enter gastr hepat lymph"
+_ROOTS += " mening"
 _ROOTS += " my nephr neur oste ot pancreat phleb pneum proct rhin spondyl thorac thyroid ur vascul"
 _SUFFIXES = "itis osis oma emia algia ectomy opathy ogram oscopy otomy ostomy orrhea otic al ic"
 _TERMS = [root + suffix for suffix in _SUFFIXES.split() for root in _ROOTS.split()]

@@ -41,7 +41,7 @@ def explain(
     """
     from neardup.api.runs import Run
     from neardup.output.results import FolderResults
-    from neardup.report.explain_text import view
+    from neardup.report.views import view
 
     results, page = FolderResults(run), Page.of(options)
     page.check(results.inputs, results.read_from)
@@ -68,7 +68,7 @@ def compare(file1: str, file2: str, encoding_errors: str, no_text: bool, **optio
     page, spec = Page.of(options), o.spec_of(options)
     page.check((file1, file2))
     from neardup.inspect.compare import compare
-    from neardup.report.explain_text import view_of_pair
+    from neardup.report.views import view_of_pair
 
     a, b = (_text(name, encoding_errors) for name in (file1, file2))
     found = compare(a, b, spec)

@@ -2,8 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -47,21 +48,19 @@ _BYTES = {"string": pa.binary(), "large_string": pa.large_binary()}
 _MAGIC = b"ARROW1"  # of a file; a stream has none
 
 
-class _Fitting(NamedTuple):
-    """Rows of which no text is too large."""
-
-    table: pa.Table
-    rows: Rows = None  # which these are; None for all
-    skipped: int = 0  # how many were left out
-
-
+@dataclass
 class TablePartition(Partition):
     """Rows of a table; ``first`` is the number of the first one, ``name`` is for messages."""
 
+    file: int
+    start: int
+    size: int
     first: int
     name: str
     columns: Columns
-    left_out: int = 0  # documents that were left out when the input was cut
+    # Documents that were left out or repaired when the input was cut.
+    left_out: int = field(default=0, kw_only=True)
+    replaced: int = field(default=0, kw_only=True)
 
     @abstractmethod
     def decoded(self, names: Sequence[str] | None) -> pa.Table:
@@ -69,11 +68,13 @@ class TablePartition(Partition):
 
     def load(self, names: Sequence[str] | None) -> pa.Table:
         """The same without the rows that are left out for their size."""
-        return self._fitting(names).table
+        table, _, _ = self._fitting(names)
+        return table
 
-    def _fitting(self, names: Sequence[str] | None) -> _Fitting:
+    def _fitting(self, names: Sequence[str] | None) -> tuple[pa.Table, Rows, int]:
+        """Rows of which no text is too large, which these are, and how many were left out."""
         if not self.columns.skip_large:
-            return _Fitting(self.decoded(names))
+            return self.decoded(names), None, 0
         texts = self.columns.text
         table = self.decoded(None if names is None else list(dict.fromkeys((*names, *texts))))
         sizes = np.full(table.num_rows, len(texts) - 1)
@@ -82,7 +83,7 @@ class TablePartition(Partition):
         rows = np.flatnonzero(sizes <= self.columns.max_document)
         skipped = table.num_rows - len(rows)
         table = table if names is None else table.select(list(names))
-        return _Fitting(table if not skipped else table.take(array_of(rows)), rows, skipped)
+        return table.take(array_of(rows)) if skipped else table, rows, skipped
 
     def record(self, row: int) -> str:
         return f"{self.name}: record {self.first + row + 1}"
@@ -93,8 +94,9 @@ class TablePartition(Partition):
     def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
         asked = tuple(self.schema().names) if columns is None else columns
         table, rows, skipped = self._fitting(list(dict.fromkeys((*self.columns.text, *asked))))
-        documents = documents_of(table, self.columns, asked, self._where(rows))
-        return replace(documents, skipped=skipped + self.left_out)
+        found = documents_of(table, self.columns, asked, self._where(rows))
+        skipped, replaced = skipped + self.left_out, found.replaced + self.replaced
+        return replace(found, skipped=skipped, replaced=replaced)
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
         table = self._taken(self.load(self.columns.text), rows, count)
@@ -137,18 +139,7 @@ class TablePartition(Partition):
 
 @dataclass
 class HeldPartition(TablePartition):
-    file: int
-    start: int
-    size: int
-    first: int
-    name: str
-    columns: Columns
     rows: pa.Table
-    replaced: int = 0  # documents that were repaired before they became Arrow's
-
-    def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
-        found = super().read(columns)
-        return replace(found, replaced=found.replaced + self.replaced)
 
     def decoded(self, names: Sequence[str] | None) -> pa.Table:
         return self.rows if names is None else self.rows.select(list(names))
@@ -243,11 +234,18 @@ def _batches(opened: Any) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _opened(file: SourceFile) -> Any:
-    source: Any = pa.BufferReader(read_all(file)) if file.size is None else open_at(file)
-    is_file = source.read(len(_MAGIC)) == _MAGIC
-    source.seek(0)
-    return pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+@contextmanager
+def _opened(file: SourceFile) -> Iterator[Any]:
+    try:
+        source: Any = pa.BufferReader(read_all(file)) if file.size is None else open_at(file)
+        is_file = source.read(len(_MAGIC)) == _MAGIC
+        source.seek(0)
+        with pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source) as opened:
+            yield opened
+    except InputError:  # one of them is an OSError as well
+        raise
+    except (*DAMAGE, IndexError) as error:
+        raise damaged(file.path, "Arrow IPC", error) from error
 
 
 def cut(
@@ -255,32 +253,24 @@ def cut(
 ) -> Iterator[TablePartition]:
     if file.size == 0:
         return
-    try:
-        with _opened(file) as opened:
-            check_schema(file.path, opened.schema, columns)
-            left, last = file.size or 0, None
-            for part in cut_batches(_batches(opened), index, file.path, columns, partition_bytes):
-                if last is not None:
-                    yield last
-                if file.size is not None:
-                    # Sizes are those in memory, but those of a file add up to the file's.
-                    part.start, part.size = file.size - left, min(part.size, left)
-                left, last = left - part.size, part
+    with _opened(file) as opened:
+        check_schema(file.path, opened.schema, columns)
+        left, last = file.size or 0, None
+        for part in cut_batches(_batches(opened), index, file.path, columns, partition_bytes):
             if last is not None:
-                last.size += max(0, left)
                 yield last
-    except InputError:  # one of them is an OSError as well
-        raise
-    except (*DAMAGE, IndexError) as error:
-        raise damaged(file.path, "Arrow IPC", error) from error
+            if file.size is not None:
+                # Sizes are those in memory, but those of a file add up to the file's.
+                part.start, part.size = file.size - left, min(part.size, left)
+            left, last = left - part.size, part
+        if last is not None:
+            last.size += max(0, left)
+            yield last
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
     schema = strings_schema(columns.required)
     if file.size != 0:
-        try:
-            with _opened(file) as opened:
-                schema = plain_schema(opened.schema)
-        except DAMAGE as error:
-            raise damaged(file.path, "Arrow IPC", error) from error
+        with _opened(file) as opened:
+            schema = plain_schema(opened.schema)
     return Layout("arrow", "lz4", b"", schema, columns.text)

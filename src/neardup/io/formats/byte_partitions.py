@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import PAD
+from neardup.arrays import PAD, array_of
 from neardup.errors import ColumnError, EncodingError
 from neardup.io.columns import (
     REPLACE_HINT,
@@ -200,8 +200,7 @@ class _Reader:
         if present == {kernels.BOOLEAN}:
             starts = self._fields.values[k, :count, 0]
             true = valid & (self._fields.raw.data[starts] == ord("t"))
-            bits = buffer_of(np.packbits(true, bitorder="little"))
-            return pa.Array.from_buffers(pa.bool_(), count, [validity(valid), bits])
+            return array_of(true, null=~valid)
         strings: Column = self.strings(k, name)
         if not present <= {kernels.INTEGER, kernels.NUMBER}:
             return strings

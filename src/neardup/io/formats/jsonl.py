@@ -28,14 +28,7 @@ _HEAD_LINES = 100
 _DEPTH = 1000  # levels of nesting
 _TOO_DEEP = f"nests more than {_DEPTH} levels deep"
 _MOST_CELLS = 1 << 22  # of a table: a key for each record would take quadratic memory
-_KINDS = {
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    list: "an array",
-    str: "a string",
-    type(None): "null",
-}
+_KINDS = {bool: "a boolean", float: "a number", list: "an array", str: "a string"}
 
 
 class JsonPartition(BytePartition):
@@ -92,7 +85,7 @@ class JsonPartition(BytePartition):
             value = json.loads(text, parse_int=float, object_pairs_hook=seen)
             twice = [name for name in names if keys.count(name) > 1]
             if not isinstance(value, dict):
-                what = f"is {_KINDS[type(value)]}, not an object"
+                what = f"is {_KINDS.get(type(value), 'null')}, not an object"
             elif twice:
                 what = f"has the key {twice[0]!r} twice"
             elif why == DEEP:
@@ -107,12 +100,9 @@ class JsonPartition(BytePartition):
         raw = self.raw()
         return _present(raw, self.bounds(raw), names)
 
-    def check_new(self, raw: Raw, bounds: np.ndarray, added: Sequence[str]) -> None:
-        """Refuse names of members to add that a record has already; reading reports wrong lines."""
-        check_new(self._file.path, _present(raw, bounds, added), added)
-
     def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
-        self.check_new(raw, bounds, added.column_names)
+        names = added.column_names
+        check_new(self._file.path, _present(raw, bounds, names), names)
         data, ends = json_rows(added, ",", "")
         # In an empty object there is no member for a comma to follow.
         drop = np.zeros(len(ends), np.int64)
@@ -211,11 +201,3 @@ def _still_missing(partition: JsonPartition, missing: set[str], names: dict[str,
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
     return Layout("jsonl", file.compression, text=columns.text)
-
-
-def check_new_keys(file: SourceFile, columns: Columns, added: Sequence[str]) -> None:
-    """Refuse names of members to add that the first records have already."""
-    first = next(cut(0, file, columns, 1 << 16), None)
-    if first is not None:
-        raw = first.raw()
-        first.check_new(raw, first.bounds(raw), added)

@@ -23,12 +23,7 @@ _FILES = 4096  # in a partition, for folders of very small files
 class TextPartition(TablePartition):
     """Several files; ``file`` is the first, and ``start`` counts the bytes of all before it."""
 
-    file: int
-    start: int
-    size: int
     files: Sequence[SourceFile]
-    columns: Columns
-    left_out: int = 0
 
     def decoded(self, names: Sequence[str] | None) -> pa.Table:
         texts = []
@@ -64,7 +59,7 @@ class TextPartition(TablePartition):
 
     def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
         found = self._chosen(rows, count).read(None).columns
-        return append_columns("plain texts", found, added)
+        return append_columns(self.name, found, added)
 
     def _chosen(self, rows: Rows, count: int) -> "TextPartition":
         if count != len(self.files):
@@ -89,7 +84,8 @@ def cut(
         # Those of a partition follow each other in the input.
         if not fit or size >= partition_bytes or end - first == _FILES or end == len(files):
             some = files[first : end if fit else end - 1]
-            yield TextPartition(index + first, start, size, some, columns, int(not fit))
+            name, out = "plain texts", int(not fit)
+            yield TextPartition(index + first, start, size, 0, name, columns, some, left_out=out)
             first, start, size = end, start + size, 0
 
 

@@ -111,21 +111,18 @@ class Clusters:
 
     def add(self, shown: Sequence[Shown], texts: Sequence[str] | None) -> None:
         """Add clusters that are shown in full, and texts of those compared while there is room."""
-        values: list[list[tuple[int, Any]]] = []
-        at = 0
+        values: list[tuple[int, dict[str, Any], int, Any]] = []
+        read = iter(texts or ())
         for one in shown:
             entry = self._entry(one.cluster, one.docs)
             if texts is not None:
-                own = dict(zip(one.compared, texts[at : at + len(one.compared)], strict=True))
-                at += len(own)
-                values.append(list(_values(entry, own).items()))
+                own = _values(entry, {place: next(read) for place in one.compared})
+                values += [(turn, entry, *value) for turn, value in enumerate(own.items())]
             self.entries.append(entry)
             self.room -= len(as_json(entry))
         # The first text of each cluster before the second of any.
-        for turn in range(max(map(len, values), default=0)):
-            for entry, of_entry in zip(self.entries, values, strict=True):
-                if turn < len(of_entry):
-                    self._add_value(entry, *of_entry[turn])
+        for _, entry, place, value in sorted(values, key=lambda one: one[0]):
+            self._add_value(entry, place, value)
 
     def add_ids(self, others: np.ndarray, room: int) -> None:
         """Add the ids of all other documents, of clusters in full first, as far as they fit."""

@@ -82,13 +82,9 @@ class CassandraStore(BandStore):
                 self._session.change(table)
         matrix = uuid.uuid4()
         self._session.ask(cql.ADD_RUN, [self.run, matrix, text])
-        # Read back: what was sent again after a lost answer finds that it was there already.
-        found = self._find()
-        if found is None or found[0] != matrix:
-            return False
-        self._matrix = matrix
         self._known = {}
-        return True
+        # Read back: what was sent again after a lost answer finds that it was there already.
+        return self._read_header() is not None and self._matrix == matrix
 
     def _write_note(self, name: str, text: str) -> None:
         self._session.ask(cql.ADD_NOTE, [self._matrix, name, text])
