@@ -7,7 +7,7 @@ import pytest
 from numba import config
 
 import oracle
-from neardup.match import rarest
+from neardup.match import pairs, rarest
 from neardup.match import resolve as resolving
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.pairs import join, pairs_of_buckets, pairs_outside_windows
@@ -81,6 +81,7 @@ def test_resolving_equals_the_definition(
         monkeypatch.setattr(rarest, "_VISIT", float(rng.choice([0.0, 0.01, 8.0])))
         monkeypatch.setattr(rarest, "_ADD", int(rng.choice([-1, 0, 8000])))
         monkeypatch.setattr(rarest, "_MOST_COUNTED", int(rng.choice([5, 8192])))
+    monkeypatch.setattr(pairs, "_TOGETHER", int(rng.choice([1, 2000, 1 << 18])))
     monkeypatch.setattr(resolving, "_BATCH", int(rng.choice([1, 7, 64])))
     monkeypatch.setattr(resolving, "_SMALL_BATCH", int(rng.choice([1, 5, 32])))
 
@@ -131,8 +132,9 @@ def test_an_index_is_for_families_whose_rare_shingles_are_their_own(
 
 @pytest.mark.jit_off
 @pytest.mark.parametrize("seed", range(3 if SLOW else 12))
-def test_the_join_finds_every_pair(seed: int) -> None:
+def test_the_join_finds_every_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng([7, seed])
+    monkeypatch.setattr(pairs, "_TOGETHER", [1, 30, 1 << 18][seed % 3])
     python_sets = random_sets(rng, int(rng.integers(2, 150)))
     threshold = float(rng.choice([0.2, 0.5, 0.7, 1.0]))
     every = {(a, b) for b in range(len(python_sets)) for a in range(b)}

@@ -151,7 +151,7 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
             if bucket >= 0:
                 members_there = starts[bucket + 1] - starts[bucket]
                 most += min(max(WINDOW, PAIRS // members_there), members_there)
-        if filled + most > edges[0].shape[0] and x > first:
+        if filled + most > edges[0].shape[0]:
             return x, filled
         for band in range(num_bands):
             bucket = buckets.of[x, band]

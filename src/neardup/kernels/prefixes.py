@@ -173,7 +173,7 @@ def probe(
         x = prefixes.docs[k]
         prefix = prefixes.values[prefixes.starts[k] : prefixes.starts[k + 1]]
         count = _candidates(x, prefix, chains, sets.size, threshold, search)
-        if every and filled + count > edges[0].shape[0] and k > first:
+        if every and filled + count > edges[0].shape[0]:
             search.seen[:] = -1  # the document is searched for again
             return k, filled
         _sort(search.found, count)

@@ -21,8 +21,8 @@ from neardup.threads import Local, Pool
 
 #: Following documents of a bucket that one is compared with, at most.
 _WIDEST = 1 << 10
-#: Pairs for which a thread has room when it compares, at least.
-_ROOM = 1 << 16
+#: Pairs that are kept together.
+_TOGETHER = 1 << 18
 _STEP = 512
 
 #: Is called with (documents done since, pairs compared so far).
@@ -41,7 +41,7 @@ class Found:
     not_compared: int  # pairs left out in large buckets, once for each band
 
 
-class _Part:
+class _Pairs:
     """Pairs that one thread finds, in arrays of one size, so that they can be mapped."""
 
     def __init__(self, allocate: Allocate, size: int) -> None:
@@ -61,27 +61,32 @@ class _Search(NamedTuple):
     compare: Callable[[int, int, Triple, np.ndarray], tuple[int, int]]
     total: int
     step: int
-    room: int  # pairs for which ``out`` has room, at least
+    most: int  # pairs of a document
 
     def run(self, pool: Pool, allocate: Allocate, advance: Advance, left_out: int = 0) -> Found:
-        found: Local[list[_Part]] = Local(list)
+        found: Local[list[_Pairs]] = Local(list)
         counts = Local(lambda: np.zeros(2, np.int64))
 
         def work(low: int) -> int:
-            first, last, parts = low, min(low + self.step, self.total), found()
+            first, last, own = low, min(low + self.step, self.total), found()
+            if not own:
+                own.append(_Pairs(allocate, _TOGETHER))
             while first < last:
-                if not parts or parts[-1].size - parts[-1].filled < self.room:
-                    parts.append(_Part(allocate, 4 * self.room))
-                out = parts[-1].rows(parts[-1].filled, parts[-1].size)
+                out = own[-1].rows(own[-1].filled, own[-1].size)
                 first, more = self.compare(first, last, out, counts())
-                parts[-1].filled += more
+                own[-1].filled += more
+                # There may be no room for the pairs of the next one, even where nothing is filled.
+                if first < last and own[-1].filled:
+                    own.append(_Pairs(allocate, _TOGETHER))
+                elif first < last:
+                    own[-1] = _Pairs(allocate, self.most)
             return last - low
 
         for done in pool.ordered(work, range(0, self.total, self.step)):
             if advance is not None:
                 advance(done, int(sum(c[0] for c in counts.all)))
         compared, ruled_out = np.sum([np.zeros(2, np.int64), *counts.all], axis=0).tolist()
-        parts = [part.rows(0, part.filled) for some in found.all for part in some]
+        parts = [some.rows(0, some.filled) for own in found.all for some in own]
         return Found(parts, compared, ruled_out, left_out)
 
 
@@ -118,7 +123,7 @@ def pairs_of_buckets(
     def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
         return grouping.window_pairs(first, last, buckets, sets, threshold, seen(), out, counts)
 
-    search = _Search(compare, documents, _STEP, max(_ROOM, buckets.of.shape[1] * _WIDEST))
+    search = _Search(compare, documents, _STEP, buckets.of.shape[1] * _WIDEST)
     left_out = pairs_outside_windows(np.diff(buckets.starts))
     return search.run(pool, allocate, advance, left_out)
 
@@ -147,5 +152,5 @@ def join(
         working = memory(), none, out, counts
         return prefixes.probe(every, first, last, chains, sets, no_bands, threshold, True, *working)
 
-    search = _Search(compare, len(docs), 64, max(_ROOM, documents))
+    search = _Search(compare, len(docs), 64, documents)
     return search.run(pool, allocate, advance)

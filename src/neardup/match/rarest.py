@@ -111,9 +111,7 @@ class RarestIndex:
 
 def search_memory(documents: int) -> Search:
     """Return the working memory of one thread that searches among so many documents."""
-    return Search(
-        np.full(documents, -1, np.int32), *(np.empty(documents, np.int32) for _ in range(3))
-    )
+    return Search(np.full(documents, -1, np.int32), *np.empty((3, documents), np.int32))
 
 
 def count_shingles(sets: Sets, docs: np.ndarray, pool: Pool) -> np.ndarray:

@@ -134,29 +134,25 @@ class Tokeniser:
         space, spec = self.workspace, self.spec
         documents = len(offsets) - 1
         size = int(offsets[-1] - offsets[0])
-        token_offsets = np.empty(documents + 1, dtype=np.int64)
+        starts = np.empty(documents + 1, dtype=np.int64)
         if spec.unit == "char":
             tokens = space.array("tokens", np.uint64, 2 * size)
-            count = kernels.characters(
-                data, offsets, self._alphabet, spec.raw, tokens, token_offsets
-            )
+            count = kernels.characters(data, offsets, self._alphabet, spec.raw, tokens, starts)
             nowhere = np.empty(0, dtype=np.int64)
-            return Ragged(tokens[:count], token_offsets), kernels.Spans(nowhere, nowhere)
+            return Ragged(tokens[:count], starts), kernels.Spans(nowhere, nowhere)
         # Two words of a document have a byte between them; those of two documents need none.
         most = (size + documents) // 2 + 1
         tokens = space.array("tokens", np.uint64, most)
         spanned = most if want_spans or self._stemmer else 0
-        spans = kernels.Spans(
-            space.array("span first", np.int64, spanned),
-            space.array("span last", np.int64, spanned),
-        )
+        ends = (space.array(name, np.int64, spanned) for name in ("span first", "span last"))
+        spans = kernels.Spans(*ends)
         buffers = self._word_buffers(size, documents)
         count = kernels.words(
-            data, offsets, self._alphabet, self._lower, buffers, tokens, token_offsets, spans
+            data, offsets, self._alphabet, self._lower, buffers, tokens, starts, spans
         )
         if self._stemmer:
             self._stemmer(tokens[:count], data, spans)
-        return Ragged(tokens[:count], token_offsets), spans
+        return Ragged(tokens[:count], starts), spans
 
     def _word_buffers(self, size: int, documents: int) -> kernels.WordBuffers:
         space = self.workspace

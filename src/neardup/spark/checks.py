@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError
@@ -53,15 +52,11 @@ def _unreadable(text: str) -> errors.InputError | None:
     if "[PATH_NOT_FOUND]" in text:
         return errors.InputNotFoundError(f"{file}: there is no such file")
     if "CSV header does not conform" in text or "number of columns in the CSV header" in text:
-        message = f"{file}: the header differs from that of another file"
-        return errors.FormatError(
-            message, "give files that have the same columns in the same order"
-        )
+        hint = "give files that have the same columns in the same order"
+        return errors.FormatError(f"{file}: the header differs from that of another file", hint)
     if "MALFORMED_RECORD" in text or "MALFORMED_CSV_RECORD" in text:
-        message = f"{file}: a record is malformed"
-        return errors.FormatError(
-            message, "see if each record has all columns, and each quote its end"
-        )
+        hint = "see if each record has all columns, and each quote its end"
+        return errors.FormatError(f"{file}: a record is malformed", hint)
     return None
 
 
@@ -107,7 +102,8 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
     groups = df.groupBy(column(id).alias("id")).agg(f.count("*").alias("n"), hashed.alias("hash"))
     whole = f.bool_and(f.col("id").cast("string").rlike(_WHOLE))
     found = ["sum(n)", "min(if(n > 1, id, null))", "count_if(id is null)", "bit_xor(hash)"]
-    documents, doubled, nulls, digest, numeric = _only_row(groups.agg(*map(f.expr, found), whole))
+    with worker_errors():
+        documents, doubled, nulls, digest, numeric = groups.agg(*map(f.expr, found), whole).first()
     if not documents:
         raise errors.InputError("the input holds no documents", "is this the right table?")
     hint = "give a column in which each value is there once"
@@ -124,14 +120,10 @@ def as_numbers(df: DataFrame, name: str) -> DataFrame:
     if not name or dict(df.dtypes)[name] != "string":
         return df
     tests = (f.bool_and(column(name).rlike(pattern)) for pattern in (_WHOLE, _NUMBER))
-    whole, number = _only_row(df.agg(*tests))
+    with worker_errors():
+        whole, number = df.agg(*tests).first()
     kind = "bigint" if whole else "double" if number else "string"
     return df.withColumn(name, column(name).cast(kind))
-
-
-def _only_row(df: DataFrame) -> Any:
-    with worker_errors():
-        return df.first()
 
 
 def check_sent(spark: SparkSession, documents: int) -> None:
@@ -156,8 +148,7 @@ def hadoop_file(spark: SparkSession, path: str) -> tuple[Any, Any]:
     return name, name.getFileSystem(context._jsc.hadoopConfiguration())
 
 
-@dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """Where the tables of finished stages are; without a folder Spark keeps them while it runs."""
 
     df: DataFrame

@@ -123,11 +123,9 @@ def write(
     tables = {"clean": run.clean, "clusters": run.clusters, "edges": run.edges}
     for name, table in tables.items():
         kind = format if name == "clean" else "parquet"
-        if table is None:
-            continue
-        if single_file:
+        if single_file and table is not None:
             _write_one(table, Path(folder), name, kind)
-        else:
+        elif table is not None:
             _with_options(table.write, kind, _WHOLE).save(f"{folder}/{name}")
     path, system = hadoop_file(spark, f"{folder}/summary.json")
     stream = system.create(path)

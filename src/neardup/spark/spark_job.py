@@ -159,14 +159,10 @@ def dedup(
     def typed(rows: DataFrame, *names: str) -> DataFrame:
         return rows.withColumns({name: f.col(name).cast(kind) for name in names})
 
-    pairs = partial(steps.edges, compared, same, spec)
-    edges = (
-        store.stage("edges", lambda: typed(pairs(), "id_a", "id_b")) if spec.enumerates else None
-    )
-    answer = partial(steps.resolve, new, same, compared)
-    names = ("id", "cluster", "duplicate_of")
-    clusters = store.stage("clusters", lambda: typed(answer(), *names))
-    return SparkRun(given, id, clusters, edges, about, new)
+    pairs = typed(steps.edges(compared, same, spec), "id_a", "id_b")
+    answer = typed(steps.resolve(new, same, compared), "id", "cluster", "duplicate_of")
+    edges = store.stage("edges", lambda: pairs) if spec.enumerates else None
+    return SparkRun(given, id, store.stage("clusters", lambda: answer), edges, about, new)
 
 
 def sizes_of(candidates: DataFrame, spec: Spec, task_bytes: int) -> tuple[int, int, list[int]]:
@@ -212,9 +208,8 @@ def compare_large(
             order.append(f.when(f.col(name).isNull(), 2).otherwise(f.isnan(name).cast("int")))
         order.append(f.desc_nulls_last(name) if way == "descending" else f.asc_nulls_last(name))
     cut = candidates.repartitionByRange(ranges, *order).withColumn("range", f.spark_partition_id())
-    rows = stage(
-        "ranges", lambda: cut.drop("root", "shingles").join(sets.select("id", "set"), "id")
-    )
+    ranged = cut.drop("root", "shingles").join(sets.select("id", "set"), "id")
+    rows = stage("ranges", lambda: ranged)
     last = rows.agg(f.max("range")).first()[0]
     found: list[DataFrame] = []
 

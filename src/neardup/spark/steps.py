@@ -21,10 +21,8 @@ from neardup.stages import candidate_stage as stage
 OLD = "neardup: old"
 #: Bytes of shingle sets that a task holds.
 TASK_BYTES = 1 << 28
-#: Bytes of a document in a bucket, for each band.
-_ENTRY = 14
-#: And while a task marks it: other columns than its keys.
-_MARKED = 100
+#: Bytes of a document in a bucket, for each band; and while a task marks it, but for its keys.
+_ENTRY, _MARKED = 14, 100
 #: From so many documents on, bands for a million make many candidates that are not similar.
 _MANY = 20_000_000
 
@@ -78,9 +76,8 @@ def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> Dat
 
 def _mapped(df: DataFrame, task: Callable[..., Any], schema: Any, **given: Any) -> DataFrame:
     """Apply a task to each partition."""
-    with warnings.catch_warnings():
-        # PySpark asks for pandas and warns of its newest version, which nothing here uses.
-        warnings.simplefilter("ignore", FutureWarning)
+    # PySpark asks for pandas and warns of its newest version, which nothing here uses.
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):
         work = partial(tasks.run, task=task, driver=tasks.versions(), **given)
         return df.mapInArrow(work, schema)
 

@@ -61,27 +61,19 @@ def check_ids(
         row = int(pc.index(pc.is_null(ids), True).as_py())
         raise DuplicateIdError(f"{place(row)} has no id in column {name!r}", _HINT)
     hashes = np.concatenate([np.empty(0, np.uint64), *(_hashes(chunk) for chunk in ids.chunks)])
-    members, starts = group(hashes)
+    seen: dict[Any, int] = {}
     # Equal hashes are nearly always equal ids, and there are few or none.
-    found: list[tuple[int, int]] = []
-    for low, high in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        seen: dict[Any, int] = {}
-        for position in members[low:high].tolist():
-            value = _value(ids[position])
-            if value in seen:
-                found.append((position, seen[value]))
-                break
-            seen[value] = position
-    if found:
-        row, before = min(found)
-        text = repr(_value(ids[row]))
-        text = text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
-        shown = "an id" if secret else f"the id {text}"
-        raise DuplicateIdError(
-            f"{place(row)} has {shown} that {place(before)} has too, in column {name!r}; ids must "
-            "be unique",
-            _HINT,
-        )
+    for row in np.sort(group(hashes).members).tolist():
+        value = _value(ids[row])
+        if (before := seen.setdefault(value, row)) != row:
+            text = repr(value)
+            text = text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+            shown = "an id" if secret else f"the id {text}"
+            raise DuplicateIdError(
+                f"{place(row)} has {shown} that {place(before)} has too, in column {name!r}; ids "
+                "must be unique",
+                _HINT,
+            )
 
 
 def take_ids(ids: Ids, positions: np.ndarray) -> "pa.Array[Any]":
