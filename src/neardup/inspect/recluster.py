@@ -112,10 +112,17 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     counts = {**old["counts"], **counts_of(duplicate_of, cluster)}
     counts |= {} if edges is None else {"edges": len(edges)}
     target = np.append(places, -1)[duplicate_of].astype(np.int32)
-    found = target[by_place], similarity[by_place], places[cluster][by_place].astype(np.int32)
-    listed, about = edges if spec.enumerates else None, ("bucket_sizes", "candidates_by_band")
-    documents, ranks = np.arange(n, dtype=np.int32), places.astype(np.int32)
-    answer = Answer(documents, *found, ranks, listed, counts, *(old[name] for name in about))
+    answer = Answer(
+        first=np.arange(n, dtype=np.int32),
+        duplicate_of=target[by_place],
+        similarity=similarity[by_place],
+        cluster=places[cluster][by_place].astype(np.int32),
+        docs=places.astype(np.int32),
+        edges=edges if spec.enumerates else None,
+        counts=counts,
+        bucket_sizes=old["bucket_sizes"],
+        candidates_by_band=old["candidates_by_band"],
+    )
     ids: Any = results.ids.take(by_place)
     ends, none, zeros = np.array([n]), np.zeros(0, np.uint64), np.zeros(n, np.int32)
     with suppress(InputError):
@@ -125,8 +132,10 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     rows = None
     with suppress(InputError):  # of frames there are none
         rows = results.clusters(["file", "row"])
-    made = job, Reader(job.source), corpus, answer, results.recipe, ids
-    return Outcome(*made, results.positions_of, old["store"], Scratch(), places=rows)
+    reader, order, store = Reader(job.source), results.positions_of, old["store"]
+    return Outcome(
+        job, reader, corpus, answer, results.recipe, ids, order, store, Scratch(), places=rows
+    )
 
 
 @dataclass(frozen=True)
