@@ -31,19 +31,23 @@ class Head:
 
     parts: list[Item]  # all of them with their documents
     rest: Iterator[Item]
-    read: list[Documents]  # those documents
-    whole: bool  # there is no rest
+    whole: bool = False  # there is no rest
 
     @classmethod
     def of(cls, reader: Reader, columns: tuple[str, ...]) -> Head:
         """Read partitions until there are enough documents for a sample."""
-        head = cls([], reader.first_pass(), [], False)
+        head = cls([], reader.first_pass())
         while head.documents < SAMPLE and (item := next(head.rest, None)):
-            head.read.append(item.documents or item.partition.read(columns))
-            head.parts.append(item._replace(documents=head.read[-1]))
+            documents = item.documents or item.partition.read(columns)
+            head.parts.append(item._replace(documents=documents))
         following = list(itertools.islice(head.rest, 1))
         head.rest, head.whole = itertools.chain(following, head.rest), not following
         return head
+
+    @property
+    def read(self) -> list[Documents]:
+        """Those documents, until the parts are taken out."""
+        return [item.documents for item in self.parts if item.documents is not None]
 
     @property
     def documents(self) -> int:

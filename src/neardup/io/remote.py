@@ -11,7 +11,6 @@ from datetime import timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.request import url2pathname
 
 import pyarrow as pa
 
@@ -78,6 +77,8 @@ def located(path: str | os.PathLike[str]) -> str:
         # Of two slashes pathlib leaves one.
         rest = rest[2:] if rest.startswith("//") else rest[1:].replace(os.sep, "/")
         if scheme == "file":
+            from urllib.request import url2pathname  # with HTTP and TLS, which take 15 ms
+
             return url2pathname("/" + rest.removeprefix("localhost").lstrip("/"))
         return f"{scheme}://{rest}"
     if rest.startswith("//") and re.fullmatch(r"[a-z][a-z0-9+.\-]+", scheme):
