@@ -65,7 +65,7 @@ def show_size(size: int) -> str:
     return f"{size} B"
 
 
-def half_of_free() -> int:
+def _half_of_free() -> int:
     import psutil
 
     free = psutil.virtual_memory().available
@@ -78,8 +78,6 @@ def half_of_free() -> int:
 
 @dataclass(frozen=True)
 class Workload:
-    """What decides how much memory a run needs."""
-
     documents: int  # about, as the bytes
     text: int  # bytes
     columns: int  # bytes of those that are held: ids, and what decides what is kept
@@ -111,7 +109,7 @@ class MemoryPlan:
 
 def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
     """Divide the memory, or half of what is free."""
-    memory = half_of_free() if memory is None else memory
+    memory = _half_of_free() if memory is None else memory
     working = _BASE + workload.threads * (_THREAD_CHAR if workload.char else _THREAD)
     working += _EDGES if workload.edges else 0
     minimum = working + DOCUMENT * workload.documents + workload.columns

@@ -37,7 +37,6 @@ class Local(Generic[A]):
         self.all: list[A] = []
 
     def __call__(self) -> A:
-        """Return the value of this thread."""
         if not hasattr(self._local, "value"):
             self._local.value = self._make()
             with self._lock:
@@ -82,7 +81,6 @@ class Pool:
         self._executor.shutdown(wait=error[0] is None, cancel_futures=True)
 
     def submit(self, work: Callable[[], A]) -> Future[A]:
-        """Call ``work()`` in some thread, soon."""
         return self._executor.submit(work)
 
     def ranges(

@@ -19,13 +19,7 @@ from neardup.api.indexing import Index
 from neardup.api.runs import Run
 from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.index.whole.against import decide
-from neardup.index.whole.corpora import (
-    Corpus,
-    check_formats,
-    new_folder,
-    write_record,
-    write_table,
-)
+from neardup.index.whole.corpora import Corpus, check_formats, new_folder, write_record, write_table
 from neardup.index.whole.decontaminating import Asked, matches_of
 from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of

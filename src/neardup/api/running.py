@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from neardup.engines.ahead import Ahead
 from neardup.engines.beginning import drop_store
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run, sketch_shard
@@ -63,7 +62,6 @@ class Request:
     writing: Writing = field(default_factory=Writing)
     begin: float | None = None  # of its time, on the clock of `time.monotonic`; None for now
     listener: Listener | None = None
-    ahead: Ahead | None = None  # the source, opened, of which a thread reads the beginning
 
     def clock(self) -> Clock:
         """Return a clock for the run."""
@@ -73,14 +71,10 @@ class Request:
         """Open the source, and say what the result depends on."""
         folder = None if state is None else state.scratch_folder("inputs")
         wanted = wanted_columns(self.spec, None)
-        if self.ahead is None:
-            source, reading = self.reading.open_sized(self.source, wanted, folder)
-        else:
-            source, reading = self.ahead.source, self.ahead.reading
+        source, reading = self.reading.open_sized(self.source, wanted, folder)
         self.writing.check(source)
         how = {"given": self.given(), **reading.as_dict()}
-        output = self.writing.as_dict()
-        return Job(source, self.spec, self.resources, how, clock, state, output, ahead=self.ahead)
+        return Job(source, self.spec, self.resources, how, clock, state, self.writing.as_dict())
 
     def given(self) -> list[str]:
         """Return the files, folders, patterns and URLs that are asked for; none for a frame."""

@@ -47,8 +47,6 @@ _GROUPS = (INPUT, OUTPUT, COMPARED, KEPT, RESOURCES, ADVANCED, OTHER)
 
 
 class GroupedOption(click.Option):
-    """An option that the help lists under a heading."""
-
     def __init__(self, *args: Any, group: str = OTHER, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.group = group
@@ -296,28 +294,20 @@ output_options = _all(
 )
 
 
-def request_of(
-    inputs: Sequence[str], options: dict[str, Any], ahead: bool = False, **more: Any
-) -> "Request":
+def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> "Request":
     """Return what is asked of the library, by the INPUTs and options of a command.
 
-    With ``ahead``, the beginning of the input is read while the rest of the package is imported.
     ``more`` are other fields of the request.
     """
-    from neardup.engines.ahead import read_ahead
-    from neardup.engines.job import wanted_columns
+    from neardup.api.running import Request
     from neardup.io.opening import Reading
     from neardup.io.remote import location
 
     names = ("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large")
     reading = Reading(options.pop("text").split(","), **_taken(options, *names))
-    writing = _taken(options, "no_clean", "format", "annotate", "compression", "tables")
-    paths, resources, spec = [location(i) for i in inputs], resources_of(options), spec_of(options)
-    if ahead and resources.run is None:
-        more["ahead"] = read_ahead(paths, reading, wanted_columns(spec, None), resources.memory)
-    from neardup.api.running import Request  # with Numba; meanwhile the input is read
-
-    return Request(paths, reading, spec, resources, writing_of(writing), **more)
+    resources, writing = resources_of(options), writing_of(options)
+    paths = [location(name) for name in inputs]
+    return Request(paths, reading, spec_of(options), resources, writing, **more)
 
 
 def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:

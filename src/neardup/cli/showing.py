@@ -72,7 +72,6 @@ class Page(NamedTuple):
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> "Page":
-        """Take what `show_options` gave out of the options of a command."""
         return cls(*(options.pop(name) for name in cls._fields))
 
     def check(self, inputs: Iterable[str | Path], given: Iterable[str] = ()) -> None:

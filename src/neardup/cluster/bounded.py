@@ -35,8 +35,6 @@ class Bound:
 
 @dataclass(frozen=True)
 class Bounded:
-    """Bounded clusters."""
-
     labels: np.ndarray  # int32[n]: the lowest document of each one's cluster
     unions: int  # number of clusters merged
     refused: int  # number of edges between two clusters that may not merge

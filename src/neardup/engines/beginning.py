@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from neardup.engines.ahead import Item
 from neardup.engines.job import Job
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, RecipeError, ResumeError, StoreError
-from neardup.io.source import Documents
+from neardup.io.source import Documents, Partition
 from neardup.json_values import differences
 from neardup.memory import MemoryPlan, Workload, plan_memory
 from neardup.recipe import Recipe
@@ -29,17 +28,17 @@ from neardup.state.shards import require_shards
 class Head:
     """The first partitions of a source, read to choose the bands and to estimate the memory."""
 
-    parts: list[Item]  # all of them with their documents
-    rest: Iterator[Item]
+    parts: list[tuple[int, Partition, Documents]]  # with their numbers
+    rest: Iterator[tuple[int, Partition]]
     whole: bool = False  # there is no rest
 
     @classmethod
     def of(cls, reader: Reader, columns: tuple[str, ...]) -> Head:
         """Read partitions until there are enough documents for a sample."""
-        head = cls([], reader.first_pass())
-        while head.documents < SAMPLE and (item := next(head.rest, None)):
-            documents = item.documents or item.partition.read(columns)
-            head.parts.append(item._replace(documents=documents))
+        head = cls([], reader.partitions())
+        while head.documents < SAMPLE and (found := next(head.rest, None)):
+            number, partition = found
+            head.parts.append((number, partition, partition.read(columns)))
         following = list(itertools.islice(head.rest, 1))
         head.rest, head.whole = itertools.chain(following, head.rest), not following
         return head
@@ -47,7 +46,7 @@ class Head:
     @property
     def read(self) -> list[Documents]:
         """Those documents, until the parts are taken out."""
-        return [item.documents for item in self.parts if item.documents is not None]
+        return [documents for _, _, documents in self.parts]
 
     @property
     def documents(self) -> int:
@@ -55,13 +54,11 @@ class Head:
 
     def scale(self, total: int | None) -> float:
         """Return how much larger a source of ``total`` bytes is, about; 1 where it is unknown."""
-        read = sum(item.partition.size for item in self.parts)
+        read = sum(partition.size for _, partition, _ in self.parts)
         return 1.0 if self.whole or not read or total is None else max(1.0, total / read)
 
 
 class Beginning(NamedTuple):
-    """What a run begins with."""
-
     recipe: Recipe
     plan: MemoryPlan
     head: Head | None = None  # what was read already; None where a run is resumed
@@ -158,7 +155,6 @@ def _resume(job: Job, store: BandStore) -> Recipe:
 
 
 def _from_shared(job: Job, store: BandStore) -> Recipe:
-    """Begin with what several processes have sketched."""
     recipe, spec, where = _open(job, store), job.spec, f"run {job.resources.run}"
     if (spec.method == "allpairs") != (recipe.num_bands == 0):
         raise RecipeError(

@@ -46,8 +46,6 @@ class Answer:
 
 @dataclass
 class Comparing:
-    """All that comparing needs."""
-
     job: Job
     recipe: Recipe
     corpus: Corpus

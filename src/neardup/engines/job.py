@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from neardup import __version__
-from neardup.engines.ahead import Ahead
 from neardup.errors import SpecError
 from neardup.io.source import Source, unreadable
 from neardup.recipe import Recipe
@@ -57,8 +56,6 @@ class Resources:
 
 @dataclass(frozen=True)
 class Job:
-    """What a run is given."""
-
     source: Source
     spec: Spec
     resources: Resources
@@ -68,7 +65,6 @@ class Job:
     output: Mapping[str, Any] = field(default_factory=dict)  # how the clean corpus is written
     recipe: Recipe | None = None  # to use instead of choosing bands
     sketches: BandStore | None = None  # of all documents by that recipe, open; they are reused
-    ahead: Ahead | None = None  # the source, of which a thread reads the beginning
 
     @property
     def secret_ids(self) -> bool:
@@ -77,7 +73,6 @@ class Job:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Columns that the run needs besides the texts."""
         return wanted_columns(self.spec, self.source.id_column)
 
     @cached_property

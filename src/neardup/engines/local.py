@@ -13,14 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.cluster.edges import Edges
-from neardup.engines.ahead import Item
-from neardup.engines.beginning import (
-    Beginning,
-    begin,
-    note_in_manifest,
-    refuse_nothing,
-    store_of,
-)
+from neardup.engines.beginning import Beginning, begin, note_in_manifest, refuse_nothing, store_of
 from neardup.engines.comparing import Answer, Comparing
 from neardup.engines.job import Job
 from neardup.engines.metadata import Corpus, PartitionMetadata, about_partition, gather
@@ -73,7 +66,7 @@ class Outcome:
 
 def run(job: Job) -> Outcome:
     with closing(Warming(job.spec)) as warming:
-        return _run(job, Reader(job.source, job.ahead), warming)
+        return _run(job, Reader(job.source), warming)
 
 
 def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
@@ -149,16 +142,15 @@ class _Sketching:
         total = 0
         with job.clock.stage("read and sketch", job.source.total_bytes, "bytes") as advance:
 
-            def items() -> Iterator[Item]:
+            def items() -> Iterator[tuple[int, Partition, Documents | None]]:
                 nonlocal total
-                for item in self._partitions():
-                    total = item.number + 1
-                    if item.number in there or (shard is not None and not shard.has(item.number)):
-                        advance(item.partition.size)
+                for number, partition, documents in self._partitions():
+                    total = number + 1
+                    if number in there or (shard is not None and not shard.has(number)):
+                        advance(partition.size)
                     else:
-                        yield item
+                        yield number, partition, documents
 
-            self._reader.stop_ahead()
             sketched = self._pool.ordered(lambda item: self._sketch(*item), items())
             # To wait until a disk has each by itself would take longer than to sketch it.
             while some := list(islice(sketched, _TOGETHER)):
@@ -172,12 +164,13 @@ class _Sketching:
             store.note(f"shard {shard}", json.dumps({"partitions": total}))
         return [] if there or shard is not None else found
 
-    def _partitions(self) -> Iterator[Item]:
+    def _partitions(self) -> Iterator[tuple[int, Partition, Documents | None]]:
         """Yield all partitions, the first ones with what was read of them; once."""
         head = self._head
         while head is not None and head.parts:
             yield head.parts.pop(0)
-        yield from self._reader.first_pass() if head is None else head.rest
+        for number, partition in self._reader.partitions() if head is None else head.rest:
+            yield number, partition, None
 
     def _sketch(
         self, number: int, partition: Partition, documents: Documents | None

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.engines.ahead import Ahead, Item
 from neardup.engines.metadata import Corpus
 from neardup.io.source import Documents, Partition, Source
 from neardup.kernels.jaccard import Sets
@@ -20,8 +19,6 @@ from neardup.threads import Pool
 
 
 class Wanted(NamedTuple):
-    """A partition of which some documents are wanted."""
-
     number: int
     partition: Partition
     first: int  # position of its first document
@@ -32,9 +29,8 @@ class Wanted(NamedTuple):
 class Reader:
     """Goes through a source; where that can be read only once, its partitions are held."""
 
-    def __init__(self, source: Source, ahead: Ahead | None = None) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
-        self._ahead = ahead
         self._once: list[Partition] | None = None
         #: Documents that were read and held, by number of their partition.
         self.held: dict[int, Documents] = {}
@@ -48,15 +44,6 @@ class Reader:
             held.append(partition)
             yield number, partition
         self._once = held
-
-    def first_pass(self) -> Iterator[Item]:
-        """Yield all partitions, with what was read of the first ones already."""
-        yield from self._ahead or (Item(*pair) for pair in self.partitions())
-
-    def stop_ahead(self) -> None:
-        """Leave the reading to those who call `first_pass`."""
-        if self._ahead is not None:
-            self._ahead.stop()
 
     def again(self, ends: np.ndarray, positions: np.ndarray) -> Iterator[Wanted]:
         """Yield the partitions that have some documents, by positions int64[], ascending.

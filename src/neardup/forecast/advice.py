@@ -16,15 +16,12 @@ _COMPARED, _OTHERS, _DENSITY = 0.8, 10, 0.02
 
 @dataclass(frozen=True)
 class Advice:
-    """A warning."""
-
     kind: str  # ``short``, ``long shingle`` or ``crowded``
     text: str
     value: float  # the number that it is about
 
 
 def advice(outcome: Outcome) -> Iterator[Advice]:
-    """Yield warnings for what was found in a sample."""
     counts, tokens, spec = outcome.answer.counts, outcome.corpus.tokens, outcome.job.spec
     n, word, documents = spec.shingle.n, spec.shingle.unit == "word", len(tokens)
     unit, one = ("words", "word") if word else ("characters", "character")

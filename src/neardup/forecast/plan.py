@@ -124,8 +124,6 @@ def plan(job: Job) -> Plan:
 
 
 class _Looked(NamedTuple):
-    """What was read of the source, or of its partitions that were read."""
-
     sample: str
     whole: bool
     texts: pa.LargeStringArray  # some of each partition
@@ -141,8 +139,8 @@ def _look(job: Job, head: Head, pool: Pool) -> _Looked:
     source = job.source
     anywhere = source.format in _SPREAD and all(file.is_plain for file in source.files)
     spread = source.rereadable and (anywhere or (source.total_bytes or _SMALL) < _SMALL)
-    every = itertools.chain(head.parts, head.rest)
-    parts: Iterable[Partition] = (item.partition for item in every)
+    every: Iterable[Any] = itertools.chain(head.parts, head.rest)
+    parts: Iterable[Partition] = (partition for _, partition, *_ in every)
     if spread:
         known = list(source.partitions())
         parts = (known[number] for number in _spread_order(len(known)))

@@ -29,12 +29,7 @@ KIND = FileKind(
 #: Values of a statement at once.
 _VALUES = 256
 #: The log is copied into the file seldom, so that documents that come one by one need not wait.
-_SETTINGS = (
-    "page_size = 8192",
-    "cache_size = -8192",
-    "mmap_size = 0",
-    "wal_autocheckpoint = 4096",
-)
+_SETTINGS = ("page_size = 8192", "cache_size = -8192", "mmap_size = 0", "wal_autocheckpoint = 4096")
 _TABLES = """
 CREATE TABLE about (one INTEGER PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE state (one INTEGER PRIMARY KEY, generation INTEGER NOT NULL, manifest INTEGER NOT NULL,

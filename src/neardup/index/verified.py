@@ -8,15 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.index.bodies import (
-    Id,
-    Row,
-    is_intact,
-    pack_sets,
-    text_array,
-    unpack_sets,
-    unpack_text,
-)
+from neardup.index.bodies import Id, Row, is_intact, pack_sets, text_array, unpack_sets, unpack_text
 from neardup.index.catalogue import Catalogue
 from neardup.index.snapshot import Candidates, Keep
 from neardup.kernels.jaccard import Known, fill_bitmaps, keep_reachable, remember

@@ -9,8 +9,6 @@ import numpy as np
 
 
 class PairCounts(NamedTuple):
-    """How many pairs are given, are true, and are both."""
-
     shared: int
     given: int
     true: int

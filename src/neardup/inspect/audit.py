@@ -230,8 +230,6 @@ def _draw(tables: _Tables, corpus: CorpusSearch, asked: Sampling, check: _Check)
 
 
 class _Search:
-    """The corpus, compared with the sample partition by partition."""
-
     def __init__(self, tables: _Tables, corpus: CorpusSearch, sample: _Sample) -> None:
         self._tables, self._corpus, self._sample = tables, corpus, sample
         self._recipe, self._threshold = tables.results.recipe, tables.results.spec.threshold

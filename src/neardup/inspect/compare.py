@@ -77,7 +77,6 @@ class Forms(NamedTuple):
 
 
 def forms_of(texts: Sequence[str], shingle: ShingleSpec) -> Forms:
-    """Tokenise and shingle some texts."""
     tokeniser = Tokeniser(shingle)
     tokens, _ = tokeniser.tokens(*tokeniser.normalise(texts))
     each = [row.copy() for row in np.split(tokens.values, tokens.offsets[1:])[:-1]]
@@ -86,7 +85,6 @@ def forms_of(texts: Sequence[str], shingle: ShingleSpec) -> Forms:
 
 
 def compare_forms(forms: Forms, a: int, b: int, spec: Spec) -> Comparison:
-    """Compare two of some texts, by their numbers."""
     tokens_a, tokens_b = forms.tokens[a], forms.tokens[b]
     values, offsets = forms.sets
     set_a, set_b = (values[offsets[row] : offsets[row + 1]] for row in (a, b))

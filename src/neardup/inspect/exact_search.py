@@ -27,8 +27,6 @@ _PAIRS = 1 << 17
 
 
 class Similar(NamedTuple):
-    """Pairs of a document and a query."""
-
     doc: np.ndarray  # int32[pairs]: row of the document, ascending
     query: np.ndarray  # int32[pairs]: row of the query
     similarity: np.ndarray  # float64[pairs]: exact; or the share of the query that it has

@@ -140,8 +140,6 @@ def outcome_of(results: Results, job: Job) -> Outcome:
 
 @dataclass(frozen=True)
 class Reclustering:
-    """What is to be made of a finished run."""
-
     spec: Spec  # its bands are not looked at, since those of the run stay
     resources: Resources = field(default_factory=Resources)
     writing: Writing = field(default_factory=Writing)

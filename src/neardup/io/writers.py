@@ -168,8 +168,6 @@ class _TableWriter(RecordWriter):
 
 
 class _TextWriter(RecordWriter):
-    """A folder of plain texts, as they are in the input."""
-
     def __init__(self, path: Path | None, layout: Layout) -> None:
         super().__init__(None, layout)
         self._path = path

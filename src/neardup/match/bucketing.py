@@ -19,7 +19,6 @@ class BandBuckets(NamedTuple):
 
     @property
     def candidates(self) -> int:
-        """Pairs that share a bucket."""
         sizes = np.diff(self.starts).astype(np.int64)
         return int((sizes * (sizes - 1) // 2).sum())
 

@@ -31,8 +31,6 @@ Advance = Callable[[int, int], None] | None
 
 @dataclass(frozen=True)
 class Found:
-    """Pairs that reach the threshold."""
-
     # (a int32[], b int32[], similarity float64[]): documents, with ``a < b`` by their numbers, in
     # any order; each pair once.
     parts: list[Triple]

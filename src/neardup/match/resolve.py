@@ -41,8 +41,6 @@ class Resolved:
 
 
 class Limits(NamedTuple):
-    """What bounds the work and the memory of `resolve`."""
-
     max_bucket: int | None = None  # the first so many kept documents of each bucket are compared
     empty: Allocate = np.empty  # allocates what may be large
 

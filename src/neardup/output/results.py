@@ -205,8 +205,6 @@ class Places(NamedTuple):
 
 
 class MemoryResults(Results):
-    """Of a run in this process."""
-
     def __init__(self, outcome: Outcome, record: dict[str, Any]) -> None:
         self.outcome, self.record = outcome, record
         self.reader, self.ends = outcome.reader, outcome.corpus.ends

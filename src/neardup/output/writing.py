@@ -40,8 +40,6 @@ _WRITTEN, _PLACE = "written", "outputs"
 
 @dataclass(frozen=True)
 class Writing:
-    """How the clean corpus is written."""
-
     clean: bool = True  # whether there is one
     format: str | None = None  # of `neardup.io.writers.OUTPUT_FORMATS`; None for that of the input
     annotate: bool = False  # write all documents, with what was found added to each
@@ -219,8 +217,6 @@ def _write_table(outcome: Outcome, folder: Path, format: str, name: str) -> int:
 
 
 class _Clean:
-    """Writes files of the clean corpus, several at a time."""
-
     def __init__(self, outcome: Outcome, writing: Writing, pool: Pool) -> None:
         self._outcome, self._writing, self._pool = outcome, writing, pool
         self._source, self._corpus = outcome.job.source, outcome.corpus

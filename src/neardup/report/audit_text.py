@@ -24,7 +24,6 @@ def render(audit: dict[str, Any], limit: int = 10) -> str:
 
 
 def kept(audit: dict[str, Any]) -> Iterator[Line]:
-    """Yield how many near-duplicates are left among the kept documents."""
     if audit["kept_near_share"] is None:
         yield "kept", "no document that is not empty is kept"
         return
@@ -39,7 +38,6 @@ def kept(audit: dict[str, Any]) -> Iterator[Line]:
 
 
 def recall(audit: dict[str, Any]) -> Iterator[Line]:
-    """Yield which share of the true pairs was found."""
     threshold, bands = f"{audit['threshold']:g}", audit["bands"]
     pairs = counted(audit["pairs"], "pair")
     sampled = f"{audit['sampled']:,} of {counted(audit['documents'], 'document')}"
@@ -67,7 +65,6 @@ def _without_neighbours(audit: dict[str, Any]) -> str:
 
 
 def removed(audit: dict[str, Any]) -> Iterator[Line]:
-    """Yield whether each removed document has a kept one that is similar enough."""
     which = f"all but {audit['wrong_removed']:,}" if audit["wrong_removed"] else "each"
     those = f"{counted(audit['removed'], 'document')}, {which} with a kept one that reaches"
     checked = f"{audit['removed_checked']:,} were compared again"

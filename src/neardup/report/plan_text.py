@@ -23,7 +23,6 @@ def render(plan: Plan) -> str:
 
 
 def found(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield what a run would find: labels and sentences."""
     about = "" if plan.exact else "at least about " if plan.sample == "head" else "about "
     tokens = {name: short(value) for name, value in plan.tokens.items()}
     yield "documents", f"{about}{plan.documents:,}, {size(plan.text)} of text"
@@ -43,7 +42,6 @@ def found(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def taken(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield what a run would need: labels and sentences."""
     needed = f"at least {size(plan.memory_minimum)} is needed, and {size(plan.memory_wanted)}"
     yield "memory", f"{size(plan.memory)} may be used; {needed} holds everything"
     yield "disk", f"about {size(plan.disk)} at its peak, of which {size(plan.disk_output)} stay"

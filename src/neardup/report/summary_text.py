@@ -29,7 +29,6 @@ def aligned(record: dict[str, Any]) -> str:
 
 
 def found(record: dict[str, Any]) -> Iterator[Row]:
-    """Yield what was found: a label, a number, and what it counts."""
     counts, shingle = record["counts"], record["spec"]["shingle"]
     total, removed, exact = (counts[k] for k in ("documents", "removed", "exact_duplicates"))
     short = f"{counts['short']:,} shorter than {counted(shingle['n'], _UNITS[shingle['unit']])}"

@@ -63,15 +63,13 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
 
         dedup_against(inputs, out, against, options)
         return
+    from neardup.api.running import run_in_folder
     from neardup.stages.clock import process_start
 
     quiet, json_ = options.pop("quiet"), options.pop("json_")
     how = {name: options.pop(name) for name in ("overwrite", "resume", "work")}
     with show_events(not quiet) as listener:
-        more = {"begin": process_start(), "listener": listener}
-        request = o.request_of(inputs, options, ahead=not how["resume"], **more)
-        from neardup.api.running import run_in_folder
-
+        request = o.request_of(inputs, options, begin=process_start(), listener=listener)
         found = run_in_folder(request, out, **how)
     show_record(found.record, out, json_, quiet)
 

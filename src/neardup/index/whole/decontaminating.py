@@ -197,9 +197,4 @@ def matches_of(train: Corpus, test: Corpus, asked: Asked, pool: Pool) -> tuple[p
     return pa.table(columns), items
 
 
-_EMPTY = (
-    np.empty(0, np.int64),
-    np.empty(0, np.int64),
-    np.empty(0),
-    np.empty((0, 3), np.int64),
-)
+_EMPTY = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty((0, 3), np.int64))

@@ -271,10 +271,7 @@ class LinkRun:
 
         linked = self._linked
         sources = linked.blocked.records.ids
-        docs = [
-            _record_of(linked, a, 0),
-            _record_of(linked, b, len(sources) - 1),
-        ]
+        docs = [_record_of(linked, a, 0), _record_of(linked, b, len(sources) - 1)]
         return explain_pair(linked, *docs)
 
     def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:

@@ -41,7 +41,6 @@ class Survey:
 
 
 def survey(results: Results) -> Survey:
-    """Look at all clusters of a run."""
     cluster = results.array("cluster")
     duplicate_of, similarity = results.duplicate_of, results.array("similarity")
     members = np.flatnonzero(np.bincount(cluster, minlength=len(cluster))[cluster] > 1)
