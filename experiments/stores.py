@@ -94,7 +94,7 @@ def empty_afterwards(url: str | None) -> Iterator[None]:
     """Remove our keyspace from Cassandra at the end, and before, where a run was killed."""
 
     def remove() -> None:
-        from neardup.state.cassandra.contact import Contact
+        from neardup.state.cassandra.driver import Contact
         from neardup.state.cassandra.session import Session
 
         session = Session(Contact.parse(str(url)))

@@ -137,10 +137,10 @@ class Results(ABC):
         """Files, folders, patterns and URLs that it was given; none of a frame."""
         return []
 
-    @functools.cached_property
+    @property
+    @abstractmethod
     def ends(self) -> np.ndarray:
         """int64[partitions]: documents up to the end of each partition of the input."""
-        raise NotImplementedError
 
     @functools.cached_property
     def positions_of(self) -> np.ndarray | None:
@@ -207,10 +207,13 @@ class Places(NamedTuple):
 class MemoryResults(Results):
     def __init__(self, outcome: Outcome, record: dict[str, Any]) -> None:
         self.outcome, self.record = outcome, record
-        self.reader, self.ends = outcome.reader, outcome.corpus.ends
-        self.positions_of = outcome.order
+        self.reader, self.positions_of = outcome.reader, outcome.order
         self.read_from = list(outcome.job.reading.get("given", ()))
         self._tables: dict[str, pa.Table] = {}
+
+    @property
+    def ends(self) -> np.ndarray:
+        return self.outcome.corpus.ends
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         if name not in self._tables:
