@@ -126,7 +126,7 @@ class Results(ABC):
         self.reader.source.check_unchanged()
         return self.reader.source
 
-    @functools.cached_property
+    @property
     def inputs(self) -> list[Path]:
         """The local files that it read, as far as they can be found."""
         files = self.reader.source.files
@@ -239,7 +239,7 @@ class FolderResults(Results):
             found = self.record.get("format")
             if found == FORMAT:
                 _ = self.spec, self.recipe, self.documents
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"{path}: not readable, or damaged") from error
         if found != FORMAT:
             raise InputError(
@@ -286,7 +286,7 @@ class FolderResults(Results):
         try:
             with open_remote(path) if self.folder is None else pa.OSFile(path, "rb") as file:
                 yield file
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             if name == "run.json":
                 raise InputNotFoundError(
                     f"{self.name}: no finished run of neardup dedup is there",
@@ -398,7 +398,7 @@ class FolderResults(Results):
         directory = Path(self._about["directory"])
         return Path(path if Path.cwd() == directory else os.path.normpath(directory / path))
 
-    @functools.cached_property
+    @property
     def inputs(self) -> list[Path]:
         about = self.record["source"]
         if about is None:
