@@ -286,7 +286,7 @@ class FolderResults(Results):
         try:
             with open_remote(path) if self.folder is None else pa.OSFile(path, "rb") as file:
                 yield file
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             if name == "run.json":
                 raise InputNotFoundError(
                     f"{self.name}: no finished run of neardup dedup is there",
