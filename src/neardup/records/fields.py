@@ -14,7 +14,7 @@ SIMILARITIES = ("mixed", "fields", "record", "idf")
 CLUSTERINGS = ("star", "complete")
 #: Defaults of `block_at`: the number of pairs that collide grows with the square of the records.
 _BLOCK_AT, _BLOCK_MANY_AT, _MANY = 0.3, 0.5, 200_000
-_EXAMPLE = 'for example neardup.Field("birth", compare="digits")'
+_EXAMPLE = 'for example "given_name" or "birth:digits"'
 
 
 @dataclass(frozen=True, slots=True)
