@@ -98,7 +98,7 @@ def dedup(
         text: Column with the text.
         id: Column with ids, strings or whole numbers, each once.
         against: Documents of an old corpus, with ids of their own: all of them stay, and count as
-            the first ones. The result has rows for ``df`` alone.
+            the first ones. But for pairs, the result has rows for ``df`` alone.
         preset: ``"web"`` (the default), ``"clinical"`` or ``"records"``.
         spec: All settings in one object, instead of a preset.
         checkpoint: Folder that all machines reach: finished stages are stored there, and a job that
