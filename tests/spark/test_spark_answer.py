@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from doc_pages import DOCS, blocks
-from spark_parts import NO_SPARK, expected, found, spark_session
+from spark_parts import NO_SPARK, PATHS, expected, found, spark_session
 
 import neardup
 from common import Command, write_lines
@@ -330,6 +333,17 @@ def test_what_is_out_of_reach_is_named(spark: Any, df: Any, tmp_path: Path) -> N
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="refused: Parent path is not a directory"):
         dedup(df, checkpoint=str(tmp_path / "file"))
+
+
+def test_a_collector_of_garbage_may_be_chosen(tmp_path: Path) -> None:
+    args = [sys.executable, "-m", "neardup", "spark", tmp_path / "none.parquet", "--id", "id"]
+    done = subprocess.run(
+        [*args, "-o", tmp_path / "out", "--quiet"],
+        env={**os.environ, "PYTHONPATH": PATHS, "JDK_JAVA_OPTIONS": "-XX:+UseSerialGC"},
+        capture_output=True,
+        text=True,
+    )
+    assert "none.parquet: there is no such file" in done.stderr
 
 
 def test_limits_are_checked_before_the_work(spark: Any, df: Any) -> None:
