@@ -335,15 +335,24 @@ def test_what_is_out_of_reach_is_named(spark: Any, df: Any, tmp_path: Path) -> N
         dedup(df, checkpoint=str(tmp_path / "file"))
 
 
-def test_a_collector_of_garbage_may_be_chosen(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC", "none.parquet: there is no such file"),
+        ("JAVA_HOME", "/nowhere", "error: Java does not start"),
+    ],
+)
+def test_java_may_have_options_but_must_be_there(
+    name: str, value: str, message: str, tmp_path: Path
+) -> None:
     args = [sys.executable, "-m", "neardup", "spark", tmp_path / "none.parquet", "--id", "id"]
     done = subprocess.run(
         [*args, "-o", tmp_path / "out", "--quiet"],
-        env={**os.environ, "PYTHONPATH": PATHS, "JDK_JAVA_OPTIONS": "-XX:+UseSerialGC"},
+        env={**os.environ, "PYTHONPATH": PATHS, name: value},
         capture_output=True,
         text=True,
     )
-    assert "none.parquet: there is no such file" in done.stderr
+    assert message in done.stderr
 
 
 def test_limits_are_checked_before_the_work(spark: Any, df: Any) -> None:

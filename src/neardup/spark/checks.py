@@ -52,6 +52,12 @@ _KNOWN: tuple[tuple[str, type[errors.NeardupError], str, str], ...] = (
         "give Spark its jar",
     ),
     (
+        r"\[JAVA_GATEWAY_EXITED\]",
+        errors.DependencyError,
+        "Java does not start, which Spark needs",
+        "install Java 17, and set JAVA_HOME to its folder",
+    ),
+    (
         r"The \w+ datasource doesn't support the column \S+ of the type [^.]+",
         errors.SpecError,
         "{found}",

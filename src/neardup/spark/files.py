@@ -65,8 +65,11 @@ def session(master: str | None = None, quiet: bool = False) -> Iterator[SparkSes
         settings |= dict.fromkeys(roles, options)
     umask = os.umask(0o077)  # Spark inherits it
     builder: Any = SparkSession.builder
-    found: SparkSession = builder.config(map=settings).getOrCreate()
-    os.umask(umask)
+    try:
+        with worker_errors():
+            found: SparkSession = builder.config(map=settings).getOrCreate()
+    finally:
+        os.umask(umask)
     found.sparkContext.setLogLevel("OFF")  # errors come as exceptions
     try:
         yield found
