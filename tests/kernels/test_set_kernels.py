@@ -133,7 +133,7 @@ def test_jaccard_verify_and_may_reach(lists: Lists, threshold: float) -> None:
         assert may or exact < threshold
 
 
-@given(small_sets, thresholds, st.integers(0, 2**32 - 20))
+@given(small_sets, thresholds, st.integers(0, 2**32 - 24))  # no document has the number 2**32 - 1
 @settings(max_examples=20 if SLOW else 200, deadline=None)
 def test_pairs_of_what_is_remembered(lists: Lists, threshold: float, first: int) -> None:
     """Of eight slots; every second document comes, numbers far apart share a slot."""
