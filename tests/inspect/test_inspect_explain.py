@@ -14,7 +14,7 @@ import pytest
 from inspect_calls import explain
 
 import neardup
-from neardup.errors import InputError, SpecError
+from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.inspect.compare import compare
 from neardup.inspect.explain import Explanation
 from neardup.output.results import FolderResults, Results
@@ -266,6 +266,27 @@ def test_damaged_tables(tmp_path: Path, kernels: None) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), out / "clusters.parquet")
     with pytest.raises(InputError, match="a document is a duplicate of one that is not there"):
         explain(FolderResults(out), "near")
+
+
+def test_what_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(InputNotFoundError, match="no finished run of neardup dedup is there"):
+        neardup.open(written(tmp_path))
+    for damaged in ("", "[]", "[" * 100_000, '{"format": 3}'):
+        (tmp_path / "run.json").write_text(damaged)
+        with pytest.raises(InputError, match=r"run\.json: not readable, or damaged"):
+            neardup.open(tmp_path)
+
+
+def test_inputs_are_found_from_another_folder(
+    tmp_path: Path, kernels: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    results = run("n.jsonl", tmp_path / "out")
+    assert results.inputs == [Path("n.jsonl")]
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir("other")
+    assert [path.resolve() for path in results.inputs] == [tmp_path.resolve() / "n.jsonl"]
 
 
 def test_plain_values(results: Results) -> None:

@@ -170,3 +170,12 @@ def test_empty_fields_of_one_column(tmp_path: Path) -> None:
     assert texts_of(source) == ["a", "", "b"]
     (part,) = source.partitions()
     assert bytes(part.records(None, 3)) == b'a\n""\nb\n'
+
+
+def test_nothing_of_the_memory_is_behind_values(tmp_path: Path) -> None:
+    """Arrow writes what follows the last value, up to 63 bytes, to files."""
+    (part,) = opened(made(tmp_path, "text,c\na,b\nc,d\n")).partitions()
+    for size in range(1024):  # what was held there before is given out again
+        [np.full(size, 65, np.uint8) for _ in range(8)].clear()
+    for column in part.table(None, 2).columns:
+        assert bytes(column.chunk(0).buffers()[2])[2:] == bytes(64)

@@ -56,6 +56,13 @@ def test_series(kind: str) -> None:
     assert source.column_names() == ("body",)
 
 
+def test_strings_that_have_a_schema_of_their_own() -> None:
+    class Texts(list[str]):
+        schema = "v1"
+
+    assert texts_of(opened(Texts(TEXTS))) == TEXTS
+
+
 def described(part: Partition) -> tuple[int, list[Any], list[str]]:
     documents = part.read(None)
     return part.size, documents.columns.to_pylist(), documents.text.to_pylist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -99,6 +100,12 @@ def test_an_id_that_no_record_has() -> None:
     with pytest.raises(InputError, match="has no document with the id"):
         run.evaluate([("1", "9")])
     assert run.evaluate([("1", "9"), ("1", "2")], missing="skip")["truth"]["skipped"] == 1
+
+
+def test_a_series_has_one_field() -> None:
+    run = neardup.link(pd.Series(GOOD["name"], name="full name"), fields="text")
+    assert run.clusters.num_rows == 3
+    assert "no column 'name'" in refused(ColumnError, pd.Series(GOOD["name"]), fields="name")
 
 
 def test_commands(tmp_path: Path, command: Command) -> None:

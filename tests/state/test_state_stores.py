@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -195,6 +195,21 @@ def test_a_file_that_was_there_is_never_removed(tmp_path: Path) -> None:
     connection.close()
     filled(path).close()
     assert everything(path)
+
+
+def test_a_drop_that_was_interrupted_is_completed(tmp_path: Path) -> None:
+    path = tmp_path / "bands.sqlite"
+    filled(path).close()
+    with closing(sqlite3.connect(path)) as connection:  # all of it but the last step
+        connection.execute("DROP TABLE bands")
+        connection.execute("DROP TABLE bands_data")
+        connection.execute("PRAGMA application_id = 0")
+        connection.execute("PRAGMA user_version = 0")
+        connection.commit()
+    assert path.stat().st_size > 100_000
+    with SqliteStore(f"sqlite:{path}") as store, refused(StoreError, "no run"):
+        store.open()
+    assert path.stat().st_size <= 65536
 
 
 @pytest.mark.skipif(os.name == "nt", reason="of POSIX")

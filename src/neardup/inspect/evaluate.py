@@ -145,7 +145,7 @@ def _codes(a: np.ndarray, b: np.ndarray, documents: int) -> np.ndarray:
 
 
 def _listed(results: Results, labels: np.ndarray, scope: np.ndarray) -> Listed | None:
-    """Return the edges if they were listed; see `neardup.output.tables.edge_tables`."""
+    """Return the edges if they were listed; see `neardup.output.tables`."""
     table = results.edges(["doc_a", "doc_b", "similarity"])
     if table is None:
         return None

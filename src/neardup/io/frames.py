@@ -52,8 +52,10 @@ class FrameSource(Source):
         with _arrow_errors("the frame"):
             self._name, self._object = self._opened(source)
         self.total_bytes = bytes_of(self._object) if isinstance(self._object, pa.Table) else None
-        other = None if _is_hugging_face(self._object) else _STRINGS
-        self._schema: pa.Schema | None = getattr(self._object, "schema", other)
+        is_table = isinstance(self._object, pa.Table | pa.RecordBatchReader)
+        strings = None if _is_hugging_face(self._object) else _STRINGS
+        has_schema = is_table or _is_dataset(self._object)
+        self._schema: pa.Schema | None = self._object.schema if has_schema else strings
         if self._schema is not None:
             check_schema(self._name, self._schema, columns, self._name == "the frame")
 

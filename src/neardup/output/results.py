@@ -70,8 +70,7 @@ class Results(ABC):
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield some columns of the table of edges, a batch at a time; none without edges."""
-        table = self.edges(columns)
-        if table is not None:
+        if (table := self.edges(columns)) is not None:
             yield from table.to_batches()
 
     def array(self, column: str) -> np.ndarray:
@@ -126,7 +125,7 @@ class Results(ABC):
         self.reader.source.check_unchanged()
         return self.reader.source
 
-    @functools.cached_property
+    @property
     def inputs(self) -> list[Path]:
         """The local files that it read, as far as they can be found."""
         files = self.reader.source.files
@@ -239,7 +238,7 @@ class FolderResults(Results):
             found = self.record.get("format")
             if found == FORMAT:
                 _ = self.spec, self.recipe, self.documents
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"{path}: not readable, or damaged") from error
         if found != FORMAT:
             raise InputError(
@@ -398,10 +397,9 @@ class FolderResults(Results):
         directory = Path(self._about["directory"])
         return Path(path if Path.cwd() == directory else os.path.normpath(directory / path))
 
-    @functools.cached_property
+    @property
     def inputs(self) -> list[Path]:
-        about = self.record["source"]
-        if about is None:
+        if (about := self.record["source"]) is None:
             return []
         if about["inputs"]:
             found = [self._from_here(file[0]) for file in about["inputs"]]

@@ -110,8 +110,11 @@ def _order(outcome: Outcome) -> tuple[int, Columns]:
     """A row for each document: its number, and its place in the input, see `Outcome`."""
     order = outcome.order
     assert order is not None
-    documents = np.arange(len(order))
-    return len(order), lambda rows: [array_of(documents[rows]), array_of(order[rows])]
+
+    def columns(rows: slice) -> list[Any]:
+        return [array_of(np.arange(rows.start, rows.stop)), array_of(order[rows])]
+
+    return len(order), columns
 
 
 def _edges(outcome: Outcome) -> tuple[int, Columns]:

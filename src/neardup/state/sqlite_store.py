@@ -118,6 +118,8 @@ class SqliteStore(RunStore):
     def _open(self) -> None:
         if self._is_there():  # refuses what is not ours
             self._database.check()
+        elif self._database.exists() and self._database.rows("PRAGMA freelist_count") != [(0,)]:
+            self._database.rows("VACUUM")  # a run was dropped, perhaps by a process that was killed
 
     def _is_there(self) -> bool:
         return self._database.exists() and self._database.version() != 0
@@ -131,8 +133,7 @@ class SqliteStore(RunStore):
                 super()._drop()
                 connection.execute("PRAGMA application_id = 0")
                 connection.execute("PRAGMA user_version = 0")
-        if self._database.exists():
-            self._database.rows("VACUUM")
+            self._open()
 
     def _close(self) -> None:
         self._database.close()

@@ -263,6 +263,7 @@ class _Reader:
         out = np.empty(size + PAD, np.uint8)
         offsets, lone = np.empty(count + 1, np.int64), np.zeros(count, np.uint8)
         kernels.gather_values(raw.data, values, kinds, chosen, out, offsets, lone)
+        out[offsets[-1] : offsets[-1] + PAD] = 0  # which Arrow writes to files, in part
         if lone.any():
             if not self._columns.replaces:
                 raise EncodingError(
