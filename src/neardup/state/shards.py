@@ -38,7 +38,7 @@ class Shard:
         8
         """
         number, slash, of = text.partition("/")
-        if not slash or not number.isdigit() or not of.isdigit():
+        if not slash or not number.isdecimal() or not of.isdecimal():
             raise SpecError(f"shard is {text!r}; expected NUMBER/OF", "for example 3/8")
         return cls(int(number), int(of))
 
