@@ -48,6 +48,7 @@ class Recipe:
 
     @property
     def num_hashes(self) -> int:
+        """Entries of a signature."""
         return self.num_bands * self.rows
 
     def as_dict(self) -> dict[str, Any]:
