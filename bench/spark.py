@@ -88,7 +88,6 @@ class Watch:
 @contextmanager
 def session(cores: int, log: Path, **more: str) -> Iterator[SparkSession]:
     settings = {
-        **more,
         "spark.driver.memory": "2g",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": str(8 * cores),
@@ -96,6 +95,7 @@ def session(cores: int, log: Path, **more: str) -> Iterator[SparkSession]:
         "spark.eventLog.dir": log.as_uri(),
         "spark.eventLog.compress": "false",
         "spark.eventLog.rolling.enabled": "false",
+        **more,
     }
     options = " ".join(f"--conf {n.replace('_', '.')}={value}" for n, value in settings.items())
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{options} pyspark-shell"
@@ -193,7 +193,8 @@ def run_chain(size: int, cores: int) -> dict[str, Any]:
 def run_job(path: Path, cores: int) -> dict[str, Any]:
     """The whole job, checks included, from the session's start and without it."""
     begun = Watch()
-    with tempfile.TemporaryDirectory() as folder, session(cores, Path(folder)) as spark:
+    default = {"spark_sql_shuffle_partitions": "200"}
+    with tempfile.TemporaryDirectory() as folder, session(cores, Path(folder), **default) as spark:
         df = spark.read.parquet(str(path))
         watch = Watch()
         rows = dedup(df, spec=NOTES).clusters.where("kept").select("id").collect()

@@ -5,6 +5,12 @@ Messages name files, lines, records and columns, never the text of a document.
 """
 
 
+def spelled(value: object) -> str:
+    """How a message names a value that was given: what may be or hold a text goes by its type."""
+    plain = len(value) <= 100 if isinstance(value, str) else isinstance(value, int | float | None)
+    return repr(value) if plain else f"of type {type(value).__name__}"
+
+
 class NeardupError(Exception):
     """Base of all errors of this package.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from neardup.errors import SpecError
+from neardup.errors import SpecError, spelled
 
 Unit = Literal["word", "char"]
 
@@ -46,19 +46,19 @@ def check_probability(name: str, value: float, *, low_open: bool, high_open: boo
     valid = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if valid:
         valid = (value > 0 if low_open else value >= 0) and (value < 1 if high_open else value <= 1)
-    _check(valid, f"{name} is {value!r}; expected a number in {left}0, 1{right}")
+    _check(valid, f"{name} is {spelled(value)}; expected a number in {left}0, 1{right}")
 
 
 def _known(what: str, value: object, known: Iterable[str]) -> None:
     names = list(known)
     if not (isinstance(value, str) and value in names):
-        raise SpecError(f"no {what} {value!r}", nearest(str(value), names))
+        raise SpecError(f"no {what} {spelled(value)}", nearest(str(value), names))
 
 
 def check_whole(name: str, value: int, low: int, high: int) -> None:
     _check(
         isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
-        f"{name} is {value!r}; expected a whole number from {low} to {high}",
+        f"{name} is {spelled(value)}; expected a whole number from {low} to {high}",
     )
 
 
@@ -95,7 +95,7 @@ class ShingleSpec:
         check_whole("shingle length", self.n, 1, 64)
         for name in ("keep_case", "nfkc", "strip_accents", "raw", "bag"):
             value = getattr(self, name)
-            _check(isinstance(value, bool), f"`{name}` is {value!r}; expected True or False")
+            _check(isinstance(value, bool), f"`{name}` is {spelled(value)}; expected True or False")
         words = self.unit == "word"
         if self.stem is not None:
             _known("stemmer", self.stem, STEMMERS)
@@ -111,7 +111,7 @@ class ShingleSpec:
         """
         found = re.fullmatch("(word|char):([0-9]+)", shingle)
         if found is None:
-            message = f"shingle is {shingle!r}; expected word:N or char:N"
+            message = f"shingle is {spelled(shingle)}; expected word:N or char:N"
             raise SpecError(message, "for example word:5")
         return cls(unit=cast(Unit, found[1]), n=int(found[2]), **cast(Any, options))
 
@@ -169,7 +169,7 @@ class Spec:
 
     def __post_init__(self) -> None:
         valid = isinstance(self.shingle, ShingleSpec)
-        _check(valid, f"shingle is {self.shingle!r}; expected a ShingleSpec", _EXAMPLE)
+        _check(valid, f"shingle is {spelled(self.shingle)}; expected a ShingleSpec", _EXAMPLE)
         _known("signature scheme", self.scheme, [*SCHEMES, *SCHEMES.values()])
         object.__setattr__(self, "scheme", SCHEMES[self.scheme.partition("/")[0]])
         check_whole("seed", self.seed, 0, 2**63 - 1)
@@ -181,9 +181,10 @@ class Spec:
         _known("clustering", self.cluster, CLUSTERINGS)
         self._check_tree_threshold()
         valid = isinstance(self.keep, str) and re.fullmatch(_KEEP, self.keep, re.DOTALL) is not None
-        _check(valid, f"keep is {self.keep!r}; expected first, longest, max:COLUMN or min:COLUMN")
+        known = "first, longest, max:COLUMN or min:COLUMN"
+        _check(valid, f"keep is {spelled(self.keep)}; expected {known}")
         valid = self.order_by is None or isinstance(self.order_by, str)
-        _check(valid, f"`order_by` is {self.order_by!r}; expected the name of a column")
+        _check(valid, f"`order_by` is {spelled(self.order_by)}; expected the name of a column")
         if self.max_bucket is not None:
             check_whole("`max_bucket`", self.max_bucket, 1, 2**31 - 1)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-from neardup.errors import SpecError
+from neardup.errors import SpecError, spelled
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -23,7 +23,7 @@ def available_cores() -> int:
 def check_threads(threads: int | None) -> None:
     """Raise `SpecError` for what is no number of threads."""
     if threads is not None and (type(threads) is not int or threads < 1):
-        raise SpecError(f"threads is {threads!r}; expected a whole number, 1 or more")
+        raise SpecError(f"threads is {spelled(threads)}; expected a whole number, 1 or more")
 
 
 class Local(Generic[A]):

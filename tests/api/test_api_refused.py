@@ -124,6 +124,46 @@ def test_refused(
     assert "SECRET" not in said
 
 
+#: Texts in the place of a setting.
+GIVEN: list[Callable[[Any, Any, Any], object]] = [
+    *(
+        lambda given, r, i, name=name: neardup.dedup(TEXTS, **{name: given})
+        for name in ("text", "id", "out", "threshold", "keep", "shingle", "memory", "max_document")
+    ),
+    lambda given, r, i: neardup.dedup(TEXTS, preset=given),
+    lambda given, r, i: neardup.dedup(TEXTS, threads=given),
+    lambda given, r, i: neardup.dedup(TEXTS, progress=given),
+    lambda given, r, i: neardup.Spec(threshold=given, keep=given),
+    lambda given, r, i: neardup.Spec(keep=given),
+    lambda given, r, i: neardup.ShingleSpec(n=given),
+    lambda given, r, i: neardup.ShingleSpec(stem=given),
+    lambda given, r, i: neardup.decontaminate(TEXTS, TEXTS, test_text=given),
+    lambda given, r, i: neardup.open(given),
+    lambda given, r, i: r.save(given),
+    lambda given, r, i: r.report(given),
+    lambda given, r, i: r.to_pandas(given),
+    lambda given, r, i: r.evaluate([], kind=given),
+    lambda given, r, i: i.query(TEXTS, threshold=given),
+    lambda given, r, i: i.query(TEXTS, top=given),
+    lambda given, r, i: i.update("a", given),
+]
+
+
+@pytest.mark.parametrize("call", GIVEN)
+def test_texts_are_not_quoted_where_a_setting_is_expected(
+    call: Callable[..., object], run: Any, index: Any
+) -> None:
+    pd = pytest.importorskip("pandas")
+    text = "SECRET " * 30
+    for given in ([text], pd.Series([text, text]), pd.DataFrame({"SECRET": [text]})):
+        with pytest.raises(NeardupError) as caught:
+            call(given, run, index)
+        said = f"{caught.value} {caught.value.hint}"
+        assert "SECRET" not in said and "\n" not in said
+        if not isinstance(given, list):
+            assert f"of type {type(given).__name__}" in said
+
+
 def test_another_frame_than_that_of_the_run() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"text": TEXTS})

@@ -146,7 +146,8 @@ def test_keep(notes: Path, tmp_path: Path, command: Command) -> None:
 
 def test_order_by(notes: Path, tmp_path: Path, command: Command) -> None:
     out = tmp_path / "out"
-    assert command("dedup", notes, "-o", out, "--order-by", "date", "--id", "id").code == 0
+    done = command("dedup", notes, "-o", out, "--order-by", "date", "--id", "id")
+    assert done.code == 0 and done.lines[-1].endswith(", order.parquet, run.json")
     rows = pq.read_table(out / "clusters.parquet").to_pylist()
     by_date = sorted(ROWS, key=lambda row: row["date"])
     assert [row["doc_id"] for row in rows] == [row["id"] for row in by_date]

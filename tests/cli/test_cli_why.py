@@ -89,6 +89,7 @@ def test_what_an_audit_refuses(run: Path, command: Command, tmp_path: Path) -> N
         refused = command("audit", run, *arguments)
         assert refused.code in (1, 2) and says in refused.error
     assert "no finished run" in command("audit", tmp_path).error
+    assert "no finished run" in command("audit", __file__).error
 
 
 def test_explain(run: Path, command: Command, tmp_path: Path) -> None:

@@ -29,6 +29,9 @@ RUNNABLE = [
 SHELL, COMPOUND = re.compile(r"[|<>$;&*`\\]"), re.compile(r"\b(for|while|if)\b.*;|\\$", re.M)
 
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.fixture
 def store(page: Path, folder: Path) -> Iterator[Store | None]:
     """The bucket that the page about remote files speaks of."""
@@ -111,7 +114,7 @@ def test_pages_that_show_how_have_something_to_run() -> None:
     assert wanted <= {name(page) for page in RUNNABLE if PAPER not in page.parents}
 
 
-def test_summary_in_the_readme_is_what_is_printed(folder: Path) -> None:
+def test_the_first_steps_in_the_readme_print_what_it_says(folder: Path) -> None:
     """Line by line, but for time and memory, and for the width that these give to a column."""
     shown = next(b.code for b in blocks(ROOT / "README.md") if b.code.startswith("documents"))
     _, printed = called("dedup", "notes.jsonl", "-o", "out", "--id", "id")
@@ -122,6 +125,8 @@ def test_summary_in_the_readme_is_what_is_printed(folder: Path) -> None:
         return [" ".join(re.sub(r"^(took).*", r"\1", line).split()) for line in lines]
 
     assert masked(kept) == masked(shown.splitlines())
+    (why,) = re.findall(r"^neardup (explain .*?) +# why was this one removed", README, re.M)
+    assert " at 0." in called(*why.split())[0]  # removed, and not as a copy
 
 
 def test_the_cookbook_has_twenty_examples() -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import made_corpora
 import numpy as np
 import pytest
 
+import neardup
 from neardup.announcing import heard_by
+from neardup.kernels.hashing import mix
 from neardup.spec import Spec
 from neardup.stages.warming import Warming
 
@@ -55,8 +58,6 @@ def test_the_second_run_compiles_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cluster", ["star", "bounded"])
 def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path: Path) -> None:
-    import neardup
-
     texts = made_corpora.texts(np.random.default_rng(2), 30)
     neardup.dedup(texts, spec=Spec(cluster=cluster))
     said: list[str] = []
@@ -65,6 +66,33 @@ def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path
     assert said == [] and warming._process is None
     warming.finish()
     warming.close()
+
+
+ZIPPED = """
+import neardup.stages.match_stage, neardup.stages.sketch_stage
+from neardup.kernels import hashing
+print(hashing.__file__, hashing.mix(5))
+"""
+
+
+def test_the_package_may_be_in_a_zip(tmp_path: Path) -> None:
+    """As Spark sends it to its executors, see docs/spark.md."""
+    package = Path(neardup.__file__).parent
+    path = tmp_path / "neardup.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        for found in package.rglob("*"):
+            if "__pycache__" not in found.parts:
+                file.write(found, found.relative_to(package.parent))
+    done = subprocess.run(
+        [sys.executable, "-c", ZIPPED],
+        env={**os.environ, "PYTHONPATH": str(path), "XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    place, number = done.stdout.split()
+    assert place.startswith(str(path))
+    assert int(number) == int(mix(5))
 
 
 CALLS = """

@@ -152,6 +152,29 @@ def test_the_join_finds_every_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -
     assert kept.duplicate_of.tolist() == oracle.resolve(len(python_sets), edges)[0]
 
 
+def test_arrays_of_pairs_do_not_stay_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document that might have more pairs than an array has room for has few."""
+    rng = np.random.default_rng(9)
+    monkeypatch.setattr(pairs, "_TOGETHER", 3000)
+    template = rng.integers(0, 2**64, 60, dtype=np.uint64).tolist()
+    own = rng.integers(0, 2**64, (1024, 47), dtype=np.uint64).tolist()
+    sets = [{*template, *values[: 32 + d % 15]} for d, values in enumerate(own)]
+    one = group(np.zeros(1024, np.uint64))
+    allocated = 0
+
+    def allocate(size: int, dtype: type[np.generic]) -> np.ndarray:
+        nonlocal allocated
+        allocated += size * np.dtype(dtype).itemsize
+        return np.empty(size, dtype)
+
+    with Pool(1) as pool:
+        buckets = bucket_documents([one] * 3, 1024, 3)
+        found = pairs_of_buckets(make_sets(ragged(sets)), buckets, 0.45, pool, allocate)
+    listed = 16 * sum(len(a) for a, _, _ in found.parts)
+    assert listed > 10 * 16 * 3000
+    assert allocated < 2 * listed + 16 * (3000 + 2 * 3 * 1024)
+
+
 @pytest.mark.jit_off
 @pytest.mark.parametrize("seed", [6, 34, 35] if SLOW else range(40))
 def test_different_shingles_of_equal_rank_lose_no_pair(seed: int) -> None:

@@ -26,6 +26,7 @@ from neardup.errors import (
     FormatError,
     InputError,
     InputNotFoundError,
+    OutputError,
     ResumeError,
     SpecError,
 )
@@ -257,35 +258,38 @@ def test_texts_of_csv_stay_as_they_are(spark: Any, tmp_path: Path) -> None:
 
     folder = tmp_path / "my notes %20"
     folder.mkdir()
+    name = 'note.id, "new"'
     texts = ["  blanks first", "and last \t", 'a "quoted, one"', "lines\r\nof\ntext", "\\", None]
-    rows = [{"note.id": str(n), "text": text} for n, text in enumerate([*texts, texts[0]])]
+    rows = [{name: str(n), "text": text} for n, text in enumerate([*texts, texts[0]])]
 
     def write() -> None:
         with (folder / "notes.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, ["note.id", "text"], lineterminator="\n")
+            writer = csv.DictWriter(file, [name, "text"], lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
 
     write()
     df = files.read(spark, [str(folder / "notes.csv")])
-    run = dedup(df, id="note.id", checkpoint=str(folder / "checkpoint"))
-    assert [row["note.id"] for row in run.removed.collect()] == ["6"]
+    run = dedup(df, id=name, checkpoint=str(folder / "checkpoint"))
+    assert [row[name] for row in run.removed.collect()] == ["6"]
     for format in ("csv", "jsonl"):
         files.write(run, str(folder / format), format)
-    found: list[dict[str, str]] = []
-    for path in (folder / "csv" / "clean").glob("*.csv"):
-        with path.open(newline="") as file:
-            found += csv.DictReader(file)
-    by_id = sorted(found, key=lambda row: row["note.id"])
-    assert [row["text"] for row in by_id] == [text or "" for text in texts]
+    files.write(run, str(folder / "one"), "csv", single_file=True)
+    for paths in ((folder / "csv" / "clean").glob("*.csv"), [folder / "one" / "clean.csv"]):
+        found: list[dict[str, str]] = []
+        for path in paths:
+            with path.open(newline="") as file:
+                found += csv.DictReader(file)
+        by_id = sorted(found, key=lambda row: row[name])
+        assert [row["text"] for row in by_id] == [text or "" for text in texts]
     lines = "".join(path.read_text() for path in (folder / "jsonl" / "clean").glob("*.json"))
     stored = [json.loads(line) for line in lines.splitlines()]
-    assert sorted(stored, key=lambda row: row["note.id"]) == rows[:-1]  # null is not left out
+    assert sorted(stored, key=lambda row: row[name]) == rows[:-1]  # null is not left out
     # Another input, of which only a text differs, does not continue from the checkpoint.
     rows[1]["text"] = "another"
     write()
     with pytest.raises(ResumeError, match=r"input\.hash was"):
-        dedup(df, id="note.id", checkpoint=str(folder / "checkpoint"))
+        dedup(df, id=name, checkpoint=str(folder / "checkpoint"))
 
 
 @pytest.mark.parametrize(
@@ -295,8 +299,9 @@ def test_texts_of_csv_stay_as_they_are(spark: Any, tmp_path: Path) -> None:
         ("b.csv", "id,text\n2,secret,more\n", r"b\.csv: a record is malformed"),
         ("b.csv", "id,text\nsecret\n", r"b\.csv: a record is malformed"),
         ("b.jsonl", '{"id": 1, "text": "x"}\n{"id": 2, "text": "secret\n', "a record is malformed"),
+        ("b.parquet", "PAR1 a secret text, and no Parquet", r"b\.parquet: can't be read"),
     ],
-    ids=["other order", "too many", "too few", "json"],
+    ids=["other order", "too many", "too few", "json", "parquet"],
 )
 def test_malformed_files_are_refused(
     spark: Any, tmp_path: Path, name: str, content: str, message: str
@@ -315,6 +320,18 @@ def test_malformed_files_are_refused(
         files.read(spark, [str(tmp_path / "none.parquet")])
 
 
+def test_what_is_out_of_reach_is_named(spark: Any, df: Any, tmp_path: Path) -> None:
+    from neardup.spark import dedup, files
+
+    with pytest.raises(DependencyError, match="format or file system: delta"):
+        files.read(spark, [str(tmp_path)], "delta")
+    with pytest.raises(DependencyError, match='file system: "nosuch"'):
+        files.check_new(spark, "nosuch://host/out")
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="refused: Parent path is not a directory"):
+        dedup(df, checkpoint=str(tmp_path / "file"))
+
+
 def test_limits_are_checked_before_the_work(spark: Any, df: Any) -> None:
     from neardup.spark import checks, spark_job, steps
 
@@ -327,8 +344,28 @@ def test_limits_are_checked_before_the_work(spark: Any, df: Any) -> None:
     with pytest.warns(UserWarning, match="bands are chosen for a million"):
         steps.warn_of_bands(Spec(), 30_000_000)
     steps.warn_of_bands(Spec(documents=30_000_000), 30_000_000)
-    assert checks.check_ids(spark.createDataFrame([("5",)], "id string"), "id").numeric
-    assert not checks.check_ids(spark.createDataFrame([("5\n",)], "id string"), "id").numeric
+
+
+def test_numbers_as_text_are_ordered_as_one_machine_does(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    from neardup.spark import checks, sketch
+
+    longest = ["5", "-5", "0", "999999999999999999", str(2**63 - 1)]
+    cases = {True: [longest], False: [["5\n"], ["05"], ["-0"], [str(2**63)], ["1.5"]]}
+    for numeric, many in cases.items():
+        for ids in many:
+            rows = spark.createDataFrame([(id,) for id in ids], "id string")
+            assert checks.check_ids(rows, "id").numeric == numeric, ids
+    rows = spark.createDataFrame(
+        [("007", "nan"), ("8", "-Inf"), ("10", None)], "id string, q string"
+    )
+    rows = rows.withColumn("text", f.lit("a text"))
+    for name, values in (("id", ["7.0", "8.0", "10.0"]), ("q", ["nan", "-inf", "None"])):
+        found = sketch(checks.as_numbers(rows, name), Spec(keep=f"max:{name}"))
+        found = found.select("id", "best").collect()
+        assert [row["id"] for row in found] == ["007", "8", "10"]  # as they were given
+        assert [str(row["best"]) for row in found] == values
 
 
 def test_the_examples_of_the_page_run(
@@ -355,15 +392,17 @@ def test_the_examples_of_the_page_run(
         ({"method": "allpairs"}, SpecError, "`method` is 'allpairs', which is not for Spark"),
         ({"cluster": "louvain"}, SpecError, "needs the whole graph"),
         ({"order_by": "rank"}, SpecError, "`order_by`"),
+        ({"keep": "max:tags"}, ColumnError, "column 'tags' of type array<int> can't be ordered"),
+        ({"task_bytes": 0}, SpecError, "`task_bytes` is 0; expected a whole number from 1"),
     ],
 )
 def test_what_can_not_be_used_is_refused(
-    df: Any, wrong: dict[str, str], error: type[Exception], message: str
+    df: Any, wrong: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     from neardup.spark import dedup
 
     with pytest.raises(error, match=message):
-        dedup(df, **wrong)
+        dedup(df.selectExpr("*", "array(1) tags"), **wrong)
 
 
 def test_ids_must_be_there_once(df: Any) -> None:

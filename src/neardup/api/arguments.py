@@ -6,11 +6,11 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar, cast
 
-from neardup.errors import SpecError
+from neardup.errors import SpecError, spelled
 from neardup.spec import ShingleSpec, Spec, nearest
 
 P = ParamSpec("P")
@@ -19,12 +19,15 @@ V = TypeVar("V", str, float)
 
 #: What is said of a type, and what is taken for it. A bool is no number.
 _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
-    "str": ("a string", (str,)),
+    **dict.fromkeys(("str", "TableName"), ("a string", (str,))),
     "bool": ("True or False", (bool,)),
     "int": ("a whole number", (Integral,)),
     "float": ("a number", (Real,)),
+    "int | str": ("a whole number or a string", (Integral, str)),
+    "str | Sequence[str]": ("a string, or several", (str, Sequence)),
+    "str | ShingleSpec": ("a string or a ShingleSpec", (str, ShingleSpec)),
+    "str | os.PathLike[str]": ("a path", (str, os.PathLike)),
 }
-_PATHS = ("str | os.PathLike[str]", "str | os.PathLike[str] | None")
 
 
 class ArgumentError(SpecError, TypeError):
@@ -80,18 +83,15 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             hint = f"name the others, such as {by_name[0]}=" if len(args) > 1 and by_name else ""
             raise ArgumentError(f"{function.__name__}(): {error}", hint) from None
         for name, value in given.items():
-            annotation = str(parameters[name].annotation)
-            if annotation in _PATHS and not isinstance(value, str | os.PathLike | None):
-                hint = "" if name in kwargs else "name the arguments, such as threshold="
-                raise ArgumentError(f"`{name}` is {value!r}; expected a path", hint)
-            kind, _, rest = annotation.partition(" | ")
-            default = parameters[name].default
-            may_lack = value is None and not is_given(default)
-            if kind not in _TYPES or rest not in ("", "None") or may_lack:
+            annotation, default = str(parameters[name].annotation), parameters[name].default
+            kind = annotation.removesuffix(" | None")
+            may_lack = value is None and (kind != annotation or not is_given(default))
+            if kind not in _TYPES or may_lack:
                 continue
             what, types = _TYPES[kind]
             if not isinstance(value, types) or (isinstance(value, bool) and kind != "bool"):
-                raise SpecError(f"`{name}` is {value!r}; expected {what}")
+                hint = "" if name in kwargs else "name the arguments, such as threshold="
+                raise ArgumentError(f"`{name}` is {spelled(value)}; expected {what}", hint)
         return function(*args, **kwargs)
 
     call.__signature__ = signature.replace(  # type: ignore[attr-defined]
@@ -106,8 +106,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 def _setting(name: str) -> str:
     """How a setting is given that is no argument; empty if there is none of that name."""
-    if name in {field.name for field in dataclasses.fields(Spec)}:
-        return f"give it in a spec: spec=neardup.Spec({name}=...)"
-    if name in {field.name for field in dataclasses.fields(ShingleSpec)}:
-        return f"give it in a shingle: shingle=neardup.ShingleSpec({name}=...)"
+    for what, kind in (("spec", Spec), ("shingle", ShingleSpec)):
+        if name in {field.name for field in dataclasses.fields(kind)}:
+            return f"give it in a {what}: {what}=neardup.{kind.__name__}({name}=...)"
     return ""

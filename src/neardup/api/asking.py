@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from neardup.errors import InputError, SpecError
+from neardup.errors import InputError, SpecError, spelled
 from neardup.index.answers import id_values, matches_table
 from neardup.index.bodies import Id
 from neardup.index.core import BATCH, Batch, Core
@@ -158,7 +158,7 @@ class Asking:
         """
         limit = self._threshold(threshold)
         if top is not None and (type(top) is not int or top < 1):
-            raise SpecError(f"`top` is {top!r}; expected a whole number, 1 or more")
+            raise SpecError(f"`top` is {spelled(top)}; expected a whole number, 1 or more")
         tables: list[pa.Table] = []
         base = 0
         with self._core.reading() as state:
@@ -221,10 +221,10 @@ class Asking:
 
     def _threshold(self, threshold: float | None) -> float:
         own = self._spec.threshold
-        if threshold is None or threshold == own:
+        if threshold is None:
             return own
         if not isinstance(threshold, int | float) or not 0 < threshold <= 1:
-            raise SpecError(f"threshold is {threshold!r}; expected a number in (0, 1]")
+            raise SpecError(f"threshold is {spelled(threshold)}; expected a number in (0, 1]")
         recipe = self.recipe
         if threshold < own and recipe.num_bands:
             found = candidate_probability(threshold, recipe.num_bands, recipe.rows)

@@ -121,7 +121,10 @@ class Index(Changing):
         """
         folder = Path(path)
         if not (folder / _FILE).is_file():
-            raise InputNotFoundError(f"{folder}: there is no index", "make one with Index.create")
+            raise InputNotFoundError(
+                f"{folder}: there is no index",
+                "make one with neardup index create, or Index.create",
+            )
         require_local(folder)
         if not readonly:  # a reader leaves the log as it is
             require_whole_log(folder / _FILE)

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from neardup.announcing import heard_by
-from neardup.errors import SpecError
+from neardup.errors import SpecError, spelled
 from neardup.stages.clock import Event, Listener
 
 #: What callers may ask for: ``"auto"``, yes, no, or a function that gets each event.
@@ -42,8 +42,9 @@ def show_progress(progress: Progress) -> Iterator[Listener | None]:
 def _shown(progress: Progress) -> AbstractContextManager[Listener | None]:
     if callable(progress):
         return nullcontext(progress)
-    if progress not in ("auto", True, False, None):
-        raise SpecError(f"`progress` is {progress!r}; expected 'auto', True, False or a function")
+    if not isinstance(progress, bool | None) and str(progress) != "auto":
+        given = f"`progress` is {spelled(progress)}"
+        raise SpecError(f"{given}; expected 'auto', True, False or a function")
     if not progress or sys.stderr is None:
         return nullcontext()
     ipython = sys.modules.get("IPython")
@@ -94,7 +95,7 @@ def _bars() -> Iterator[Listener]:
             if event.stage not in tasks:
                 tasks[event.stage] = bars.add_task(event.stage)
             if event.note:
-                bars.console.print(f"{event.stage}: {event.note}", highlight=False)
+                bars.console.print(f"{event.stage}: {event.note}", highlight=False, markup=False)
             done, total, visible = event.done, event.total, not event.finished
             bars.update(tasks[event.stage], completed=done, total=total, visible=visible)
 

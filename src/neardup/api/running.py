@@ -12,20 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from neardup import errors
 from neardup.engines.beginning import drop_store
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run, sketch_shard
-from neardup.errors import (
-    ColumnError,
-    DuplicateIdError,
-    EncodingError,
-    FormatError,
-    NeardupError,
-    OutputError,
-    OutputSizeError,
-    ResumeError,
-    SpecError,
-)
+from neardup.errors import NeardupError, OutputError, ResumeError, SpecError
 from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.json_values import differences
@@ -48,7 +39,8 @@ from neardup.state.shards import Shard
 from neardup.threads import Pool
 
 #: Errors that mean that the input or a setting must be changed, so that there is nothing to resume.
-_LOST = (FormatError, ColumnError, EncodingError, DuplicateIdError, SpecError, OutputSizeError)
+_INPUT = (errors.FormatError, errors.ColumnError, errors.EncodingError, errors.DuplicateIdError)
+_LOST = (*_INPUT, SpecError, errors.OutputSizeError)
 
 
 @dataclass(frozen=True)

@@ -265,7 +265,8 @@ class Run(Shown, RunTables):
 
         See `neardup.report.page.write_report` for the arguments and errors.
         """
-        options = {name: value for name, value in locals().items() if name not in ("self", "path")}
+        options = dict(locals())  # a copy: debuggers change what locals() returns
+        del options["self"], options["path"]
         from neardup.report.page import write_report
 
         _refuse_ending(path, "an HTML page", "name it .html; a browser prints it as PDF")

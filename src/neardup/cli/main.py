@@ -112,7 +112,7 @@ def _explained(error: BaseException, debug: bool) -> tuple[int, list[str]]:
         return 2, [f"error: {_one_line(message)}", f"hint: see {command} --help"]
     if isinstance(error, KeyboardInterrupt | click.Abort):
         # click puts an error of its own around the interrupt.
-        message = str(error.__cause__ or error) or "interrupted; nothing was written"
+        message = str(error.__cause__ or error) or "interrupted"
         return 130, [as_options(message)]
     if isinstance(error, BrokenPipeError):  # whoever read our output has gone
         return 1, []

@@ -39,10 +39,9 @@ def advice(outcome: Outcome) -> Iterator[Advice]:
         text += f"the threshold of {spec.threshold:g}{remedy}"
         yield Advice("long shingle", text, reached)
     if density := _density(outcome):
-        text = (
-            f"nearly all documents share buckets, each with {_percent(density)} of the others in "
-        )
-        text += "each band, so that time grows with the square of their number; use "
+        share = _percent(density)
+        text = f"nearly all documents share buckets, each with {share} of the others in each band, "
+        text += "so that time grows with the square of their number; use "
         text += f"{'longer' if word else 'words as'} shingles for texts of this length, or raise "
         yield Advice("crowded", f"{text}the `threshold`", density)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neardup.errors import SpecError
+from neardup.errors import SpecError, spelled
 from neardup.sketch.bands import Bands, band_cost, candidate_probability, similarity_at, steepest
 from neardup.spec import check_probability, check_whole
 
@@ -49,7 +49,7 @@ class Point:
             similarity, probability = map(float, both)
         except (TypeError, ValueError) as error:
             expected = "expected SIMILARITY:PROBABILITY"
-            raise SpecError(f"a point is {value!r}; {expected}", _EXAMPLE) from error
+            raise SpecError(f"a point is {spelled(value)}; {expected}", _EXAMPLE) from error
         return cls(similarity, probability)
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import InputError, SpecError
+from neardup.errors import InputError, SpecError, spelled
 from neardup.index.bodies import Id, text_array
 from neardup.index.core import Batch
 from neardup.io.opening import Reading
@@ -29,8 +29,10 @@ def one_text(text: str) -> pa.LargeStringArray:
     """Return a text as an array.
 
     Raises:
-        InputError: It has half a surrogate pair.
+        InputError: It is no string, or has half a surrogate pair.
     """
+    if not isinstance(text, str):
+        raise InputError(f"the text is {spelled(text)}; expected a string")
     try:
         return text_array([text.encode()])
     except UnicodeEncodeError as error:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import ColumnError, EncodingError, FormatError
+from neardup.errors import ColumnError, EncodingError, FormatError, spelled
 from neardup.io.formats.large_records import too_large
 from neardup.io.source import Columns, Documents
 
@@ -69,7 +69,7 @@ def missing_column(
     listed = listed or ["none"]
     listed += ["..."] if len(there) > _LISTED else []
     verb = "is" if len(there) == 1 else "are"
-    what = f"no column {column!r}{where}; there {verb} {', '.join(listed)}"
+    what = f"no column {spelled(column)}{where}; there {verb} {', '.join(listed)}"
     return ColumnError(f"{name}: {what}", hint)
 
 

@@ -118,7 +118,7 @@ class FrameSource(Source):
         if _is_dataset(source) or _is_hugging_face(source):
             return "the dataset", source
         if hasattr(source, "to_frame") and not hasattr(source, "columns"):  # a Series
-            source = source.to_frame((*self.columns.text, "text")[0])
+            source = source.to_frame(next(iter(self.columns.text), "text"))
         if hasattr(source, "iloc"):
             return "the frame", self._from_pandas(source)
         if hasattr(source, "to_arrow") and hasattr(source, "lazy"):  # a DataFrame of Polars

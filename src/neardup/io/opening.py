@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from neardup.errors import InputError, SpecError
+from neardup.errors import InputError, SpecError, spelled
 from neardup.io.hive import HivePartition, hive_values
 from neardup.io.paths import all_exist, find_files
 from neardup.io.source import MAX_DOCUMENT, Columns, Layout, Partition, Source, SourceFile
@@ -41,7 +41,7 @@ class Reading:
     def __post_init__(self) -> None:
         text = (self.text,) if isinstance(self.text, str) else self.text
         if not isinstance(text, Sequence) or not all(isinstance(name, str) for name in text):
-            raise SpecError(f"`text` is {text!r}; expected the name of a column, or several")
+            raise SpecError(f"`text` is {spelled(text)}; expected the name of a column, or several")
         if not text:
             raise SpecError("`text` names no column", "name at least one column that holds text")
         object.__setattr__(self, "text", tuple(text))

@@ -133,8 +133,7 @@ def find_remote(url: str) -> tuple[str, list[RemoteFile]]:
         top = f"{scheme}://{'/'.join(parts[: magic.index(True)])}"
     try:
         place = place_of(top)
-        found = None if pattern else _file_at(top, place)
-        if found is not None:
+        if not pattern and (found := _file_at(top, place)):
             return "", [found]
         files = [] if scheme in _WEB else files_below(top, place)
         if not files:

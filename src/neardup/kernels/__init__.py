@@ -35,7 +35,7 @@ def _remove_stale() -> None:
     refers to, which may be gone, before it looks.
     """
     here = Path(__file__).parent
-    newest = max(path.stat().st_mtime for path in here.glob("*.py"))
+    newest = max((path.stat().st_mtime for path in here.glob("*.py")), default=0.0)  # in a zip
     for index in here.glob("__pycache__/*.nbi"):
         with suppress(OSError):
             if index.stat().st_mtime < newest:

@@ -73,11 +73,10 @@ class _Search(NamedTuple):
                 out = own[-1].rows(own[-1].filled, own[-1].size)
                 first, more = self.compare(first, last, out, counts())
                 own[-1].filled += more
-                # There may be no room for the pairs of the next one, even where nothing is filled.
-                if first < last and own[-1].filled:
-                    own.append(_Pairs(allocate, _TOGETHER))
-                elif first < last:
-                    own[-1] = _Pairs(allocate, self.most)
+                if first < last:  # there is no room for the pairs of the next one
+                    # With room for those of two, no array but the first stays empty by half.
+                    half = own[-1].filled > own[-1].size // 2
+                    own.append(_Pairs(allocate, own[-1].size if half else 2 * self.most))
             return last - low
 
         for done in pool.ordered(work, range(0, self.total, self.step)):

@@ -70,8 +70,7 @@ class Results(ABC):
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield some columns of the table of edges, a batch at a time; none without edges."""
-        table = self.edges(columns)
-        if table is not None:
+        if (table := self.edges(columns)) is not None:
             yield from table.to_batches()
 
     def array(self, column: str) -> np.ndarray:
@@ -400,8 +399,7 @@ class FolderResults(Results):
 
     @property
     def inputs(self) -> list[Path]:
-        about = self.record["source"]
-        if about is None:
+        if (about := self.record["source"]) is None:
             return []
         if about["inputs"]:
             found = [self._from_here(file[0]) for file in about["inputs"]]

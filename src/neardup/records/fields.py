@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from neardup.errors import SpecError
+from neardup.errors import SpecError, spelled
 
 COMPARISONS = ("text", "exact", "digits", "numeric")
 SIMILARITIES = ("mixed", "fields", "record", "idf")
 CLUSTERINGS = ("star", "complete")
 #: Defaults of `block_at`: the number of pairs that collide grows with the square of the records.
 _BLOCK_AT, _BLOCK_MANY_AT, _MANY = 0.3, 0.5, 200_000
-_EXAMPLE = 'for example neardup.Field("birth", compare="digits")'
+_EXAMPLE = 'for example "given_name" or "birth:digits"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +167,11 @@ def fields_of(given: str | Field | Iterable[str | Field]) -> tuple[Field, ...]:
 
 def _known(what: str, value: object, known: Sequence[str]) -> None:
     if value not in known:
-        raise SpecError(f"{what} is {value!r}; expected one of {', '.join(known)}")
+        raise SpecError(f"{what} is {spelled(value)}; expected one of {', '.join(known)}")
 
 
 def _share(name: str, value: object, *, one: bool, word: str = "") -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not (0 < value < 1 or (one and value == 1)):  # type: ignore[operator]
         end = "]" if one else ")"
-        raise SpecError(f"`{name}` is {value!r}; expected a number in (0, 1{end}{word}")
+        raise SpecError(f"`{name}` is {spelled(value)}; expected a number in (0, 1{end}{word}")

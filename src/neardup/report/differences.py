@@ -141,8 +141,7 @@ def segments(texts: Sequence[Cut]) -> list[Segment]:
 
     for place in np.flatnonzero((np.diff(shared, axis=1) != 1).any(axis=0)).tolist():
         before, after = shared[:, place].tolist(), shared[:, place + 1].tolist()
-        slot = _slot(texts, before, after)
-        if slot is not None:
+        if (slot := _slot(texts, before, after)) is not None:
             add_equal([low for low, _ in slot], place - done)
             most = max(j - i - 1 for i, j in zip(before, after, strict=True))
             found.append(Segment(False, tuple(slot), most))

@@ -13,11 +13,11 @@ _UNITS = {"word": "word", "char": "character"}
 
 def render(record: dict[str, Any], out: str) -> str:
     """Return what a person wants to know first of ``run.json``; ``out`` is its folder."""
-    files = ["clean/"] if record["output"]["clean"] else []
-    ending = record["output"].get("tables", "parquet")
-    files.append(f"clusters.{ending}")
-    if record["spec"]["pairs"] == "all" or record["spec"]["cluster"] != "star":
-        files.append(f"edges.{ending}")
+    spec, output = record["spec"], record["output"]
+    listed = spec["pairs"] == "all" or spec["cluster"] != "star"
+    there = {"clusters": True, "edges": listed, "order": spec["order_by"]}
+    files = ["clean/"] if output["clean"] else []
+    files += [f"{name}.{output.get('tables', 'parquet')}" for name in there if there[name]]
     return f"{aligned(record)}\n{'written':<13}{out}: {', '.join([*files, 'run.json'])}"
 
 

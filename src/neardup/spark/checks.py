@@ -20,9 +20,51 @@ _IDS = ("string", "bigint", "int", "smallint", "tinyint")
 _RESULT = ("cluster", "kept", "duplicate_of", "similarity")
 #: Bytes of an id that is sent to all machines, in memory; and what Spark can send.
 _ID_BYTES, _MOST_SENT = 100, 8 << 30
-#: Whole numbers as text, which are ordered as numbers, as one machine does; and other numbers.
-_WHOLE = r"^(0|-?[1-9][0-9]{0,17})\z"
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
+#: Numbers as text, which are ordered as numbers, as one machine does.
+_NUMBER = r"(?i)^([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?inf(inity)?|nan)\z"
+#: A column of such numbers.
+BEST = "neardup: best"
+#: What Spark and Hadoop say, and what it means.
+_KNOWN: tuple[tuple[str, type[errors.NeardupError], str, str], ...] = (
+    (r"\[PATH_NOT_FOUND\]", errors.InputNotFoundError, "{file}: there is no such file", ""),
+    (
+        "CSV header does not conform|number of columns in the CSV header",
+        errors.FormatError,
+        "{file}: the header differs from that of another file",
+        "give files that have the same columns in the same order",
+    ),
+    (
+        "MALFORMED_RECORD|MALFORMED_CSV_RECORD",
+        errors.FormatError,
+        "{file}: a record is malformed",
+        "see if each record has all columns, and each quote its end",
+    ),
+    (
+        r"\[FAILED_READ_FILE|\[UNABLE_TO_INFER_SCHEMA\]",
+        errors.FormatError,
+        "{file}: can't be read",
+        "is it damaged, or of another format?",
+    ),
+    (
+        r"(?<=data source: )\w+|(?<=FileSystem for scheme )\S+|\w+FileSystem(?= not found)",
+        errors.DependencyError,
+        "Spark does not know this format or file system: {found}",
+        "give Spark its jar",
+    ),
+    (
+        r"The \w+ datasource doesn't support the column \S+ of the type [^.]+",
+        errors.SpecError,
+        "{found}",
+        "give `format` another value",
+    ),
+    (
+        r"Mkdirs failed to create \S+?(?=/_temporary|\s)|Parent path is not a directory: \S+|"
+        "Permission denied|No space left on device",
+        errors.OutputError,
+        "the file system refused: {found}",
+        "check the folder, its permissions, and the free space",
+    ),
+)
 
 
 @contextmanager
@@ -32,8 +74,8 @@ def worker_errors() -> Iterator[None]:
         yield
     except (PySparkException, Py4JJavaError) as error:  # some errors of Java are not converted
         text = str(error)
-        if wrong := _unreadable(text):
-            raise wrong from None  # the error of Spark quotes the record
+        if known := _known(text):
+            raise known from None  # the error of Spark quotes the record
         if found := re.search(r"neardup\.errors\.(\w+): ([^\n]*)(?:\nhint: ([^\n]*))?", text):
             kind = getattr(errors, found[1])
             raise kind(found[2], found[3] or "") from error
@@ -45,24 +87,24 @@ def worker_errors() -> Iterator[None]:
         raise
 
 
-def _unreadable(text: str) -> errors.InputError | None:
-    """Return the error for an input that Spark can't read, without the text of a record."""
+def _known(text: str) -> errors.NeardupError | None:
+    """Return an error of Spark as one of ours, without the text of a record."""
     named = re.search(r"(?:reading file|CSV file:|does not exist:) (\S+?)\.?(?=\s|$)", text)
-    file = named[1] if named else "the input"
-    if "[PATH_NOT_FOUND]" in text:
-        return errors.InputNotFoundError(f"{file}: there is no such file")
-    if "CSV header does not conform" in text or "number of columns in the CSV header" in text:
-        hint = "give files that have the same columns in the same order"
-        return errors.FormatError(f"{file}: the header differs from that of another file", hint)
-    if "MALFORMED_RECORD" in text or "MALFORMED_CSV_RECORD" in text:
-        hint = "see if each record has all columns, and each quote its end"
-        return errors.FormatError(f"{file}: a record is malformed", hint)
+    for pattern, kind, message, hint in _KNOWN:
+        if found := re.search(pattern, text):
+            file = named[1] if named else "the input"
+            return kind(message.format(file=file, found=found[0]), hint)
     return None
 
 
 def column(name: str) -> Column:
     """Return a column by its name, which may have a dot in it."""
     return f.col(f"`{name.replace('`', '``')}`")
+
+
+def _whole(values: Column) -> Column:
+    """Whether texts are whole numbers of 64 bits, as they are written, or null."""
+    return values.try_cast("bigint").cast("string").eqNullSafe(values)
 
 
 def kept_by(spec: Spec) -> str:
@@ -86,6 +128,8 @@ def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
     if id.lower() in _RESULT:
         message = f"`id` is {id!r}, which is also a column of the result"
         raise errors.ColumnError(message, "give the column of the ids another name")
+    if types[name].startswith(("array", "map", "struct", "variant")):
+        raise errors.ColumnError(f"column {name!r} of type {types[name]} can't be ordered")
 
 
 class Ids(NamedTuple):
@@ -100,10 +144,9 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
     """Make sure that every document has an id of its own; or raise DuplicateIdError, InputError."""
     hashed = f.bit_xor(f.xxhash64(column(id), *map(column, others)))
     groups = df.groupBy(column(id).alias("id")).agg(f.count("*").alias("n"), hashed.alias("hash"))
-    whole = f.bool_and(f.col("id").cast("string").rlike(_WHOLE))
+    whole = f.bool_and(_whole(f.col("id").cast("string")))
     found = ["sum(n)", "min(if(n > 1, id, null))", "count_if(id is null)", "bit_xor(hash)"]
-    with worker_errors():
-        documents, doubled, nulls, digest, numeric = groups.agg(*map(f.expr, found), whole).first()
+    documents, doubled, nulls, digest, numeric = groups.agg(*map(f.expr, found), whole).first()
     if not documents:
         raise errors.InputError("the input holds no documents", "is this the right table?")
     hint = "give a column in which each value is there once"
@@ -116,14 +159,13 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
 
 
 def as_numbers(df: DataFrame, name: str) -> DataFrame:
-    """Return a column of text as numbers if all of its values are; CSV has no others."""
+    """Add a column of text as one of numbers if all of its values are; CSV has no others."""
     if not name or dict(df.dtypes)[name] != "string":
         return df
-    tests = (f.bool_and(column(name).rlike(pattern)) for pattern in (_WHOLE, _NUMBER))
-    with worker_errors():
-        whole, number = df.agg(*tests).first()
+    tests = _whole(column(name)), column(name).rlike(_NUMBER)
+    whole, number = df.agg(*map(f.bool_and, tests)).first()
     kind = "bigint" if whole else "double" if number else "string"
-    return df.withColumn(name, column(name).cast(kind))
+    return df.withColumn(BEST, column(name).cast(kind))
 
 
 def check_sent(spark: SparkSession, documents: int) -> None:
@@ -174,16 +216,15 @@ class Checkpoint(NamedTuple):
         Without a folder, a final one can't be recomputed if an executor is lost. But its plan does
         not hold those of all stages before, which would double with each round.
         """
-        with worker_errors():
-            if self.folder is None and final:
-                return make().localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-            if self.folder is None:
-                (made := make().persist(StorageLevel.DISK_ONLY)).count()
-                return made
-            path = f"{self.folder}/{name}"
-            if not self._done(path):
-                make().write.mode("overwrite").parquet(path)
-            return self.df.sparkSession.read.parquet(path)
+        if self.folder is None and final:
+            return make().localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+        if self.folder is None:
+            (made := make().persist(StorageLevel.DISK_ONLY)).count()
+            return made
+        path = f"{self.folder}/{name}"
+        if not self._done(path):
+            make().write.mode("overwrite").parquet(path)
+        return self.df.sparkSession.read.parquet(path)
 
     def _done(self, path: str) -> bool:
         name, system = hadoop_file(self.df.sparkSession, f"{path}/_SUCCESS")

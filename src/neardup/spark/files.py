@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from neardup.errors import FormatError, OutputError
 from neardup.io import paths
+from neardup.io.formats.csv_tables import DELIMITERS, csv_header
 from neardup.io.source import Layout
 from neardup.io.writers import open_writer
 from neardup.spark.checks import hadoop_file, worker_errors
@@ -53,9 +54,13 @@ def session(master: str | None = None, quiet: bool = False) -> Iterator[SparkSes
     if (master or "").startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")  # of PySpark's workers
-        # Of 100,000 notes two fifths of the JVM's CPU were the second compiler's, for no gain.
+        # Of 100,000 notes two fifths of the JVM's CPU were the second compiler's, for no gain, and
+        # of the rest a tenth that of a garbage collector for short pauses.
+        options = "-XX:TieredStopAtLevel=1"
+        if "GC" not in os.environ.get("JAVA_TOOL_OPTIONS", ""):  # Java refuses two of them
+            options += " -XX:+UseParallelGC"
         roles = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
-        settings |= dict.fromkeys(roles, "-XX:TieredStopAtLevel=1")
+        settings |= dict.fromkeys(roles, options)
     umask = os.umask(0o077)  # Spark inherits it
     builder: Any = SparkSession.builder
     found: SparkSession = builder.config(map=settings).getOrCreate()
@@ -68,6 +73,7 @@ def session(master: str | None = None, quiet: bool = False) -> Iterator[SparkSes
             found.stop()
 
 
+@worker_errors()
 def read(spark: SparkSession, inputs: list[str], format: str | None = None) -> DataFrame:
     """Return files, folders or patterns as a DataFrame.
 
@@ -82,8 +88,8 @@ def read(spark: SparkSession, inputs: list[str], format: str | None = None) -> D
     """
     format = format or format_of(inputs[0])
     reader = _with_options(spark.read, format, _STRICT)
-    with worker_errors():
-        return reader.load(inputs if format != "delta" else inputs[0])
+    found: DataFrame = reader.load(inputs if format != "delta" else inputs[0])
+    return found
 
 
 def format_of(name: str) -> str:
@@ -100,6 +106,7 @@ def _with_options(side: Any, format: str, options: dict[str, Any]) -> Any:
     return side.format(name).options(**({} if own is None else own | options))
 
 
+@worker_errors()
 def write(
     run: SparkRun, folder: str, format: str = "parquet", single_file: bool = False
 ) -> dict[str, Any]:
@@ -119,12 +126,14 @@ def write(
         OutputError: The folder is there, or can't be written to.
     """
     spark = run.df.sparkSession
+    local = Path(folder).absolute()
+    folder = f"file://{local}" if single_file else folder
     check_new(spark, folder)
     tables = {"clean": run.clean, "clusters": run.clusters, "edges": run.edges}
     for name, table in tables.items():
         kind = format if name == "clean" else "parquet"
         if single_file and table is not None:
-            _write_one(table, Path(folder), name, kind)
+            _write_one(table, local, name, kind)
         elif table is not None:
             _with_options(table.write, kind, _WHOLE).save(f"{folder}/{name}")
     path, system = hadoop_file(spark, f"{folder}/summary.json")
@@ -134,6 +143,7 @@ def write(
     return run.summary
 
 
+@worker_errors()
 def check_new(spark: SparkSession, folder: str) -> None:
     """Raise `OutputError` if there is such a folder."""
     path, system = hadoop_file(spark, folder)
@@ -143,12 +153,12 @@ def check_new(spark: SparkSession, folder: str) -> None:
 
 def _write_one(table: DataFrame, folder: Path, name: str, format: str) -> None:
     parts = folder / f".{name}"
-    table.write.parquet(parts.as_uri() if parts.is_absolute() else str(parts))
+    table.write.parquet(f"file://{parts}")
     found = ds.dataset(sorted(parts.glob("part-*.parquet")), format="parquet")
     partial = folder / f".{name}.{format}"
-    # The first line of CSV: the columns.
-    header = (("," if format == "csv" else "\t").join(found.schema.names) + "\n").encode()
-    layout = Layout(format, None, header if format in ("csv", "tsv") else b"", found.schema)
+    delimiter = DELIMITERS.get(format)
+    header = csv_header(found.schema.names, delimiter) if delimiter else b""
+    layout = Layout(format, None, header, found.schema)
     with open_writer(partial, layout) as writer:
         for batch in found.to_batches():
             writer.write(writer.prepare(pa.Table.from_batches([batch])))

@@ -12,7 +12,7 @@ from neardup.errors import SpecError
 from neardup.spark import checks, steps
 from neardup.spark.checks import Checkpoint, check_columns, column, kept_by
 from neardup.spark.tasks import order_of, versions
-from neardup.spec import Spec
+from neardup.spec import Spec, check_whole
 from neardup.spec import preset as settings_of
 
 #: Each range is compared with all later ones: a thousand are half a million comparisons.
@@ -78,6 +78,7 @@ class SparkRun:
         return {**self.about, "counts": texts.first().asDict() | sizes.first().asDict() | listed}
 
 
+@checks.worker_errors()
 def dedup(
     df: DataFrame,
     *,
@@ -97,7 +98,7 @@ def dedup(
         text: Column with the text.
         id: Column with ids, strings or whole numbers, each once.
         against: Documents of an old corpus, with ids of their own: all of them stay, and count as
-            the first ones. The result has rows for ``df`` alone.
+            the first ones. But for pairs, the result has rows for ``df`` alone.
         preset: ``"web"`` (the default), ``"clinical"`` or ``"records"``.
         spec: All settings in one object, instead of a preset.
         checkpoint: Folder that all machines reach: finished stages are stored there, and a job that
@@ -119,6 +120,7 @@ def dedup(
     if spec is not None and preset is not None:
         raise SpecError("`spec` and `preset` are both given", "leave one out")
     spec = (spec or settings_of(preset or "web")).replace(**settings)
+    check_whole("`task_bytes`", task_bytes, 1, 2**63 - 1)
     check_columns(df, text, id, spec)
     given, kind = df, dict(df.dtypes)[id]
     name = kept_by(spec)

@@ -13,7 +13,7 @@ from neardup.errors import ColumnError, SpecError
 from neardup.recipe import Recipe
 from neardup.sketch.bands import recipe_for
 from neardup.spark import tasks
-from neardup.spark.checks import column, kept_by
+from neardup.spark.checks import BEST, column, kept_by
 from neardup.spec import Spec
 from neardup.stages import candidate_stage as stage
 
@@ -48,7 +48,7 @@ def warn_of_bands(spec: Spec, documents: int) -> None:
     chosen = spec.documents or (spec.num_bands and spec.rows)
     if documents > _MANY and not chosen:
         message = f"there are {documents:,} documents, and bands are chosen for a million; "
-        warnings.warn(f"{message}documents={documents} makes the job faster", stacklevel=3)
+        warnings.warn(f"{message}documents={documents} makes the job faster", stacklevel=4)
 
 
 def with_old(df: DataFrame, old: DataFrame) -> DataFrame:
@@ -65,7 +65,8 @@ def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> Dat
     """Turn texts into sketches, a row for each document: its hashes, counts and band keys."""
     columns = [f.xxhash64(column(id)).alias("doc"), column(id).alias("id")]
     columns += [f.col(OLD).alias("old")] if OLD in df.columns else []
-    columns += [column(name).alias("best")] if (name := kept_by(spec)) else []
+    best = BEST if BEST in df.columns else kept_by(spec)
+    columns += [column(best).alias("best")] if best else []
     given = df.select(*columns, column(text).alias("text"))
     kinds = [f"{name} {kind}" for name, kind in given.dtypes[:-1]]
     kinds += ["best long"] if spec.keep == "longest" else []
@@ -160,8 +161,9 @@ def solved(rows: DataFrame, spec: Spec, parts: int) -> DataFrame:
 
 
 def resolve(sketches: DataFrame, duplicates: DataFrame, compared: DataFrame) -> DataFrame:
-    """Say whether each document is ``kept``, and else its ``duplicate_of`` and ``similarity``.
+    """Say whether each document, by its ``id``, is ``kept``.
 
+    If not, it is a ``duplicate_of`` another one, with a ``similarity``; else these are null.
     ``cluster`` is the ``id`` of the first document of its cluster in keep order.
     """
     answers = compared.where("not edge").withColumnRenamed("id", "first")

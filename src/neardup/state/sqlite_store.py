@@ -18,7 +18,7 @@ _KIND = FileKind(
     version=3,
     unwritable=StoreError,
     unusable=StoreError,
-    again="start again with another file, or remove this one",
+    again="start again with another file",
 )
 _BANDS_BITS = 20
 

@@ -49,8 +49,7 @@ class CsvPartition(BytePartition):
         scan = _scan(raw, _delimiter(self._file), True, self._header.names, names)
         if scan.why:
             raise self._refused(scan)
-        fitting = self.fitting(raw, scan.bounds)
-        if fitting is not None:
+        if (fitting := self.fitting(raw, scan.bounds)) is not None:
             rows = fitting if rows is None else fitting[rows]
         if rows is None:
             return Fields(raw, scan.values, scan.kinds, len(scan.bounds))

@@ -39,8 +39,7 @@ def leave_out(stream: Any, head: memoryview, limit: RecordLimit) -> LeftOut:
     for block in chain((head,), map(memoryview, iter(partial(stream.read, 1 << 20), b""))):
         while place < len(block):
             if quoted or (at_edge and block[place] == _QUOTE):
-                found = _QUOTES.search(block, place)
-                if found is not None:
+                if found := _QUOTES.search(block, place):
                     quoted, at_edge = not quoted, quoted
             else:
                 found = stop.search(block, place)

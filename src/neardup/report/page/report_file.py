@@ -81,7 +81,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
     need_jinja()
     path = check_file(path, results.inputs, overwrite, results.read_from)
     found = survey(results)
-    show = list(dict.fromkeys(show))
+    show = list(dict.fromkeys([show] if isinstance(show, str) else show))
     columns = [*show, *([] if by is None or by in show else [by])]
     table: pa.Table | None = None
     try:
