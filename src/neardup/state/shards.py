@@ -28,6 +28,7 @@ class Shard:
             raise SpecError(f"shard is {self.number}/{self.of}; expected 1/{self.of} or above")
 
     def has(self, partition: int) -> bool:
+        """Return whether a partition belongs to it."""
         return partition % self.of == self.number - 1
 
     @classmethod
