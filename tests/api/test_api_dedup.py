@@ -314,6 +314,9 @@ def test_unknown_arguments_of_methods() -> None:
         with pytest.raises(TypeError, match=f"{method}\\(\\) has no argument '{name}'") as caught:
             getattr(run, method)(**{name: 1})
         assert "did you mean" in caught.value.hint  # type: ignore[attr-defined]
+    with pytest.raises(SpecError) as unknown:
+        run.recluster(order_by="id")  # type: ignore[call-arg]
+    assert "known are annotate" in unknown.value.hint and "self" not in unknown.value.hint
 
 
 def test_resume_with_another_keep_order(tmp_path: Path) -> None:

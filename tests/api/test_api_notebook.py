@@ -139,6 +139,16 @@ def test_a_bar_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 'value="0.250"' in updates[1] and "&lt;b&gt;compiling" in updates[2]
 
 
+def test_names_of_folders_are_no_markup(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with progress.show_progress("auto") as listener:
+        assert listener is not None
+        listener(Event("sketch", note="continuing the run in out[/b]/.run"))
+    assert "in out[/b]/.run" in capsys.readouterr().err
+
+
 def test_compiling_is_announced_where_nobody_looks(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -97,6 +97,7 @@ CALLS: list[tuple[Callable[[Any, Any, Path], object], type[NeardupError], str]] 
     (lambda r, i, p: Reading(()), SpecError, "`text` names no column"),
     (lambda r, i, p: Columns(("a", "a")), SpecError, "`text` names a column twice: a"),
     (lambda r, i, p: Shard.parse("3"), SpecError, "shard is '3'; expected NUMBER/OF"),
+    (lambda r, i, p: Shard.parse("²/3"), SpecError, "shard is '²/3'; expected NUMBER/OF"),
     (lambda r, i, p: Shard.parse("3/2"), SpecError, "shard is 3/2; expected 1/2 or above"),
     (lambda r, i, p: Writing(tables="xls").check(None), SpecError, "`tables` is 'xls'; expected"),  # type: ignore[arg-type]
     (lambda r, i, p: open_store("redis://host"), SpecError, "no store is known for 'redis'"),

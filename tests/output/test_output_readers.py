@@ -116,6 +116,17 @@ def test_parquet_keeps_schema_metadata_and_compression(tmp_path: Path) -> None:
     assert found.read().column("id").to_pylist() == KEPT
 
 
+def test_a_frame_of_polars_keeps_its_types(tmp_path: Path) -> None:
+    import polars as pl
+
+    kinds = {"e": pl.Enum(["b", "a"]), "c": pl.Categorical, "d": pl.Decimal(9, 2), "b": pl.Binary}
+    frame = pl.DataFrame({"text": ["one", "two"], "e": ["a", "b"], "c": ["x", "y"], "d": 1})
+    frame = frame.with_columns(b=pl.lit(b"1")).cast(kinds)  # type: ignore[arg-type]
+    neardup.dedup(frame, out=tmp_path / "out")
+    assert pl.read_parquet(tmp_path / "out" / "clean" / "*").equals(frame)
+    assert pl.read_parquet(tmp_path / "out" / "clean" / "*").schema == frame.schema
+
+
 def test_annotated_records_have_all_documents_and_what_was_found(tmp_path: Path) -> None:
     source = write(tmp_path / "in.jsonl", ROWS)
     run = neardup.dedup(source, id="id", out=tmp_path / "out", annotate=True, progress=False)

@@ -11,7 +11,14 @@ import pytest
 
 import neardup
 from common import SECRET, Command
-from neardup.errors import ColumnError, DuplicateIdError, FormatError, InputError, SpecError
+from neardup.errors import (
+    ColumnError,
+    DuplicateIdError,
+    EncodingError,
+    FormatError,
+    InputError,
+    SpecError,
+)
 
 GOOD = {"id": ["1", "2", "3"], "name": ["anna bell", "ana bell", SECRET], "city": ["x", "", ""]}
 
@@ -55,6 +62,15 @@ def test_all_records_alike() -> None:
 
 def test_no_values_at_all() -> None:
     assert "no record has a value" in refused(InputError, {"name": ["", None, " "]})
+
+
+def test_tables_whose_strings_are_not_utf_8() -> None:
+    raw = [f"{SECRET} bell".encode(), b"anna b\xffll", f"{SECRET} bel".encode()]
+    damaged = pa.table({"name": pa.array(raw).view(pa.string())})
+    said = "the table: record 2: column 'name' is not valid UTF-8 (byte 7 of the value)"
+    assert refused(EncodingError, damaged) == said
+    run = neardup.link(damaged, fields="name", encoding_errors="replace", decide_at=0.5)
+    assert run.pairs.num_rows == 1
 
 
 def test_a_weight_below_0() -> None:

@@ -206,10 +206,13 @@ def test_a_drop_that_was_interrupted_is_completed(tmp_path: Path) -> None:
         connection.execute("PRAGMA application_id = 0")
         connection.execute("PRAGMA user_version = 0")
         connection.commit()
-    assert path.stat().st_size > 100_000
-    with SqliteStore(f"sqlite:{path}") as store, refused(StoreError, "no run"):
-        store.open()
-    assert path.stat().st_size <= 65536
+    for _ in range(2):
+        assert path.stat().st_size > 100_000
+        with SqliteStore(f"sqlite:{path}") as store, refused(StoreError, "no run"):
+            store.open()
+        assert path.stat().st_size <= 65536
+        with path.open("ab") as file:  # SQLite commits before it makes the file shorter
+            file.truncate(10 * 65536)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="of POSIX")

@@ -74,8 +74,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         for name in kwargs:
             if name not in parameters:
                 hint = _setting(name) if "spec" in parameters else ""
-                message = f"{function.__name__}() has no argument {name!r}"
-                raise ArgumentError(message, hint or nearest(name, parameters))
+                hint = hint or nearest(name, [p for p in parameters if p != "self"])
+                raise ArgumentError(f"{function.__name__}() has no argument {name!r}", hint)
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:

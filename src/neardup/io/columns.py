@@ -129,7 +129,7 @@ def documents_of(
     bad = np.zeros(table.num_rows, np.bool_)
     for name in dict.fromkeys((*columns.text, *asked)):
         column = table.column(name)
-        if is_text(column.type) and not _is_valid(column):
+        if is_text(column.type) and not is_valid(column):
             array, rows = repaired(column, f"column {name!r}", columns.replaces, where)
             bad[rows] = True
             fixed = array if pa.types.is_dictionary(column.type) else array.cast(column.type)
@@ -150,7 +150,7 @@ def documents_of(
     return Documents(text, table.select(list(asked)), int(bad.sum()), unchanged)
 
 
-def _is_valid(column: Column) -> bool:
+def is_valid(column: Column) -> bool:
     try:
         for chunk in column.chunks:
             # Arrow does not look into dictionaries when it validates the array that uses them.

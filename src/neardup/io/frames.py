@@ -139,7 +139,7 @@ class FrameSource(Source):
             raise ColumnError(f"the frame: {name} stands for two columns", "rename one of them")
         try:
             table = pa.Table.from_pandas(frame, preserve_index=False)
-        except pa.ArrowException:
+        except (pa.ArrowException, TypeError):  # which sparse columns raise
             table = self._from_mapping({name: frame[name] for name in names})
         named = [k for k in levels if isinstance(k, str) and k not in names and levels.count(k) < 2]
         for name, column in self._columns({k: frame.index.get_level_values(k) for k in named}):
@@ -148,10 +148,10 @@ class FrameSource(Source):
 
     def _from_polars(self, frame: Any) -> pa.Table:
         objects = [name for name, kind in frame.schema.items() if str(kind).startswith("Object")]
-        there = frame.drop(objects).to_arrow()
-        found = dict(zip(there.column_names, there.columns, strict=True))
-        found |= self._columns({name: frame[name].to_list() for name in objects})
-        return pa.table({name: found[name] for name in frame.columns if name in found})
+        table: pa.Table = frame.drop(objects).to_arrow()  # its fields know more than the types
+        for name, column in self._columns({n: frame[n].to_list() for n in objects}):
+            table = table.append_column(name, column)
+        return table.select([name for name in frame.columns if name in table.column_names])
 
     def _from_mapping(self, columns: Mapping[Any, Any]) -> pa.Table:
         def is_column(values: object) -> bool:

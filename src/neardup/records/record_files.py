@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of, numbers
 from neardup.errors import ColumnError, DuplicateIdError, InputError
-from neardup.io.columns import missing_column, string_scalar
+from neardup.io.columns import is_text, is_valid, missing_column, repaired, string_scalar
 from neardup.io.opening import Reading
 from neardup.io.whole import read_whole
 from neardup.records.fields import LinkSpec
@@ -80,7 +80,9 @@ def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
         is_file = isinstance(source, str | os.PathLike)
         name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
         names.append(name)
-        tables.append(_checked(read_whole(source, name, reading), name, id, spec))
+        tables.append(
+            _checked(read_whole(source, name, reading), name, id, spec, reading.encoding_errors)
+        )
     sizes = [table.num_rows for table in tables]
     for name, size in zip(names, sizes, strict=True):
         if b is None and size < alone:
@@ -95,7 +97,9 @@ def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
     return Records(tuple(names), ids, columns, sizes[0], id)
 
 
-def _checked(table: pa.Table, name: str, id: str | None, spec: LinkSpec) -> pa.Table:
+def _checked(
+    table: pa.Table, name: str, id: str | None, spec: LinkSpec, encoding_errors: str
+) -> pa.Table:
     if not table.num_rows:
         raise InputError(f"{name} has 0 records", "give a table with records")
     for column in [*spec.names, *([] if id is None else [id])]:
@@ -110,6 +114,11 @@ def _checked(table: pa.Table, name: str, id: str | None, spec: LinkSpec) -> pa.T
                 f"{name}: column {column!r} holds {kind}, which can't be compared",
                 "convert it to strings",
             )
+        values = table.column(column)
+        if is_text(kind) and not is_valid(values):  # of Parquet and Arrow, where nobody looked
+            replaces, said = encoding_errors == "replace", f"column {column!r}"
+            fixed, _ = repaired(values, said, replaces, lambda row: f"{name}: record {row + 1}")
+            table = table.set_column(table.column_names.index(column), column, fixed)
     return table
 
 

@@ -175,6 +175,7 @@ class BandStore(AbstractContextManager["BandStore"]):
 
     @final
     def notes(self) -> dict[str, str]:
+        """Return all notes by name."""
         self._ready()
         return dict(sorted(self._read_notes().items()))
 

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.private_files import CHECK, make_private, system_error, system_errors
 
-_PAGE = 65536
+PAGE = 65536
 _CACHE_KIB = 16384  # what is beyond is written out before the commit
 _SAMPLES, _SAMPLE = 64, 4096  # of a file, and bytes of each
 #: What SQLite reports, as errors of the system.
@@ -186,7 +186,7 @@ class Database:
                 # A damaged name must not become an error that quotes it.
                 connection.text_factory = lambda data: data.decode(errors="replace")
                 for setting in (
-                    f"page_size = {_PAGE}",
+                    f"page_size = {PAGE}",
                     f"cache_size = -{_CACHE_KIB}",
                     "mmap_size = 0",
                     "secure_delete = OFF",

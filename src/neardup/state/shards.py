@@ -28,6 +28,7 @@ class Shard:
             raise SpecError(f"shard is {self.number}/{self.of}; expected 1/{self.of} or above")
 
     def has(self, partition: int) -> bool:
+        """Return whether a partition belongs to it."""
         return partition % self.of == self.number - 1
 
     @classmethod
@@ -38,7 +39,7 @@ class Shard:
         8
         """
         number, slash, of = text.partition("/")
-        if not slash or not number.isdigit() or not of.isdigit():
+        if not slash or not number.isdecimal() or not of.isdecimal():
             raise SpecError(f"shard is {text!r}; expected NUMBER/OF", "for example 3/8")
         return cls(int(number), int(of))
 

@@ -11,7 +11,7 @@ import numpy as np
 from neardup.errors import SpecError, StoreError
 from neardup.state.band_store import BandStore, Entry
 from neardup.state.blob_table import BlobTable
-from neardup.state.database import Database, FileKind
+from neardup.state.database import PAGE, Database, FileKind
 
 _KIND = FileKind(
     application=0x4E444250,  # "NDBP"
@@ -118,7 +118,7 @@ class SqliteStore(RunStore):
     def _open(self) -> None:
         if self._is_there():  # refuses what is not ours
             self._database.check()
-        elif self._database.exists() and self._database.rows("PRAGMA freelist_count") != [(0,)]:
+        elif self._database.exists() and self._database.path.stat().st_size > PAGE:
             self._database.rows("VACUUM")  # a run was dropped, perhaps by a process that was killed
 
     def _is_there(self) -> bool:
