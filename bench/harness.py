@@ -25,6 +25,9 @@ NEARDUP = str(Path(sys.executable).with_name("neardup"))
 SHAPES = ("few", "mixed", "above", "astride", "below")
 OURS = {"neardup": "parquet", "neardup-jsonl": "jsonl"}
 PEERS = ("daft", "gaoya", "rensa", "datasketch", "duplodocus")
+#: Peers without threads, also as their documentation runs them: in one process.
+SINGLE = {"rensa-single": "rensa", "datasketch-single": "datasketch"}
+TOOLS = (*OURS, *PEERS, *SINGLE)
 THREADS = 2
 THRESHOLD = 0.7
 SEED = 1
@@ -131,17 +134,19 @@ def command(tool: str, corpus: Corpus, output: Path) -> list[str] | None:
     source = corpus.jsonl if tool == "duplodocus" else corpus.parquet
     if source is None:
         return None
-    script = BENCH / "peers" / f"with_{tool}.py"
-    options = f"--threads {THREADS} --threshold {THRESHOLD} --num-hashes 128 --shingle 5".split()
-    return [str(peer_python(tool)), str(script), str(source), str(output), *options]
+    peer, threads = SINGLE.get(tool, tool), 1 if tool in SINGLE else THREADS
+    script = BENCH / "peers" / f"with_{peer}.py"
+    options = f"--threads {threads} --threshold {THRESHOLD} --num-hashes 128 --shingle 5".split()
+    return [str(peer_python(peer)), str(script), str(source), str(output), *options]
 
 
 def peer_python(name: str) -> Path:
     return BENCH / ".venvs" / name / "bin" / "python"
 
 
-def missing_peer(name: str) -> str | None:
+def missing_peer(tool: str) -> str | None:
     """Why a peer cannot run, or None."""
+    name = SINGLE.get(tool, tool)
     note = BENCH / ".venvs" / f"{name}.failed"
     if note.exists():
         return f"could not be installed: {note.read_text()}"

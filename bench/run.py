@@ -17,8 +17,8 @@ from typing import Any
 from harness import (
     DATA,
     OURS,
-    PEERS,
     SHAPES,
+    TOOLS,
     Corpus,
     Run,
     clear,
@@ -64,7 +64,7 @@ def once(tool: str, corpus: Corpus, args: argparse.Namespace) -> Run:
     """One run of a tool; its output stays."""
     output = DATA / f"out-{tool}"
     clear(output)
-    reason = missing_peer(tool) if tool in PEERS else None
+    reason = missing_peer(tool) if tool not in OURS else None
     words = command(tool, corpus, output)
     if reason or words is None:
         return {"failed": reason}
@@ -120,7 +120,7 @@ def main() -> None:
     parser.add_argument("--shapes", default=",".join([*SHAPES, "real"]), help="by comma")
     parser.add_argument("--sizes", default="100000,1000000", help="documents, by comma")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--tools", default=",".join([*OURS, *PEERS]), help="by comma")
+    parser.add_argument("--tools", default=",".join(TOOLS), help="by comma")
     parser.add_argument("--limit", type=float, default=600, help="seconds for one run")
     parser.add_argument("--memory", type=float, default=16, help="GB for one run")
     parser.add_argument("--no-quality", action="store_true", help="no recall, no precision")
@@ -129,7 +129,7 @@ def main() -> None:
     if args.quick:
         args.sizes, args.runs = "10000", 1
     shapes, tools = args.shapes.split(","), args.tools.split(",")
-    unknown = set(tools) - {*OURS, *PEERS} | set(shapes) - {*SHAPES, "real"}
+    unknown = set(tools) - {*TOOLS} | set(shapes) - {*SHAPES, "real"}
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     sizes = [int(size) for size in args.sizes.split(",")]

@@ -62,7 +62,8 @@ def against_peers() -> Iterator[Line]:
             yield times_as_fast(
                 f"{shape}, {size:,}, against daft", f"{shape}-{size}", "daft", wanted
             )
-    for peer, wanted in {"gaoya": 4, "rensa": 5, "datasketch": 8}.items():
+    wanted_of = {"gaoya": 4, "rensa": 5, "datasketch": 8, "rensa-single": 5, "datasketch-single": 8}
+    for peer, wanted in wanted_of.items():
         yield times_as_fast(f"astride, 100,000, against {peer}", "astride-100000", peer, wanted)
     for size, wanted in zip(SIZES, (5, 8), strict=True):
         what = f"mixed, {size:,}, against duplodocus"

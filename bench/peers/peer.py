@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import Pool
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +23,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--num-hashes", type=int, default=128)
     parser.add_argument("--shingle", type=int, default=5)
     return parser.parse_args()
+
+
+@contextmanager
+def mapper(processes: int) -> Iterator[Callable[..., Any]]:
+    """A `map` that keeps the order, in so many processes; one is this process itself."""
+    if processes == 1:
+        yield map
+    else:
+        with Pool(processes) as pool:
+            yield pool.imap
 
 
 def optimal_bands(threshold: float, num_hashes: int, steps: int = 1000) -> tuple[int, int]:

@@ -1,16 +1,14 @@
 """datasketch 2: MinHash in bulk with its default scheme, MinHashLSH, its buckets joined.
 
 A faster hash function than the default SHA-1, as its documentation recommends; sketches are
-computed in processes; the clusters are read from the buckets, which spares a query for each
-document.
+computed in processes, if there are several; the clusters are read from the buckets, which spares
+a query for each document.
 """
-
-from multiprocessing import Pool
 
 import numpy as np
 import pyarrow.parquet as pq
 from datasketch import MinHash, MinHashLSH
-from peer import arguments, write_components
+from peer import arguments, mapper, write_components
 from xxhash import xxh32_intdigest
 
 BATCH = 2_000
@@ -39,8 +37,8 @@ def main() -> None:
     lsh = MinHashLSH(threshold=args.threshold, num_perm=args.num_hashes)
     minhash = MinHash(num_perm=args.num_hashes, hashfunc=xxh32_intdigest)
     row = 0
-    with Pool(args.threads) as pool, lsh.insertion_session() as session:
-        for batch in pool.imap(sketch, jobs):
+    with mapper(args.threads) as imap, lsh.insertion_session() as session:
+        for batch in imap(sketch, jobs):
             for values in batch:
                 minhash.hashvalues = values
                 session.insert(row, minhash, check_duplication=False)

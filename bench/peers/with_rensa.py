@@ -1,14 +1,12 @@
 """rensa: full R-MinHash (not the sampled "rho" path), its LSH, every document queried.
 
 Tokens are white-space words in lower case, as in rensa's README; shingles must be made in
-Python, which is most of the work, so documents are spread over processes.
+Python, which is most of the work, so documents are spread over processes, if there are several.
 """
-
-from multiprocessing import Pool
 
 import numpy as np
 import pyarrow.parquet as pq
-from peer import arguments, write_components
+from peer import arguments, mapper, write_components
 from rensa import RMinHash, RMinHashLSH
 
 BATCH = 2_000
@@ -41,8 +39,8 @@ def main() -> None:
     bands = nearest_bands(args.threshold, args.num_hashes)
     lsh = RMinHashLSH(args.threshold, args.num_hashes, bands)
     sketches = []
-    with Pool(args.threads) as pool:
-        for batch in pool.imap(sketch, jobs):
+    with mapper(args.threads) as imap:
+        for batch in imap(sketch, jobs):
             lsh.insert_many(batch, start_key=len(sketches))
             sketches += batch
     left, right = [], []
