@@ -13,7 +13,7 @@ import neardup
 from bench.notes import SynthSpec, write
 from common import Command, some_rows, write_lines
 from neardup.inspect.evaluate import evaluate
-from neardup.output.results import FolderResults
+from neardup.output.folder_results import FolderResults
 
 
 @pytest.fixture

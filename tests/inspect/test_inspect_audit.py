@@ -23,7 +23,8 @@ from neardup.errors import InputError, SpecError
 from neardup.inspect.audit import Audit, stored_audit
 from neardup.inspect.audit_counts import COUNTER_BYTES, PairList, Tally, class_limits
 from neardup.intervals import wilson
-from neardup.output.results import FolderResults, Results
+from neardup.output.folder_results import FolderResults
+from neardup.output.results import Results
 from neardup.recipe import Recipe
 from neardup.report.audit_text import render
 from neardup.sketch.bands import candidate_probability

@@ -17,7 +17,8 @@ import neardup
 from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.inspect.compare import compare
 from neardup.inspect.explain import Explanation
-from neardup.output.results import FolderResults, Results
+from neardup.output.folder_results import FolderResults
+from neardup.output.results import Results
 from neardup.report.views import render, view
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec

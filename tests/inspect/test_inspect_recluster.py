@@ -26,7 +26,8 @@ from neardup.errors import (
     ResumeError,
     SpecError,
 )
-from neardup.output.results import FolderResults, Results
+from neardup.output.folder_results import FolderResults
+from neardup.output.results import Results
 from neardup.spec import CLUSTERINGS, ShingleSpec, Spec
 from neardup.stages.clock import Event
 

@@ -19,7 +19,8 @@ from common import Command, write_lines
 from neardup.api.dedup import dedup
 from neardup.api.runs import Run
 from neardup.errors import ColumnError, DependencyError, InputError, OutputError, SpecError
-from neardup.output.results import FolderResults, Results
+from neardup.output.folder_results import FolderResults
+from neardup.output.results import Results
 from neardup.report.page import write_report
 from neardup.report.page.survey import survey
 from neardup.stages.clock import Event

@@ -21,9 +21,9 @@ from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.json_values import differences
 from neardup.memory import PrivatePeak
+from neardup.output.folder_results import FolderResults
 from neardup.output.publishing import clear_work, local_output
 from neardup.output.record import digest_of, record
-from neardup.output.results import FolderResults
 from neardup.output.writing import (
     Writing,
     check_folder,

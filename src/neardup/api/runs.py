@@ -20,7 +20,8 @@ from neardup.engines.reading import Reader
 from neardup.errors import OutputError, SpecError
 from neardup.io.source import Source
 from neardup.memory import Scratch, parse_size
-from neardup.output.results import FolderResults, MemoryResults
+from neardup.output.folder_results import FolderResults
+from neardup.output.results import MemoryResults
 from neardup.output.shown import Shown
 from neardup.output.writing import Writing
 from neardup.recipe import Recipe

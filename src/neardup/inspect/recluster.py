@@ -28,9 +28,10 @@ from neardup.io.opening import Reading
 from neardup.io.remote import located, location
 from neardup.io.source import Columns, Layout, Partition, Source
 from neardup.memory import PrivatePeak, Scratch
+from neardup.output.folder_results import FolderResults
 from neardup.output.publishing import local_output
 from neardup.output.record import record
-from neardup.output.results import FolderResults, MemoryResults, Results
+from neardup.output.results import MemoryResults, Results
 from neardup.output.writing import Writing, check_folder, check_inputs, check_outside, write_outputs
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec

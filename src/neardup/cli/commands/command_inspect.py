@@ -37,7 +37,7 @@ def explain(
     before ids that begin with -.
     """
     from neardup.api.runs import Run
-    from neardup.output.results import FolderResults
+    from neardup.output.folder_results import FolderResults
     from neardup.report.views import view
 
     results, page = FolderResults(run), Page.of(options)

@@ -34,7 +34,7 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
     again, and must not have changed; its sketches are reused if RUN was made with --keep-run.
     """
     from neardup.inspect.recluster import Reclustering, changed, recluster
-    from neardup.output.results import FolderResults
+    from neardup.output.folder_results import FolderResults
     from neardup.stages.clock import Clock, process_start
 
     results, overwrite = FolderResults(run), options.pop("overwrite")
@@ -89,7 +89,7 @@ def report(
         report_index(run, out, quiet, options["title"], options["overwrite"])
         return
     from neardup.memory import show_size
-    from neardup.output.results import FolderResults
+    from neardup.output.folder_results import FolderResults
     from neardup.report.page import write_report
 
     options |= {"show": tuple(show.split(",")) if show else (), "texts": not no_text}

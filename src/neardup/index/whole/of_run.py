@@ -11,7 +11,8 @@ import numpy as np
 from neardup.index.core import Batch
 from neardup.index.incoming import checked_ids
 from neardup.io.source import Partition
-from neardup.output.results import FolderResults, Results
+from neardup.output.folder_results import FolderResults
+from neardup.output.results import Results
 from neardup.sketch.texts import as_text
 
 

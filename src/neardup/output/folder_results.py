@@ -1,0 +1,228 @@
+"""What a run that wrote to a folder or URL found, and its input, opened again."""
+
+import functools
+import glob
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from neardup.engines.reading import Reader
+from neardup.errors import InputError, InputNotFoundError
+from neardup.io.opening import Reading
+from neardup.io.paths import find_files
+from neardup.io.remote import Url, is_remote, located, open_remote
+from neardup.io.remote_errors import failed, is_of_transfer
+from neardup.io.source import Partition, Source
+from neardup.output import tables
+from neardup.output.record import FORMAT, inputs_digest, texts_digest
+from neardup.output.results import Places, Results
+from neardup.output.writing import CLEAN
+from neardup.sketch.sketcher import Sketcher
+from neardup.stages.identifiers import id_array
+from neardup.threads import Pool
+
+
+class FolderResults(Results):
+    """Of a run that wrote to a folder, or to a URL; InputError where there is none."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        place = located(folder)
+        self.folder = None if is_remote(place) else Path(place)
+        self.name = place.rstrip("/") if self.folder is None else str(self.folder)
+        path = f"{self.name}/run.json"
+        with self._reading("run.json") as file:
+            record = file.read()
+        try:
+            self.record = json.loads(record)
+            found = self.record.get("format")
+            if found == FORMAT:
+                _ = self.spec, self.recipe, self.documents
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise InputError(f"{path}: not readable, or damaged") from error
+        if found != FORMAT:
+            raise InputError(
+                f"{path}: made by another version of neardup (format {found}, this one has "
+                f"{FORMAT})",
+                "run neardup dedup again",
+            )
+
+    def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        if not self.spec.enumerates or self._tables != "parquet":
+            yield from super().edge_batches(columns)
+            return
+        with self._reading("edges.parquet") as opened, pq.ParquetFile(opened) as file:
+            yield from file.iter_batches(columns=list(columns))
+
+    @functools.cached_property
+    def positions_of(self) -> np.ndarray | None:
+        if self.spec.order_by is None:
+            return None
+        found: Any = self.table("order", ["position"]).column(0)
+        return np.asarray(found.to_numpy())
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        names = None if columns is None else list(columns)
+        with self._reading(f"{name}.{self._tables}") as file:
+            if self._tables == "parquet":
+                return pq.read_table(file, columns=names)
+            import pyarrow.csv as pacsv
+
+            options = pacsv.ConvertOptions(
+                column_types=tables.column_types(pa.type_for_alias(self.record["id_type"])),
+                include_columns=cast(Any, names),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            )
+            lines = pacsv.ParseOptions(newlines_in_values=True)
+            return pacsv.read_csv(file, parse_options=lines, convert_options=options)
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[Any]:
+        """Open one of its files, and make our errors of those that reading it raises."""
+        path = f"{self.name}/{name}"
+        try:
+            with open_remote(path) if self.folder is None else pa.OSFile(path, "rb") as file:
+                yield file
+        except (FileNotFoundError, NotADirectoryError) as error:
+            if name == "run.json":
+                raise InputNotFoundError(
+                    f"{self.name}: no finished run of neardup dedup is there",
+                    "name the folder that it wrote to",
+                ) from error
+            raise InputNotFoundError(f"{path} is gone", "run neardup dedup again") from error
+        except (OSError, pa.ArrowException, IndexError) as error:
+            if isinstance(error, InputError):
+                raise
+            if self.folder is None and is_of_transfer(error):
+                raise failed(path, error) from error
+            raise InputError(
+                f"{path}: not readable, or damaged", "run neardup dedup again"
+            ) from error
+
+    @property
+    def _tables(self) -> str:
+        return str(self.record["output"].get("tables", "parquet"))
+
+    @functools.cached_property
+    def source(self) -> Source:
+        about = self._about
+        try:
+            source = Reading.of(about).open(self.given)
+        except InputNotFoundError as error:
+            raise self._gone() or error from error
+        inputs = [[file.path, file.size, file.mtime_ns] for file in source.files]
+        if inputs_digest(inputs) != about["files_digest"]:
+            if gone := self._gone():
+                raise gone
+            pairs = zip(about["inputs"], inputs, strict=False)
+            changed = (str(now[0]) for old, now in pairs if old[1:] != now[1:])
+            raise self.changed(next(changed, ""))
+        return source
+
+    def give(self, source: object) -> None:
+        """Take the input from the caller, as the run can't find it; InputError for another one."""
+        reading = Reading.of({**(self.record["frame"] or self._about), "partition_bytes": None})
+        opened = reading.open(source)
+        sketcher = Sketcher(replace(self.recipe, num_bands=0, rows=0))
+        name = opened.id_column
+
+        def read(item: tuple[int, Partition]) -> "tuple[np.ndarray, list[pa.Array[Any]]]":
+            documents = item[1].read((name,) if name else ())
+            ids = id_array(documents.columns.column(name), name).chunks if name else []
+            return sketcher(documents.text).hashes, ids
+
+        with Pool() as pool:
+            found = list(pool.ordered(read, Reader(opened).partitions()))
+        hashes = [np.empty((0, 2), np.uint64), *(part for part, _ in found)]
+        places = np.arange(self.documents) if self.positions_of is None else self.positions_of
+        ids = pa.chunked_array([chunk for _, some in found for chunk in some], self.ids.type)
+        same = texts_digest(np.concatenate(hashes)) == self.record["texts_digest"]
+        if not same or (name and not ids.equals(self.ids.take(np.argsort(places)))):
+            raise InputError(
+                f"{self.name}: what is given has other texts, ids or rows than the run has read",
+                "give what it was made of, in the same order",
+            )
+        self.source, self.ends = opened, np.cumsum([len(part) for part in hashes[1:]])
+
+    def kept_places(self) -> Places:
+        """See `Results.kept_places`; where there is no input, the clean corpus is read."""
+        about, output = self.record["frame"], self.record["output"]
+        if "source" in vars(self) or about is None or not output["clean"] or output["annotate"]:
+            return super().kept_places()
+        reader = Reader(Reading.of(about).open(f"{self.name}/{CLEAN}"))
+        with Pool() as pool:
+            read = pool.ordered(lambda item: len(item[1].read().text), reader.partitions())
+            ends = np.cumsum(list(read), dtype=np.int64)
+        kept = int(self.record["counts"]["kept"])
+        if ends.max(initial=0) != kept:
+            raise InputError(
+                f"{self.name}/{CLEAN} does not have the {kept:,} documents that were kept",
+                "run neardup dedup again",
+            )
+        return Places(reader, ends, np.arange(kept))
+
+    def _gone(self) -> InputNotFoundError | None:
+        """Return the error for a path that was read and is no longer there; None if all are."""
+        about = self._about
+        for name in (*about["given"], *(file[0] for file in about["inputs"])):
+            path = self._from_here(name)
+            if isinstance(path, Path) and not os.path.lexists(path) and not glob.has_magic(name):
+                return InputNotFoundError(
+                    f"{path}, an input of {self.name}, is gone",
+                    "put it back, or run neardup dedup again",
+                )
+        return None
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        about: dict[str, Any] | None = self.record["source"]
+        if about is None:
+            raise InputError(
+                f"{self.name}: its input was a frame or a pipe and can't be read again",
+                "give it again from Python, neardup.open(folder, source=frame), or write it to a "
+                "file and run neardup dedup on that",
+            )
+        return about
+
+    @functools.cached_property
+    def given(self) -> list[Path | Url]:
+        """The paths that the run was given, so that they can be found from here."""
+        return [self._from_here(path) for path in self._about["given"]]
+
+    def _from_here(self, path: str) -> Path | Url:
+        if is_remote(path):
+            return Url(path)
+        directory = Path(self._about["directory"])
+        return Path(path if Path.cwd() == directory else os.path.normpath(directory / path))
+
+    @property
+    def inputs(self) -> list[Path]:
+        if (about := self.record["source"]) is None:
+            return []
+        if about["inputs"]:
+            found = [self._from_here(file[0]) for file in about["inputs"]]
+            return [path for path in found if isinstance(path, Path)]
+        # Of very many the record has no list.
+        try:
+            files = find_files(self.given, about["input_format"])
+            return [Path(file.path) for file in files if not file.is_remote]
+        except InputError:
+            return []
+
+    @functools.cached_property
+    def read_from(self) -> list[str]:
+        return [] if self.record["source"] is None else [str(path) for path in self.given]
+
+    @functools.cached_property
+    def ends(self) -> np.ndarray:
+        counts = self._about["partition_documents"].split()
+        return np.cumsum(np.array(counts, dtype=np.int64))
