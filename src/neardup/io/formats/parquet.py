@@ -134,12 +134,6 @@ class _Cursor:
 class _ParquetPartition(TablePartition):
     """Whole row groups, or a slice of one: ``step`` rows, as the ``number``-th of them."""
 
-    file: int
-    start: int
-    size: int
-    first: int
-    name: str
-    columns: Columns
     opened: _ParquetFile
     groups: range
     step: int = 0
