@@ -17,6 +17,7 @@ from typing import Any
 from harness import (
     DATA,
     OURS,
+    PEERS,
     SHAPES,
     TOOLS,
     Corpus,
@@ -120,7 +121,7 @@ def main() -> None:
     parser.add_argument("--shapes", default=",".join([*SHAPES, "real"]), help="by comma")
     parser.add_argument("--sizes", default="100000,1000000", help="documents, by comma")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--tools", default=",".join(TOOLS), help="by comma")
+    parser.add_argument("--tools", default=",".join([*OURS, *PEERS]), help="by comma")
     parser.add_argument("--limit", type=float, default=600, help="seconds for one run")
     parser.add_argument("--memory", type=float, default=16, help="GB for one run")
     parser.add_argument("--no-quality", action="store_true", help="no recall, no precision")
