@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo spark-demo test test-quick test-lowest test-bare test-spark test-stores lint docs site bench kills \
+.PHONY: demo spark-demo test kernels test-quick test-lowest test-bare test-spark test-stores lint docs site bench kills \
 	profile experiments fuzz soak coverage audit browser cassandra cassandra-stop clean
 
-# One stamp for each set of extras, so that an installed one is not installed again.
+# One stamp for each set of extras, so that an installed one is not installed again. Pip would compile
+# modules on one core; this takes all cores, and leaves out the tests of other packages.
 EXTRAS_test := [test,hf,cassandra,docs]
 EXTRAS_experiments := [experiments]
 EXTRAS_stores := [stores]
@@ -15,7 +16,8 @@ $(VENV)/.%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "neardup needs Python 3.11 or later; try make PYTHON=python3.11"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.$(EXTRAS_$*)'
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.$(EXTRAS_$*)'
+	@$(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib || true
 	@touch $@
 
 demo: $(VENV)/.base
@@ -35,9 +37,14 @@ $(SPARK)/.done: pyproject.toml
 spark-demo: $(SPARK)/.done demo
 	@$(SPARK)/bin/python tools/spark_demo.py demo/notes.jsonl demo/out demo/spark
 
-test: $(VENV)/.test lint
+test: $(VENV)/.test
+	@$(MAKE) --no-print-directory -j2 lint kernels
 	@test -z "$$CI" || $(BIN)/python tools/browser.py install || true
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+# Processes that test would compile the same kernels at the same time; mypy leaves a core idle.
+kernels: $(VENV)/.test
+	$(BIN)/python tests/all_kernels.py
 
 # Without lint, and without the tests that take long: those of real texts, servers, kills, pages.
 test-quick: $(VENV)/.test

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import neardup
 import promises
+from all_kernels import compile_all
 from common import Answer, Command, some_rows, write_lines
 from neardup.cli import main
 from neardup.engines import local
@@ -57,9 +57,7 @@ def every_run_keeps_its_promises() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def kernels() -> None:
     """Have all kernels compiled, so that no test hears that they are."""
-    texts = ["some text to begin with", "and another"]
-    for shingle in ("word:5", "char:5"):
-        neardup.dedup(texts, shingle=shingle, cluster="bounded")
+    compile_all()
 
 
 @pytest.fixture

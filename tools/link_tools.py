@@ -1,5 +1,8 @@
 """Give Splink and recordlinkage an environment of their own, .venv-link; their pandas is older.
 
+It sees the packages of the interpreter that runs this after its own, so that only what has to be
+different is installed.
+
 python tools/link_tools.py
 
 Prints its interpreter. Where it can't be had, says why and ends with 3.
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from pathlib import Path
 
@@ -30,11 +34,13 @@ def interpreter() -> Path:
         RuntimeError: It can't be had.
     """
     python = FOLDER / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    wanted = "\n".join(requirements())
+    wanted = "\n".join([sysconfig.get_path("purelib"), *requirements()])
     if _STAMP.is_file() and _STAMP.read_text(encoding="utf-8") == wanted:
         return python
-    _call(sys.executable, "-m", "venv", str(FOLDER))
-    _call(str(python), "-m", "pip", "install", "-q", *requirements())
+    _call(sys.executable, "-m", "venv", "--clear", "--without-pip", str(FOLDER))
+    own = Path(sysconfig.get_path("purelib", vars={"base": str(FOLDER)}))
+    (own / "outer.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    _call(str(python), "-m", "pip", "install", "-q", "--no-compile", *requirements())
     _STAMP.write_text(wanted, encoding="utf-8")
     return python
 

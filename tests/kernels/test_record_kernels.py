@@ -12,6 +12,7 @@ import pytest
 import reference_records as reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numba import config
 
 from neardup.kernels import records as kernels
 
@@ -19,6 +20,8 @@ pytestmark = pytest.mark.jit_off
 
 PAD = kernels.PAD
 DEPTH = 12
+#: Plain Python, to check every index, takes a hundred times as long.
+SLOW = bool(config.DISABLE_JIT)
 
 
 def padded(data: bytes) -> np.ndarray:
@@ -70,7 +73,7 @@ NAMES = st.sampled_from(["text", "id", "é", "", "a\nb", "t"])
 
 
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=4), max_size=4), st.booleans(), MIXED)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60 if SLOW else 300, deadline=None)
 def test_members_of_valid_lines(rows: list[dict[str, Any]], ascii: bool, tail: str) -> None:
     data = b"".join(json.dumps(row, ensure_ascii=ascii).encode() + b" \r\n\n" for row in rows)
     names = ["text", "id", "é"]
@@ -132,7 +135,7 @@ def test_mutated_objects() -> None:
     )
     assert fields_of(good, ["text"])[2][0] == 1
     alphabet = bytes(set(good)) + b"\x00\x1f\xff Eu+"
-    for _ in range(20_000):
+    for _ in range(2_000 if SLOW else 20_000):
         line = bytearray(good)
         for _ in range(generator.randint(1, 2)):
             at = generator.randrange(len(line))

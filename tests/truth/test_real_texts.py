@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections import defaultdict
 from collections.abc import Hashable
 from itertools import count
 from pathlib import Path
@@ -82,15 +83,14 @@ def shingles(name: str, shingle: str) -> list[set[Hashable]]:
         tokens: list[Any] = words(name)
     else:
         tokens = [reference.characters(text) for text in texts(name)["text"].to_pylist()]
-    numbers: dict[Any, int] = {}
-    fresh = count()
-    return [
-        {
-            numbers.setdefault(tuple(t[i : i + int(n)]), next(fresh))
-            for i in range(max(1, len(t) - int(n) + 1) if t else 0)
-        }
-        for t in tokens
-    ]
+    numbers: dict[Any, int] = defaultdict(count().__next__)
+    size = int(n)
+    found = []
+    for t in tokens:
+        runs = zip(*(t[i:] for i in range(size)), strict=False)
+        whole = [tuple(t)] if 0 < len(t) < size else []
+        found.append({numbers[shingle] for shingle in (*runs, *whole)})
+    return found
 
 
 @functools.cache
