@@ -296,6 +296,7 @@ def test_stages_and_their_arguments_can_be_pickled() -> None:
 def test_stages_import_neither_files_nor_engines_nor_the_command_line() -> None:
     code = (
         "import sys\n"
+        "sys.modules['coverage'] = None\n"  # Numba imports it where it is installed
         "import neardup.stages.bucket_stage, neardup.stages.cluster_stage\n"
         "import neardup.stages.candidate_stage, neardup.stages.ordering\n"
         "import neardup.stages.match_stage, neardup.stages.sketch_stage, neardup.stages.batches\n"
