@@ -3,11 +3,14 @@
 `pyarrow.array` and `Array.to_numpy` import pandas where it is installed, which takes 0.4 s.
 """
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from neardup.errors import SpecError
 
 ArrowArray: TypeAlias = "pa.Array[Any]"
 
@@ -43,3 +46,42 @@ def numbers(array: ArrowArray, dtype: npt.DTypeLike | None = None) -> np.ndarray
         whole = np.frombuffer(values or b"", dtype=array.type.to_pandas_dtype())
         found = whole[array.offset : array.offset + len(array)]
     return found if dtype is None else found.astype(dtype, copy=False)
+
+
+def buffer_of(array: np.ndarray) -> pa.Buffer:
+    return pa.py_buffer(cast(Any, array))
+
+
+def large_strings(
+    offsets: np.ndarray, data: pa.Buffer, valid: pa.Buffer | None = None
+) -> pa.LargeStringArray:
+    """Strings from their buffers; offsets are int64[n + 1]."""
+    buffers = [valid, buffer_of(offsets), data]
+    array: Any = pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, cast(Any, buffers))
+    return cast(pa.LargeStringArray, array)
+
+
+def strings_of(values: Sequence[bytes | None]) -> pa.LargeStringArray:
+    """Strings from their UTF-8; Arrow's own conversion of lists imports pandas."""
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum([len(value or b"") for value in values], out=offsets[1:])
+    valid = np.array([value is not None for value in values], np.bool_)
+    data = pa.py_buffer(b"".join(value or b"" for value in values))
+    return large_strings(offsets, data, validity(valid))
+
+
+def validity(valid: np.ndarray) -> pa.Buffer | None:
+    """Arrow's bits for bool[n]; None where all are true."""
+    return None if valid.all() else buffer_of(np.packbits(valid, bitorder="little"))
+
+
+def is_text(type: pa.DataType) -> bool:
+    """Whether values of this Arrow type are strings, dictionary-encoded or not."""
+    value = cast(Any, type).value_type if pa.types.is_dictionary(type) else type
+    return str(value) in ("string", "large_string", "string_view")
+
+
+def check_matrix(name: str, values: np.ndarray, dtype: type[np.generic]) -> None:
+    """Refuse what is no two-dimensional array of that type: kernels would misread it."""
+    if not (isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype == dtype):
+        raise SpecError(f"`{name}` is no array {dtype.__name__}[documents, columns] of NumPy")

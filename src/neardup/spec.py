@@ -72,7 +72,7 @@ class ShingleSpec:
         stem: Name of a Snowball stemmer applied to every token, or None. Unit word only.
         keep_case: Leave case as it is; else everything becomes lower case.
         nfkc: Unicode compatibility composition before anything else.
-        strip_accents: Canonical decomposition and removal of combining marks.
+        strip_accents: Canonical decomposition and removal of nonspacing marks.
         raw: Unit char only: keep white space as it is; else runs become one space and ends go.
         bag: The i-th occurrence of a shingle is a shingle of its own, so that Jaccard becomes
             multiset Jaccard.
@@ -109,14 +109,19 @@ class ShingleSpec:
         >>> ShingleSpec.parse("char:3").n
         3
         """
-        found = re.fullmatch("(word|char):([0-9]+)", shingle)
-        if found is None:
+        found = isinstance(shingle, str) and re.fullmatch("(word|char):([0-9]+)", shingle)
+        if not found:
             message = f"shingle is {spelled(shingle)}; expected word:N or char:N"
             raise SpecError(message, "for example word:5")
         return cls(unit=cast(Unit, found[1]), n=int(found[2]), **cast(Any, options))
 
     def __str__(self) -> str:
         return f"{self.unit}:{self.n}"
+
+
+def check_shingle(spec: object) -> None:
+    valid = isinstance(spec, ShingleSpec)
+    _check(valid, f"shingle is {spelled(spec)}; expected a ShingleSpec", _EXAMPLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +173,7 @@ class Spec:
     max_bucket: int | None = None
 
     def __post_init__(self) -> None:
-        valid = isinstance(self.shingle, ShingleSpec)
-        _check(valid, f"shingle is {spelled(self.shingle)}; expected a ShingleSpec", _EXAMPLE)
+        check_shingle(self.shingle)
         _known("signature scheme", self.scheme, [*SCHEMES, *SCHEMES.values()])
         object.__setattr__(self, "scheme", SCHEMES[self.scheme.partition("/")[0]])
         check_whole("seed", self.seed, 0, 2**63 - 1)

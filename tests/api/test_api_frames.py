@@ -317,3 +317,21 @@ def test_positions_that_are_not_there() -> None:
     with pytest.raises(SpecError, match="no preset") as wrong:
         neardup.dedup(WORDS, preset="clinicl")
     assert wrong.value.hint == "did you mean clinical?"
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
+def test_a_column_of_arrow_is_a_list_of_texts(kind: Any) -> None:
+    expected = neardup.dedup(WORDS)
+    column = pa.array(WORDS).cast(kind)
+    for source in (column, pa.chunked_array([column.slice(0, 5), column.slice(5)])):
+        run = neardup.dedup(source)
+        assert run.clusters.equals(expected.clusters)
+        assert run.clean("arrow").column("text").to_pylist() == WORDS[::2]
+
+
+def test_a_report_in_a_comprehension_and_in_a_function_without_a_name(tmp_path: Path) -> None:
+    run = neardup.dedup(WORDS)
+    names = [tmp_path / f"{k}.html" for k in range(2)]
+    written = [run.report(name, max_clusters=k + 1) for k, name in enumerate(names)]
+    written += map(lambda name: run.report(name, overwrite=True), names)  # noqa: C417
+    assert written == names * 2

@@ -21,6 +21,7 @@ import pytest
 from index_load import replay
 
 import neardup
+from neardup.arrays import strings_of
 from neardup.errors import InputError, NeardupError, OutputError, StoreError
 from neardup.index import bodies, core, merging, place
 
@@ -316,7 +317,7 @@ def test_purged_text_is_gone_from_the_disk(tmp_path: Path) -> None:
     secret = os.urandom(60).hex()  # nothing that can be compressed away
     index.add_if_new("a", f"{words(1)} {secret}")
     index.add_if_new("b", words(2))
-    body = bodies.pack_texts(bodies.text_array([secret.encode()]))[0]
+    body = bodies.pack_texts(strings_of([secret.encode()]))[0]
     index.remove("a")
     with pytest.raises(InputError):
         index.get("a")

@@ -25,6 +25,7 @@ from neardup.errors import (
     SpecError,
 )
 from neardup.io.opening import open_source
+from neardup.io.paths import find_files
 from neardup.io.source import Columns
 
 
@@ -267,3 +268,9 @@ def test_named_pipe(tmp_path: Path) -> None:
     source = open_source(pipe, Columns(), input_format="jsonl")
     assert texts_of(source) == ["a"]
     writer.join()
+
+
+def test_a_link_to_nothing_in_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "link.jsonl").symlink_to("gone.jsonl")
+    with pytest.raises(InputNotFoundError, match=r"/link\.jsonl: no such file"):
+        find_files([tmp_path], None)

@@ -13,13 +13,14 @@ from neardup.errors import InputError, SpecError, spelled
 from neardup.index.answers import id_values, matches_table
 from neardup.index.bodies import Id
 from neardup.index.core import BATCH, Batch, Core
-from neardup.index.incoming import batches_of, checked_id, one_text
+from neardup.index.incoming import batches_of, checked_id
 from neardup.index.index_check import problems_of
 from neardup.index.merging import Merger
 from neardup.inspect.compare import Comparison, compare
 from neardup.io.opening import Reading
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
+from neardup.sketch.texts import as_text
 from neardup.spec import Spec
 
 
@@ -177,7 +178,7 @@ class Asking:
     def is_duplicate(self, text: str) -> bool:
         """Whether a document is similar to a text."""
         with self._core.reading():
-            found = self._core.matches(one_text(text), self._spec.threshold, first=True)
+            found = self._core.matches(as_text([text]), self._spec.threshold, first=True)
             return bool(len(found.row))
 
     def first_matches(self, texts: object, *, text: str | Sequence[str] = "text") -> pa.Table:
@@ -236,15 +237,12 @@ class Asking:
         return float(threshold)
 
     def _asked(self, texts: object, reading: Reading) -> Iterator[Batch]:
-        if isinstance(texts, str):
-            yield Batch([], one_text(texts))
-            return
         found = False
-        for batch in batches_of(texts, None, reading):
+        for batch in batches_of([texts] if isinstance(texts, str) else texts, None, reading):
             found = True
             yield batch
         if not found:
-            yield Batch([], one_text("").slice(0, 0))
+            yield Batch([], as_text([]))
 
     def check(self) -> list[str]:
         """Read all of the index; return what is wrong with it, in words. Empty if all is well."""

@@ -17,10 +17,11 @@ from neardup.errors import InputError, SpecError
 from neardup.index.answers import answers_table
 from neardup.index.bodies import Id
 from neardup.index.core import BATCH, Batch
-from neardup.index.incoming import batches_of, checked_id, checked_ids, is_file, one_text
+from neardup.index.incoming import batches_of, checked_id, checked_ids, is_file
 from neardup.index.inserting import Answers, insert, insert_all, insert_new
 from neardup.index.merging import compact
 from neardup.io.opening import Reading
+from neardup.sketch.texts import as_text
 
 if TYPE_CHECKING:
     from neardup.api.indexing import Index
@@ -167,7 +168,7 @@ class Changing(Asking):
         """
         if text is not None:
             name = checked_id(id_or_batch)
-            one = Batch([name], one_text(text))
+            one = Batch([name], as_text([text]))
             with self._core.writing():
                 self._core.require_kind(one.ids)
                 found = insert_new(self._core, one)
@@ -224,7 +225,7 @@ class Changing(Asking):
             InputError: There is no document with this id.
             StoreError: Another process writes.
         """
-        batch = Batch([checked_id(id)], one_text(text))
+        batch = Batch([checked_id(id)], as_text([text]))
         with self._core.writing():
             self._core.remove(batch.ids)
             insert(self._core, batch)

@@ -210,7 +210,7 @@ pair_options = _all(
     ),
     advanced("--keep-case", help="Distinguish upper and lower case."),
     advanced("--nfkc", help="Unicode compatibility composition first."),
-    advanced("--strip-accents", help="Remove combining marks."),
+    advanced("--strip-accents", help="Remove nonspacing marks."),
     advanced("--raw", help="With char:N: keep white space as it is."),
     advanced("--bag", help="Count repeated shingles: multiset Jaccard."),
 )

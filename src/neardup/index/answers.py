@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import ArrowArray, array_of
-from neardup.index.bodies import Id, text_array
+from neardup.arrays import ArrowArray, array_of, strings_of
+from neardup.index.bodies import Id
 from neardup.index.inserting import Answers
 from neardup.index.verified import Matches
 
@@ -25,16 +25,10 @@ def id_values(ids: Sequence[Id | None], kind: str) -> ArrowArray:
         ids: Ids; None is null.
         kind: ``"int"``; else they are strings.
     """
-    null = np.array([id_ is None for id_ in ids], dtype=np.bool_)
     if kind == "int":
+        null = np.array([id_ is None for id_ in ids], dtype=np.bool_)
         return array_of(np.array([id_ or 0 for id_ in ids], dtype=np.int64), null=null)
-    texts: Any = text_array([b"" if id_ is None else str(id_).encode() for id_ in ids])
-    if not null.any():
-        return texts  # type: ignore[no-any-return]
-    _, offsets, data = texts.buffers()
-    valid = pa.py_buffer(np.packbits(~null, bitorder="little").data)
-    found: Any = pa.Array.from_buffers(pa.large_string(), len(texts), [valid, offsets, data])
-    return found  # type: ignore[no-any-return]
+    return strings_of([None if id_ is None else str(id_).encode() for id_ in ids])
 
 
 def best_first(matches: Matches, top: int | None) -> np.ndarray:

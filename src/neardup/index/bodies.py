@@ -78,11 +78,3 @@ def unpack_sets(bodies: Sequence[bytes]) -> Ragged:
     offsets = np.array([0, *accumulate(map(len, bodies))], dtype=np.int64) >> 3
     # Kernels are compiled for arrays that can be written to.
     return Ragged(np.frombuffer(bytearray().join(bodies), dtype="<u8"), offsets)
-
-
-def text_array(texts: Sequence[bytes]) -> pa.LargeStringArray:
-    """Return texts in UTF-8 as an Arrow array; `pyarrow.array` would import pandas."""
-    offsets = np.array([0, *accumulate(map(len, texts))], dtype=np.int64)
-    buffers = [None, pa.py_buffer(offsets.data), pa.py_buffer(b"".join(texts))]
-    found: Any = pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
-    return found  # type: ignore[no-any-return]

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of
+from neardup.arrays import array_of, strings_of
 from neardup.errors import InputError, NeardupError, StoreError
-from neardup.index.bodies import Id, Row, checksum_of, text_array, unpack_text
+from neardup.index.bodies import Id, Row, checksum_of, unpack_text
 from neardup.index.catalogue import Catalogue, State
 from neardup.index.segments import Entries, SegmentWriter, write_file
 from neardup.index.snapshot import SegmentGoneError, Snapshot, bucket_names, segment_path
@@ -298,14 +298,14 @@ class Core:
                 self.verifier.require_intact(row)
             ids, bodies = [row.id for row in found], [row.body for row in found]
             if self.stores_texts:
-                yield Batch(ids, text_array([unpack_text(body) for body in bodies]))
+                yield Batch(ids, strings_of([unpack_text(body) for body in bodies]))
             else:
-                stored: Any = text_array(bodies).view(pa.large_binary())
+                stored: Any = strings_of(bodies).view(pa.large_binary())
                 yield Batch(ids, stored)
 
     def warm(self) -> None:
         """Load the kernels, or compile them, before the first question."""
-        texts = text_array([b"one two three four five six", b"one"])
+        texts = strings_of([b"one two three four five six", b"one"])
         known = self.sketched(texts)
         # Damage is reported by what comes upon it, so that `check` can look at everything.
         with suppress(NeardupError), self.reading():

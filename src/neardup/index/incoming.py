@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import InputError, SpecError, spelled
-from neardup.index.bodies import Id, text_array
+from neardup.errors import InputError, SpecError
+from neardup.index.bodies import Id
 from neardup.index.core import Batch
 from neardup.io.opening import Reading
 from neardup.sketch.texts import as_text
@@ -23,22 +23,6 @@ def is_file(source: Any) -> bool:
     """Return whether a source is a file, or several."""
     paths = source if isinstance(source, list | tuple) else [source]
     return bool(paths) and isinstance(paths[0], os.PathLike)
-
-
-def one_text(text: str) -> pa.LargeStringArray:
-    """Return a text as an array.
-
-    Raises:
-        InputError: It is no string, or has half a surrogate pair.
-    """
-    if not isinstance(text, str):
-        raise InputError(f"the text is {spelled(text)}; expected a string")
-    try:
-        return text_array([text.encode()])
-    except UnicodeEncodeError as error:
-        raise InputError(
-            "the text has half a surrogate pair, which is no character", "replace it"
-        ) from error
 
 
 def checked_id(value: Any) -> Id:
@@ -80,16 +64,8 @@ def checked_ids(ids: Iterable[Any]) -> list[Id]:
 
 def texts_of(texts: Any) -> pa.LargeStringArray | None:
     """Return texts that are in memory; None for everything else."""
-    if isinstance(texts, pa.Array | pa.ChunkedArray):
-        return as_text(texts)
-    if isinstance(texts, list | tuple) and all(isinstance(t, str | None) for t in texts):
-        try:
-            return text_array([(text or "").encode() for text in texts])
-        except UnicodeEncodeError as error:
-            raise InputError(
-                "a text has half a surrogate pair, which is no character", "replace it"
-            ) from error
-    return None
+    is_list = isinstance(texts, list | tuple) and all(isinstance(t, str | None) for t in texts)
+    return as_text(texts) if is_list or isinstance(texts, pa.Array | pa.ChunkedArray) else None
 
 
 def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iterator[Batch]:
@@ -132,6 +108,5 @@ def _read(source: Any, reading: Reading) -> Iterator[tuple[pa.LargeStringArray, 
         documents = partition.read((name,) if name else ())
         ids: Sequence[Any] = []
         if name:
-            column = id_array(documents.columns.column(name), name)
-            ids = checked_ids(column)
+            ids = checked_ids(id_array(documents.columns.column(name), name))
         yield documents.text, list(ids)

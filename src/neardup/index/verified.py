@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.index.bodies import Id, Row, is_intact, pack_sets, text_array, unpack_sets, unpack_text
+from neardup.arrays import strings_of
+from neardup.index.bodies import Id, Row, is_intact, pack_sets, unpack_sets, unpack_text
 from neardup.index.catalogue import Catalogue
 from neardup.index.snapshot import Candidates, Keep
 from neardup.kernels.jaccard import Known, fill_bitmaps, keep_reachable, remember
@@ -119,7 +120,7 @@ class Verifier:
             bodies = [row.body for row in rows[low:high]]
             if not self._texts:
                 return unpack_sets(bodies)
-            return self._tokeniser.sets(text_array([unpack_text(body) for body in bodies]))
+            return self._tokeniser.sets(strings_of([unpack_text(body) for body in bodies]))
 
         found = self.pool.ranges(some, len(rows), _STEP)
         return found[0] if len(found) == 1 else joined(found)

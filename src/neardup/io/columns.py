@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import is_text, large_strings, strings_of
 from neardup.errors import ColumnError, EncodingError, FormatError, spelled
 from neardup.io.formats.large_records import too_large
 from neardup.io.source import Columns, Documents
@@ -22,12 +23,6 @@ _SHORT = 40  # characters of a name that is shown
 _NAME = re.compile(r"[^\W\d][\w.\-]{0,39}")
 _TEXT_HINT = "name the columns that hold the text with `text`, that of the ids with `id`"
 _ID_HINT = "name another column with `id`, or leave it out to use positions as ids"
-
-
-def is_text(type: pa.DataType) -> bool:
-    """Whether values of this Arrow type are strings, dictionary-encoded or not."""
-    value = cast(Any, type).value_type if pa.types.is_dictionary(type) else type
-    return str(value) in ("string", "large_string", "string_view")
 
 
 def shown(name: str, index: int, code: bool = False) -> str:
@@ -217,28 +212,6 @@ def string_offsets(array: pa.LargeStringArray) -> np.ndarray:
     return offsets[array.offset : array.offset + len(array) + 1]
 
 
-def buffer_of(array: np.ndarray) -> pa.Buffer:
-    return pa.py_buffer(cast(Any, array))
-
-
-def large_strings(
-    offsets: np.ndarray, data: pa.Buffer, valid: pa.Buffer | None = None
-) -> pa.LargeStringArray:
-    """Strings from their buffers; offsets are int64[n + 1]."""
-    buffers = [valid, buffer_of(offsets), data]
-    array: Any = pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, cast(Any, buffers))
-    return cast(pa.LargeStringArray, array)
-
-
-def strings_of(values: Sequence[bytes | None]) -> pa.LargeStringArray:
-    """Strings from their UTF-8; Arrow's own conversion of lists imports pandas."""
-    offsets = np.zeros(len(values) + 1, np.int64)
-    np.cumsum([len(value or b"") for value in values], out=offsets[1:])
-    valid = np.array([value is not None for value in values], np.bool_)
-    data = pa.py_buffer(b"".join(value or b"" for value in values))
-    return large_strings(offsets, data, validity(valid))
-
-
 def string_scalar(value: str) -> Any:
     """A string as Arrow's compute functions take it; `pyarrow.scalar` imports pandas."""
     return strings_of([value.encode()])[0]
@@ -246,11 +219,6 @@ def string_scalar(value: str) -> Any:
 
 def strings_schema(names: Sequence[str]) -> pa.Schema:
     return pa.schema([(name, pa.large_string()) for name in names])
-
-
-def validity(valid: np.ndarray) -> pa.Buffer | None:
-    """Arrow's bits for bool[n]; None where all are true."""
-    return None if valid.all() else buffer_of(np.packbits(valid, bitorder="little"))
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

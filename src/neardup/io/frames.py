@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from neardup.arrays import strings_of
 from neardup.errors import ColumnError, EncodingError, InputError
 from neardup.io.columns import (
     REPLACE_HINT,
@@ -18,7 +19,6 @@ from neardup.io.columns import (
     check_schema,
     plain_schema,
     shown,
-    strings_of,
     strings_schema,
 )
 from neardup.io.formats.arrow_tables import HeldPartition, bytes_of, cut_batches
@@ -113,6 +113,8 @@ class FrameSource(Source):
             return "the reader", source
         if isinstance(source, pa.RecordBatch):
             source = pa.Table.from_batches([source])
+        if isinstance(source, pa.Array | pa.ChunkedArray):
+            source = pa.table([source], names=[next(iter(self.columns.text), "text")])
         if isinstance(source, pa.Table):
             return "the table", source
         if _is_dataset(source) or _is_hugging_face(source):

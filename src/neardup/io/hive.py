@@ -8,8 +8,7 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of
-from neardup.io.columns import strings_of
+from neardup.arrays import array_of, strings_of
 from neardup.io.source import Added, Documents, Held, Partition, Records, Rows
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"

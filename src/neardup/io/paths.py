@@ -112,7 +112,7 @@ def _local(path: str) -> _Group:
         # (os.path.join, as there may be a million.)
         return _Group(path, [_described(os.path.join(top, name), name) for name in names])  # noqa: PTH118
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise unreadable(error.filename or path, error) from error
 
 
 def _walk(folder: str) -> list[str]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.arrays import check_matrix
 from neardup.cluster.edges import Allocate
 from neardup.kernels import grouping as kernels
 from neardup.kernels.resolving import Buckets
@@ -108,10 +109,14 @@ def candidate_pairs(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         (a, b) int32[pairs] with ``a < b``, sorted.
 
+    Raises:
+        SpecError: These are no band keys.
+
     Examples:
         >>> candidate_pairs(np.array([[7, 1], [8, 1], [9, 2]], dtype=np.uint64))[1].tolist()
         [1]
     """
+    check_matrix("keys", keys, np.uint64)
     pairs = [np.empty((0, 2), dtype=np.int32)]
     for column in keys.T:
         members, starts = group(column)

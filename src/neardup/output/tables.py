@@ -6,11 +6,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of
+from neardup.arrays import array_of, strings_of
 from neardup.cluster.edges import Allocate, Edges, Triple, batches
 from neardup.engines.local import Outcome
 from neardup.errors import OutputSizeError
-from neardup.io.columns import strings_of
 from neardup.stages.identifiers import take_ids
 
 #: Rows of a slice.

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.io.columns import strings_of
+from neardup.arrays import strings_of
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
 from neardup.records.record_files import Records

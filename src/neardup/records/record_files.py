@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of, numbers
+from neardup.arrays import array_of, is_text, numbers
 from neardup.errors import ColumnError, DuplicateIdError, InputError
-from neardup.io.columns import is_text, is_valid, missing_column, repaired, string_scalar
+from neardup.io.columns import is_valid, missing_column, repaired, string_scalar
 from neardup.io.opening import Reading
 from neardup.io.whole import read_whole
 from neardup.records.fields import LinkSpec

@@ -11,7 +11,7 @@ from neardup.kernels.signing import EMPTY
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import signatures
 from neardup.sketch.texts import Texts, as_text, text_buffers
-from neardup.spec import ShingleSpec, Spec
+from neardup.spec import ShingleSpec, Spec, check_probability
 
 #: Longest signature that is chosen automatically.
 MAX_HASHES = 1024
@@ -211,8 +211,8 @@ def choose_bands(
         >>> choose_bands(0.7, 0.99)
         Bands(num_bands=26, rows=5, recall=0.9916390346345123)
     """
-    if not (0 < threshold <= 1 and 0 < recall < 1):
-        raise SpecError(f"threshold {threshold}, recall {recall}; expected (0, 1] and (0, 1)")
+    check_probability("threshold", threshold, low_open=True, high_open=False)
+    check_probability("recall", recall, low_open=True, high_open=True)
     choices = []
     for rows in range(1, 33):
         bands = bands_for_recall(threshold, recall, rows)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.arrays import check_matrix
 from neardup.errors import SpecError
 from neardup.kernels import signing
 from neardup.kernels.hashing import splitmix
@@ -12,7 +13,7 @@ from neardup.kernels.jaccard import fill_bitmaps
 from neardup.recipe import Recipe
 from neardup.sketch.texts import Ragged, Texts
 from neardup.sketch.tokenising import Tokeniser, batches
-from neardup.spec import SCHEMES, ShingleSpec
+from neardup.spec import SCHEMES, ShingleSpec, check_whole
 
 #: Words of a document's bitmap.
 BITMAP_WORDS = 4
@@ -20,6 +21,8 @@ BITMAP_WORDS = 4
 _LANES = 16
 #: Entries of signatures that are made at a time.
 _SIGNATURES = 1 << 20
+#: Most entries of a signature.
+_MOST = 1 << 16
 
 
 class Sketches(NamedTuple):
@@ -140,13 +143,16 @@ def signatures(
         seed: Seed of the hash functions.
 
     Raises:
-        SpecError: There is no such scheme.
+        InputError: These are no texts.
+        SpecError: A setting is out of range.
 
     Examples:
         >>> two = signatures(["one and the same", "one and the same"], 16)
         >>> bool((two[0] == two[1]).all())
         True
     """
+    check_whole("`num_hashes`", num_hashes, 1, _MOST)
+    check_whole("`seed`", seed, 0, 2**63 - 1)
     tokeniser = Tokeniser(shingle or ShingleSpec())
     shingles = tokeniser.shingles(tokeniser.tokens(*tokeniser.normalise(texts))[0])
     if tokeniser.spec.bag:
@@ -163,8 +169,11 @@ def band_keys(signatures: np.ndarray, num_bands: int, rows: int) -> np.ndarray:
         rows: Signature entries in a band.
 
     Raises:
-        SpecError: The signatures are too short.
+        SpecError: The signatures are too short, or none.
     """
+    check_matrix("signatures", signatures, np.uint32)
+    check_whole("`num_bands`", num_bands, 1, _MOST)
+    check_whole("`rows`", rows, 1, _MOST)
     if num_bands * rows > signatures.shape[1]:
         raise SpecError(
             f"{num_bands} bands of {rows} rows need {num_bands * rows} hashes; "

@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neardup.arrays import is_text, strings_of
+from neardup.errors import EncodingError, InputError
 from neardup.spec import ShingleSpec
 
 #: What the public functions take as texts.
@@ -34,18 +36,34 @@ def joined(rows: Iterable[Ragged], dtype: npt.DTypeLike = np.uint64) -> Ragged:
 
 
 def as_text(texts: Texts) -> pa.LargeStringArray:
-    """Return texts as one large_string array without nulls; None counts as empty."""
-    if isinstance(texts, pa.ChunkedArray):
-        array: Any = texts.combine_chunks()
-    elif isinstance(texts, pa.Array):
-        array = texts
-    else:
-        array = pa.array(list(texts), pa.large_string())
+    """Return texts as one large_string array without nulls; None counts as empty.
+
+    Raises:
+        InputError: These are no texts, or one has half a surrogate pair.
+    """
+    array: Any = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    if not isinstance(array, pa.Array):
+        return _of_strings(array)
     if array.type != pa.large_string():
+        if not (is_text(array.type) or pa.types.is_null(array.type)):
+            raise InputError(f"the texts are of type {array.type}; expected strings")
         array = array.cast(pa.large_string())
     if array.null_count:
         array = pc.fill_null(array, "")
     return cast(pa.LargeStringArray, array)
+
+
+def _of_strings(texts: Any) -> pa.LargeStringArray:
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise InputError(f"the texts are of type {type(texts).__name__}; expected a list of them")
+    texts = list(texts)
+    for text in texts:
+        if not isinstance(text, str | None):
+            raise InputError(f"a text is of type {type(text).__name__}; expected a string")
+    try:
+        return strings_of([(text or "").encode() for text in texts])
+    except UnicodeEncodeError as error:
+        raise EncodingError("a text has half a surrogate pair", "replace it") from error
 
 
 def text_buffers(text: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:

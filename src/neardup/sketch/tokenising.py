@@ -9,7 +9,7 @@ from neardup.kernels import shingling
 from neardup.kernels import tokens as kernels
 from neardup.kernels.bits import LANES
 from neardup.sketch.texts import Ragged, Texts, joined, normalise, text_buffers
-from neardup.spec import ShingleSpec
+from neardup.spec import ShingleSpec, check_shingle
 
 #: Bytes of text that go through all steps together, so that what is between them stays in the
 #: processor's cache.
@@ -114,6 +114,7 @@ class Tokeniser:
     """Turns texts into tokens and shingles, batch by batch; for many threads at once."""
 
     def __init__(self, spec: ShingleSpec) -> None:
+        check_shingle(spec)
         self.spec = spec
         self.workspace = _Workspace()
         self._alphabet = kernels.alphabet(spec.keep_case)

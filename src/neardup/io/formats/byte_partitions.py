@@ -8,18 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import PAD, array_of
+from neardup.arrays import PAD, array_of, buffer_of, large_strings, validity
 from neardup.errors import ColumnError, EncodingError
-from neardup.io.columns import (
-    REPLACE_HINT,
-    Column,
-    append_columns,
-    buffer_of,
-    called,
-    large_strings,
-    repaired,
-    validity,
-)
+from neardup.io.columns import REPLACE_HINT, Column, append_columns, called, repaired
 from neardup.io.formats.json_text import Joined
 from neardup.io.formats.large_records import too_large
 from neardup.io.source import Added, Columns, Documents, Held, Partition, Rows, SourceFile, changed

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import PAD
+from neardup.arrays import PAD, is_text
 from neardup.errors import EncodingError, FormatError
-from neardup.io.columns import REPLACE_HINT, Column, called, is_text, string_scalar
+from neardup.io.columns import REPLACE_HINT, Column, called, string_scalar
 
 #: Rows as bytes, uint8[] with PAD, and their ends, int64[rows + 1], 0 first.
 Joined: TypeAlias = tuple[np.ndarray, np.ndarray]

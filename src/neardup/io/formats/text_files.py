@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import strings_of
 from neardup.errors import EncodingError, SpecError
-from neardup.io.columns import REPLACE_HINT, append_columns, check_schema, strings_of
+from neardup.io.columns import REPLACE_HINT, append_columns, check_schema
 from neardup.io.formats.arrow_tables import TablePartition
 from neardup.io.source import Added, Columns, Held, Layout, Rows, SourceFile, TextFiles, changed
 from neardup.io.streams import bom_size, fits, read_all

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of
+from neardup.arrays import array_of, strings_of
 from neardup.errors import DependencyError, SpecError
-from neardup.io.columns import string_scalar, strings_of
+from neardup.io.columns import string_scalar
 from neardup.records.link_steps import Blocked, Linked
 
 if TYPE_CHECKING:
