@@ -18,7 +18,8 @@ from neardup.io import paths
 from neardup.io.formats.csv_tables import DELIMITERS, csv_header
 from neardup.io.source import Layout
 from neardup.io.writers import open_writer
-from neardup.spark.checks import hadoop_file, worker_errors
+from neardup.spark.checkpoint import hadoop_file
+from neardup.spark.spark_errors import worker_errors
 from neardup.spark.spark_job import SparkRun
 
 _CSV = {"header": True, "multiLine": True, "escape": '"'}

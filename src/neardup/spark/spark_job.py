@@ -10,7 +10,9 @@ from pyspark.sql import functions as f
 
 from neardup.errors import SpecError
 from neardup.spark import checks, steps
-from neardup.spark.checks import Checkpoint, check_columns, column, kept_by
+from neardup.spark.checkpoint import Checkpoint
+from neardup.spark.checks import check_columns, column, kept_by
+from neardup.spark.spark_errors import worker_errors
 from neardup.spark.tasks import order_of, versions
 from neardup.spec import Spec, check_whole
 from neardup.spec import preset as settings_of
@@ -78,7 +80,7 @@ class SparkRun:
         return {**self.about, "counts": texts.first().asDict() | sizes.first().asDict() | listed}
 
 
-@checks.worker_errors()
+@worker_errors()
 def dedup(
     df: DataFrame,
     *,
@@ -136,7 +138,7 @@ def dedup(
     store = Checkpoint(given, checkpoint)
     about = {"spec": spec.as_dict(), "recipe": recipe.as_dict()}
     job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(versions()[:2])}
-    store.begin({**about, **job}, ids)
+    store.begin({**about, **job, "input": {"documents": ids.documents, "hash": ids.digest}})
     sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))
     same = store.stage("duplicates", lambda: steps.duplicates(sketches, spec))
 
@@ -193,7 +195,7 @@ def compare_large(
 
     Ranges of the keep order take turns. In its round a range is resolved by itself; then what is
     kept of it removes documents from each of the later ranges. ``task_bytes`` is of shingle sets;
-    SpecError if these would be too many rounds. See `neardup.spark.checks.Checkpoint.stage`.
+    SpecError if these would be too many rounds. See `neardup.spark.checkpoint.Checkpoint.stage`.
     """
     size = candidates.agg(f.sum("shingles") * 8).first()[0]
     ranges = -(-5 * size // (2 * task_bytes))  # a task holds two, which are not of one size
