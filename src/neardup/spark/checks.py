@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from neardup import errors
+from neardup.errors import ColumnError, DuplicateIdError, InputError, SpecError
 from neardup.spec import Spec
 
 _IDS = ("string", "bigint", "int", "smallint", "tinyint")
@@ -40,18 +40,16 @@ def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
     for setting, name in {"text": text, "id": id, "keep": kept_by(spec) or id}.items():
         if name not in types:
             message = f"`{setting}` is {name!r}, and there is no such column"
-            raise errors.ColumnError(message, f"there are {', '.join(types)}")
+            raise ColumnError(message, f"there are {', '.join(types) or 'none'}")
     if types[text] != "string":
-        raise errors.ColumnError(f"column {text!r} is of type {types[text]}; expected string")
+        raise ColumnError(f"column {text!r} is of type {types[text]}; expected string")
     if types[id] not in _IDS:
-        raise errors.ColumnError(
-            f"column {id!r} is of type {types[id]}; expected string or whole numbers"
-        )
+        raise ColumnError(f"column {id!r} is of type {types[id]}; expected string or whole numbers")
     if id.lower() in _RESULT:
         message = f"`id` is {id!r}, which is also a column of the result"
-        raise errors.ColumnError(message, "give the column of the ids another name")
+        raise ColumnError(message, "give the column of the ids another name")
     if types[name].startswith(("array", "map", "struct", "variant")):
-        raise errors.ColumnError(f"column {name!r} of type {types[name]} can't be ordered")
+        raise ColumnError(f"column {name!r} of type {types[name]} can't be ordered")
 
 
 class Ids(NamedTuple):
@@ -70,13 +68,13 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
     found = ["sum(n)", "min(if(n > 1, id, null))", "count_if(id is null)", "bit_xor(hash)"]
     documents, doubled, nulls, digest, numeric = groups.agg(*map(f.expr, found), whole).first()
     if not documents:
-        raise errors.InputError("the input holds no documents", "is this the right table?")
+        raise InputError("the input holds no documents", "is this the right table?")
     hint = "give a column in which each value is there once"
     if nulls:
-        raise errors.DuplicateIdError(f"a document has no id in column {id!r}", hint)
+        raise DuplicateIdError(f"a document has no id in column {id!r}", hint)
     if doubled is not None:
         message = f"two documents have the id {str(doubled)[:40]!r} in column {id!r}"
-        raise errors.DuplicateIdError(f"{message}; ids must be unique", hint)
+        raise DuplicateIdError(f"{message}; ids must be unique", hint)
     return Ids(documents, bool(numeric) and dict(df.dtypes)[id] == "string", digest)
 
 
@@ -98,7 +96,7 @@ def check_sent(spark: SparkSession, documents: int) -> None:
         memory = min(memory, context._jsc.sc().executorMemory() << 20)
     needed, most = documents * _ID_BYTES, min(memory // 2, _MOST_SENT)
     if needed > most:
-        raise errors.SpecError(
+        raise SpecError(
             f"the ids of {documents:,} documents that share a bucket take {needed:,} bytes on each "
             f"machine; expected {most:,} or fewer, half of the smallest heap",
             "raise spark.driver.memory and spark.executor.memory, or `documents`, for more rows",

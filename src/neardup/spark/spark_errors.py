@@ -13,12 +13,15 @@ from neardup import errors
 _KNOWN: dict[str, errors.NeardupError] = {
     r"\[PATH_NOT_FOUND\]": errors.InputNotFoundError("{file}: there is no such file"),
     "CSV header does not conform|number of columns in the CSV header": errors.FormatError(
-        "{file}: the header differs from that of another file",
-        "give files that have the same columns in the same order",
+        "{file}: the header differs from that of another file", "give files with the same header"
     ),
-    "MALFORMED_RECORD|MALFORMED_CSV_RECORD": errors.FormatError(
-        "{file}: a record is malformed",
-        "see if each record has all columns, and each quote its end",
+    "MALFORMED_RECORD|MALFORMED_CSV_RECORD|INVALID_JSON_RECORD_TYPE": errors.FormatError(
+        "{file}: a record is malformed", "has it all columns, and each quote its end?"
+    ),
+    r"(?<=\[AMBIGUOUS_REFERENCE\] Reference )\S+|"
+    r"(?<=\[COLUMN_ALREADY_EXISTS\] The column )\S+": errors.ColumnError(
+        "two columns have the name {found}, but for upper and lower case",
+        "rename one, or set spark.sql.caseSensitive to true",
     ),
     r"\[FAILED_READ_FILE|\[UNABLE_TO_INFER_SCHEMA\]": errors.FormatError(
         "{file}: can't be read", "is it damaged, or of another format?"
@@ -28,8 +31,7 @@ _KNOWN: dict[str, errors.NeardupError] = {
         "Spark does not know this format or file system: {found}", "give Spark its jar"
     ),
     r"\[JAVA_GATEWAY_EXITED\]": errors.DependencyError(
-        "Java does not start, which Spark needs",
-        "install Java 17, and set JAVA_HOME to its folder",
+        "Java does not start, which Spark needs", "install Java 17, and set JAVA_HOME to it"
     ),
     r"The \w+ datasource doesn't support the column \S+ of the type [^.]+": errors.SpecError(
         "{found}", "give `format` another value"
@@ -53,9 +55,8 @@ def worker_errors() -> Iterator[None]:
         if found := re.search(r"neardup\.errors\.(\w+): ([^\n]*)(?:\nhint: ([^\n]*))?", text):
             kind = getattr(errors, found[1])
             raise kind(found[2], found[3] or "") from error
-        if "No module named" in text or "PYTHON_VERSION_MISMATCH" in text:
-            missing = re.search(r"No module named '([\w.]+)'", text)
-            what = f"{missing[1]} is not installed" if missing else "Python has another version"
+        if missing := re.search(r"No module named '([\w.]+)'|PYTHON_VERSION_MISMATCH", text):
+            what = f"{missing[1]} is not installed" if missing[1] else "Python has another version"
             hint = "install neardup with the same versions on all machines"
             raise errors.DependencyError(f"{what} on an executor", hint) from error
         raise
@@ -63,9 +64,9 @@ def worker_errors() -> Iterator[None]:
 
 def _known(text: str) -> errors.NeardupError | None:
     """Return an error of Spark as one of ours, without the text of a record."""
-    named = re.search(r"(?:reading file|CSV file:|does not exist:) (\S+?)\.?(?=\s|$)", text)
-    file = named[1] if named else "the input"
+    file = re.search(r"(?m)(?:reading file|CSV file:|does not exist:) (.+?)(?=\. |\.?\s*$)", text)
+    name = file[1] if file else "the input"
     for pattern, known in _KNOWN.items():
         if found := re.search(pattern, text):
-            return type(known)(known.message.format(file=file, found=found[0]), known.hint)
+            return type(known)(known.message.format(file=name, found=found[0]), known.hint)
     return None

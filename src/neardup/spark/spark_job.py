@@ -11,7 +11,6 @@ from pyspark.sql import functions as f
 from neardup.errors import SpecError
 from neardup.spark import checks, steps
 from neardup.spark.checkpoint import Checkpoint
-from neardup.spark.checks import check_columns, column, kept_by
 from neardup.spark.spark_errors import worker_errors
 from neardup.spark.tasks import order_of, versions
 from neardup.spec import Spec, check_whole
@@ -44,13 +43,14 @@ class SparkRun:
     @property
     def clean(self) -> DataFrame:
         """The rows of the input that are kept. Removed ids are sent to all machines, no texts."""
-        removed = self._removed.select(column(self.id))
+        removed = self._removed.select(checks.column(self.id))
         return self.df.join(f.broadcast(removed), self.id, "left_anti")
 
     @property
     def removed(self) -> DataFrame:
         """The rows of the input that are not kept, with ``duplicate_of`` and ``similarity``."""
-        return self.df.join(f.broadcast(self._removed), self.id)
+        others = self.df.drop("duplicate_of", "similarity")
+        return others.join(f.broadcast(self._removed), self.id)
 
     @property
     def _removed(self) -> DataFrame:
@@ -123,17 +123,17 @@ def dedup(
         raise SpecError("`spec` and `preset` are both given", "leave one out")
     spec = (spec or settings_of(preset or "web")).replace(**settings)
     check_whole("`task_bytes`", task_bytes, 1, 2**63 - 1)
-    check_columns(df, text, id, spec)
+    checks.check_columns(df, text, id, spec)
     given, kind = df, dict(df.dtypes)[id]
-    name = kept_by(spec)
-    df = df.select(*map(column, dict.fromkeys([id, text, name or text])))
+    name = checks.kept_by(spec)
+    df = df.select(*map(checks.column, dict.fromkeys([id, text, name or text])))
     if against is not None:
-        check_columns(against, text, id, spec.replace(keep="first"))
-        df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
+        checks.check_columns(against, text, id, spec.replace(keep="first"))
+        df = steps.with_old(df, against.select(*map(checks.column, dict.fromkeys([id, text]))))
     recipe = steps.recipe_of(spec)
     ids = checks.check_ids(df, id, df.columns[1:] if checkpoint else [])
     steps.warn_of_bands(spec, ids.documents)
-    df = df.withColumn(id, column(id).cast("bigint")) if ids.numeric else df
+    df = df.withColumn(id, checks.column(id).cast("bigint")) if ids.numeric else df
     df = checks.as_numbers(df, name)
     store = Checkpoint(given, checkpoint)
     about = {"spec": spec.as_dict(), "recipe": recipe.as_dict()}
