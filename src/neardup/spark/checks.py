@@ -1,19 +1,12 @@
-"""What is refused before the work, and the checkpoint that a job continues from."""
+"""What is refused before the work: columns, ids, and more ids than machines can hold."""
 
-import json
-import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from py4j.protocol import Py4JJavaError
-from pyspark import StorageLevel
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from neardup import errors
-from neardup.json_values import differences
+from neardup.errors import ColumnError, DuplicateIdError, InputError, SpecError
 from neardup.spec import Spec
 
 _IDS = ("string", "bigint", "int", "smallint", "tinyint")
@@ -24,83 +17,6 @@ _ID_BYTES, _MOST_SENT = 100, 8 << 30
 _NUMBER = r"(?i)^([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?inf(inity)?|nan)\z"
 #: A column of such numbers.
 BEST = "neardup: best"
-#: What Spark and Hadoop say, and what it means.
-_KNOWN: tuple[tuple[str, type[errors.NeardupError], str, str], ...] = (
-    (r"\[PATH_NOT_FOUND\]", errors.InputNotFoundError, "{file}: there is no such file", ""),
-    (
-        "CSV header does not conform|number of columns in the CSV header",
-        errors.FormatError,
-        "{file}: the header differs from that of another file",
-        "give files that have the same columns in the same order",
-    ),
-    (
-        "MALFORMED_RECORD|MALFORMED_CSV_RECORD",
-        errors.FormatError,
-        "{file}: a record is malformed",
-        "see if each record has all columns, and each quote its end",
-    ),
-    (
-        r"\[FAILED_READ_FILE|\[UNABLE_TO_INFER_SCHEMA\]",
-        errors.FormatError,
-        "{file}: can't be read",
-        "is it damaged, or of another format?",
-    ),
-    (
-        r"(?<=data source: )\w+|(?<=FileSystem for scheme )\S+|\w+FileSystem(?= not found)",
-        errors.DependencyError,
-        "Spark does not know this format or file system: {found}",
-        "give Spark its jar",
-    ),
-    (
-        r"\[JAVA_GATEWAY_EXITED\]",
-        errors.DependencyError,
-        "Java does not start, which Spark needs",
-        "install Java 17, and set JAVA_HOME to its folder",
-    ),
-    (
-        r"The \w+ datasource doesn't support the column \S+ of the type [^.]+",
-        errors.SpecError,
-        "{found}",
-        "give `format` another value",
-    ),
-    (
-        r"Mkdirs failed to create \S+?(?=/_temporary|\s)|Parent path is not a directory: \S+|"
-        "Permission denied|No space left on device",
-        errors.OutputError,
-        "the file system refused: {found}",
-        "check the folder, its permissions, and the free space",
-    ),
-)
-
-
-@contextmanager
-def worker_errors() -> Iterator[None]:
-    """Raise an error of ours that a worker raised as what it is, in one line."""
-    try:
-        yield
-    except (PySparkException, Py4JJavaError) as error:  # some errors of Java are not converted
-        text = str(error)
-        if known := _known(text):
-            raise known from None  # the error of Spark quotes the record
-        if found := re.search(r"neardup\.errors\.(\w+): ([^\n]*)(?:\nhint: ([^\n]*))?", text):
-            kind = getattr(errors, found[1])
-            raise kind(found[2], found[3] or "") from error
-        if "No module named" in text or "PYTHON_VERSION_MISMATCH" in text:
-            missing = re.search(r"No module named '([\w.]+)'", text)
-            what = f"{missing[1]} is not installed" if missing else "Python has another version"
-            hint = "install neardup with the same versions on all machines"
-            raise errors.DependencyError(f"{what} on an executor", hint) from error
-        raise
-
-
-def _known(text: str) -> errors.NeardupError | None:
-    """Return an error of Spark as one of ours, without the text of a record."""
-    named = re.search(r"(?:reading file|CSV file:|does not exist:) (\S+?)\.?(?=\s|$)", text)
-    for pattern, kind, message, hint in _KNOWN:
-        if found := re.search(pattern, text):
-            file = named[1] if named else "the input"
-            return kind(message.format(file=file, found=found[0]), hint)
-    return None
 
 
 def column(name: str) -> Column:
@@ -124,18 +40,16 @@ def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
     for setting, name in {"text": text, "id": id, "keep": kept_by(spec) or id}.items():
         if name not in types:
             message = f"`{setting}` is {name!r}, and there is no such column"
-            raise errors.ColumnError(message, f"there are {', '.join(types)}")
+            raise ColumnError(message, f"there are {', '.join(types) or 'none'}")
     if types[text] != "string":
-        raise errors.ColumnError(f"column {text!r} is of type {types[text]}; expected string")
+        raise ColumnError(f"column {text!r} is of type {types[text]}; expected string")
     if types[id] not in _IDS:
-        raise errors.ColumnError(
-            f"column {id!r} is of type {types[id]}; expected string or whole numbers"
-        )
+        raise ColumnError(f"column {id!r} is of type {types[id]}; expected string or whole numbers")
     if id.lower() in _RESULT:
         message = f"`id` is {id!r}, which is also a column of the result"
-        raise errors.ColumnError(message, "give the column of the ids another name")
+        raise ColumnError(message, "give the column of the ids another name")
     if types[name].startswith(("array", "map", "struct", "variant")):
-        raise errors.ColumnError(f"column {name!r} of type {types[name]} can't be ordered")
+        raise ColumnError(f"column {name!r} of type {types[name]} can't be ordered")
 
 
 class Ids(NamedTuple):
@@ -154,13 +68,13 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
     found = ["sum(n)", "min(if(n > 1, id, null))", "count_if(id is null)", "bit_xor(hash)"]
     documents, doubled, nulls, digest, numeric = groups.agg(*map(f.expr, found), whole).first()
     if not documents:
-        raise errors.InputError("the input holds no documents", "is this the right table?")
+        raise InputError("the input holds no documents", "is this the right table?")
     hint = "give a column in which each value is there once"
     if nulls:
-        raise errors.DuplicateIdError(f"a document has no id in column {id!r}", hint)
+        raise DuplicateIdError(f"a document has no id in column {id!r}", hint)
     if doubled is not None:
         message = f"two documents have the id {str(doubled)[:40]!r} in column {id!r}"
-        raise errors.DuplicateIdError(f"{message}; ids must be unique", hint)
+        raise DuplicateIdError(f"{message}; ids must be unique", hint)
     return Ids(documents, bool(numeric) and dict(df.dtypes)[id] == "string", digest)
 
 
@@ -182,56 +96,8 @@ def check_sent(spark: SparkSession, documents: int) -> None:
         memory = min(memory, context._jsc.sc().executorMemory() << 20)
     needed, most = documents * _ID_BYTES, min(memory // 2, _MOST_SENT)
     if needed > most:
-        raise errors.SpecError(
+        raise SpecError(
             f"the ids of {documents:,} documents that share a bucket take {needed:,} bytes on each "
             f"machine; expected {most:,} or fewer, half of the smallest heap",
             "raise spark.driver.memory and spark.executor.memory, or `documents`, for more rows",
         )
-
-
-def hadoop_file(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """Return a path of any file system that Spark knows, and that file system."""
-    context: Any = spark.sparkContext
-    name = context._jvm.org.apache.hadoop.fs.Path(path)
-    return name, name.getFileSystem(context._jsc.hadoopConfiguration())
-
-
-class Checkpoint(NamedTuple):
-    """Where the tables of finished stages are; without a folder Spark keeps them while it runs."""
-
-    df: DataFrame
-    folder: str | None
-
-    def begin(self, about: dict[str, Any], ids: Ids) -> None:
-        """Write down what the job is; raise ResumeError if that is not the one that was begun."""
-        if self.folder is None:
-            return
-        about |= {"input": {"documents": ids.documents, "hash": ids.digest}}
-        path, session = f"{self.folder}/about", self.df.sparkSession
-        if not self._done(path):
-            lines = session.createDataFrame([(json.dumps(about),)], "value string")
-            lines.coalesce(1).write.mode("overwrite").text(path)
-        stored = json.loads(session.read.text(path).collect()[0][0])
-        if found := differences(stored, json.loads(json.dumps(about))):
-            message = f"{self.folder}: the checkpoint has other settings or inputs: {found}"
-            raise errors.ResumeError(message, "use the same as before, or another `checkpoint`")
-
-    def stage(self, name: str, make: Callable[[], DataFrame], final: bool = False) -> DataFrame:
-        """Return the table of a stage, which is not run again if it is stored.
-
-        Without a folder, a final one can't be recomputed if an executor is lost. But its plan does
-        not hold those of all stages before, which would double with each round.
-        """
-        if self.folder is None and final:
-            return make().localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-        if self.folder is None:
-            (made := make().persist(StorageLevel.DISK_ONLY)).count()
-            return made
-        path = f"{self.folder}/{name}"
-        if not self._done(path):
-            make().write.mode("overwrite").parquet(path)
-        return self.df.sparkSession.read.parquet(path)
-
-    def _done(self, path: str) -> bool:
-        name, system = hadoop_file(self.df.sparkSession, f"{path}/_SUCCESS")
-        return bool(system.exists(name))

@@ -18,7 +18,8 @@ from neardup.io import paths
 from neardup.io.formats.csv_tables import DELIMITERS, csv_header
 from neardup.io.source import Layout
 from neardup.io.writers import open_writer
-from neardup.spark.checks import hadoop_file, worker_errors
+from neardup.spark.checkpoint import hadoop_file
+from neardup.spark.spark_errors import worker_errors
 from neardup.spark.spark_job import SparkRun
 
 _CSV = {"header": True, "multiLine": True, "escape": '"'}
@@ -56,10 +57,9 @@ def session(master: str | None = None, quiet: bool = False) -> Iterator[SparkSes
         os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")  # of PySpark's workers
         # Of 100,000 notes two fifths of the JVM's CPU were the second compiler's, for no gain, and
         # of the rest a tenth that of a garbage collector for short pauses.
-        given = (
-            os.environ.get(f"{name}_OPTIONS", "") for name in ("JAVA_TOOL", "JDK_JAVA", "_JAVA")
-        )
-        collector = "" if "GC" in "".join(given) else " -XX:+UseParallelGC"  # Java refuses two
+        names = "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"
+        given = "".join(os.environ.get(name, "") for name in names)
+        collector = "" if "GC" in given else " -XX:+UseParallelGC"  # Java refuses two
         options = f"-XX:TieredStopAtLevel=1{collector}"
         roles = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
         settings |= dict.fromkeys(roles, options)

@@ -10,7 +10,8 @@ from pyspark.sql import functions as f
 
 from neardup.errors import SpecError
 from neardup.spark import checks, steps
-from neardup.spark.checks import Checkpoint, check_columns, column, kept_by
+from neardup.spark.checkpoint import Checkpoint
+from neardup.spark.spark_errors import worker_errors
 from neardup.spark.tasks import order_of, versions
 from neardup.spec import Spec, check_whole
 from neardup.spec import preset as settings_of
@@ -42,13 +43,14 @@ class SparkRun:
     @property
     def clean(self) -> DataFrame:
         """The rows of the input that are kept. Removed ids are sent to all machines, no texts."""
-        removed = self._removed.select(column(self.id))
+        removed = self._removed.select(checks.column(self.id))
         return self.df.join(f.broadcast(removed), self.id, "left_anti")
 
     @property
     def removed(self) -> DataFrame:
         """The rows of the input that are not kept, with ``duplicate_of`` and ``similarity``."""
-        return self.df.join(f.broadcast(self._removed), self.id)
+        others = self.df.drop("duplicate_of", "similarity")
+        return others.join(f.broadcast(self._removed), self.id)
 
     @property
     def _removed(self) -> DataFrame:
@@ -78,7 +80,7 @@ class SparkRun:
         return {**self.about, "counts": texts.first().asDict() | sizes.first().asDict() | listed}
 
 
-@checks.worker_errors()
+@worker_errors()
 def dedup(
     df: DataFrame,
     *,
@@ -121,22 +123,22 @@ def dedup(
         raise SpecError("`spec` and `preset` are both given", "leave one out")
     spec = (spec or settings_of(preset or "web")).replace(**settings)
     check_whole("`task_bytes`", task_bytes, 1, 2**63 - 1)
-    check_columns(df, text, id, spec)
+    checks.check_columns(df, text, id, spec)
     given, kind = df, dict(df.dtypes)[id]
-    name = kept_by(spec)
-    df = df.select(*map(column, dict.fromkeys([id, text, name or text])))
+    name = checks.kept_by(spec)
+    df = df.select(*map(checks.column, dict.fromkeys([id, text, name or text])))
     if against is not None:
-        check_columns(against, text, id, spec.replace(keep="first"))
-        df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
+        checks.check_columns(against, text, id, spec.replace(keep="first"))
+        df = steps.with_old(df, against.select(*map(checks.column, dict.fromkeys([id, text]))))
     recipe = steps.recipe_of(spec)
     ids = checks.check_ids(df, id, df.columns[1:] if checkpoint else [])
     steps.warn_of_bands(spec, ids.documents)
-    df = df.withColumn(id, column(id).cast("bigint")) if ids.numeric else df
+    df = df.withColumn(id, checks.column(id).cast("bigint")) if ids.numeric else df
     df = checks.as_numbers(df, name)
     store = Checkpoint(given, checkpoint)
     about = {"spec": spec.as_dict(), "recipe": recipe.as_dict()}
     job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(versions()[:2])}
-    store.begin({**about, **job}, ids)
+    store.begin({**about, **job, "input": {"documents": ids.documents, "hash": ids.digest}})
     sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))
     same = store.stage("duplicates", lambda: steps.duplicates(sketches, spec))
 
@@ -193,7 +195,7 @@ def compare_large(
 
     Ranges of the keep order take turns. In its round a range is resolved by itself; then what is
     kept of it removes documents from each of the later ranges. ``task_bytes`` is of shingle sets;
-    SpecError if these would be too many rounds. See `neardup.spark.checks.Checkpoint.stage`.
+    SpecError if these would be too many rounds. See `neardup.spark.checkpoint.Checkpoint.stage`.
     """
     size = candidates.agg(f.sum("shingles") * 8).first()[0]
     ranges = -(-5 * size // (2 * task_bytes))  # a task holds two, which are not of one size

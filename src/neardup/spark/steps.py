@@ -13,7 +13,7 @@ from neardup.errors import ColumnError, SpecError
 from neardup.recipe import Recipe
 from neardup.sketch.bands import recipe_for
 from neardup.spark import tasks
-from neardup.spark.checks import BEST, column, kept_by
+from neardup.spark.checks import BEST, check_columns, column, kept_by
 from neardup.spec import Spec
 from neardup.stages import candidate_stage as stage
 
@@ -63,6 +63,7 @@ def with_old(df: DataFrame, old: DataFrame) -> DataFrame:
 
 def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> DataFrame:
     """Turn texts into sketches, a row for each document: its hashes, counts and band keys."""
+    check_columns(df, text, id, spec)
     columns = [f.xxhash64(column(id)).alias("doc"), column(id).alias("id")]
     columns += [f.col(OLD).alias("old")] if OLD in df.columns else []
     best = BEST if BEST in df.columns else kept_by(spec)

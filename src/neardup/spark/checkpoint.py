@@ -1,0 +1,58 @@
+"""The checkpoint that a job continues from."""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+
+from neardup.errors import ResumeError
+from neardup.json_values import differences
+
+
+def hadoop_file(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """Return a path of any file system that Spark knows, and that file system."""
+    context: Any = spark.sparkContext
+    name = context._jvm.org.apache.hadoop.fs.Path(path)
+    return name, name.getFileSystem(context._jsc.hadoopConfiguration())
+
+
+class Checkpoint(NamedTuple):
+    """Where the tables of finished stages are; without a folder Spark keeps them while it runs."""
+
+    df: DataFrame
+    folder: str | None
+
+    def begin(self, about: dict[str, Any]) -> None:
+        """Write down what the job is; raise ResumeError if that is not the one that was begun."""
+        if self.folder is None:
+            return
+        path, session = f"{self.folder}/about", self.df.sparkSession
+        if not self._done(path):
+            lines = session.createDataFrame([(json.dumps(about),)], "value string")
+            lines.coalesce(1).write.mode("overwrite").text(path)
+        stored = json.loads(session.read.text(path).collect()[0][0])
+        if found := differences(stored, about):
+            message = f"{self.folder}: the checkpoint has other settings or inputs: {found}"
+            raise ResumeError(message, "use the same as before, or another `checkpoint`")
+
+    def stage(self, name: str, make: Callable[[], DataFrame], final: bool = False) -> DataFrame:
+        """Return the table of a stage, which is not run again if it is stored.
+
+        Without a folder, a final one can't be recomputed if an executor is lost. But its plan does
+        not hold those of all stages before, which would double with each round.
+        """
+        if self.folder is None and final:
+            return make().localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+        if self.folder is None:
+            (made := make().persist(StorageLevel.DISK_ONLY)).count()
+            return made
+        path = f"{self.folder}/{name}"
+        if not self._done(path):
+            make().write.mode("overwrite").parquet(path)
+        return self.df.sparkSession.read.parquet(path)
+
+    def _done(self, path: str) -> bool:
+        name, system = hadoop_file(self.df.sparkSession, f"{path}/_SUCCESS")
+        return bool(system.exists(name))
