@@ -303,6 +303,11 @@ def test_texts_of_csv_stay_as_they_are(spark: Any, tmp_path: Path) -> None:
     write()
     with pytest.raises(ResumeError, match=r"input\.hash was"):
         dedup(df, id=name, checkpoint=str(folder / "checkpoint"))
+    (about,) = (folder / "checkpoint" / "about").glob("part-*")
+    about.write_text("{")
+    about.with_name(f".{about.name}.crc").unlink()
+    with pytest.raises(ResumeError, match="about is damaged"):
+        dedup(df, id=name, checkpoint=str(folder / "checkpoint"))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import importlib
 import os
 import re
 import sys
-import threading
+import time
 import traceback
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -153,10 +153,16 @@ def _prepare() -> None:
 def _not_lost(found: "sys.UnraisableHookArgs") -> None:
     """Repeat a Ctrl-C that came in a callback of a library, where it would be dropped."""
     if found.exc_type is KeyboardInterrupt:
-        # From another thread, a moment later: here it would be dropped again.
-        threading.Timer(0.01, _thread.interrupt_main).start()
+        # From another thread, a moment later: here it would be dropped again. What `threading` has
+        # waits until a thread has begun, in which time the interrupt may come.
+        _thread.start_new_thread(_interrupt_soon, ())
     else:
         sys.__unraisablehook__(found)
+
+
+def _interrupt_soon() -> None:
+    time.sleep(0.1)
+    _thread.interrupt_main()
 
 
 #: Arguments of the library whose option has another name.

@@ -32,7 +32,10 @@ class Checkpoint(NamedTuple):
         if not self._done(path):
             lines = session.createDataFrame([(json.dumps(about),)], "value string")
             lines.coalesce(1).write.mode("overwrite").text(path)
-        stored = json.loads(session.read.text(path).collect()[0][0])
+        try:
+            stored = json.loads(session.read.text(path).collect()[0][0])
+        except (ValueError, LookupError) as error:
+            raise ResumeError(f"{path} is damaged", "use another `checkpoint`") from error
         if found := differences(stored, about):
             message = f"{self.folder}: the checkpoint has other settings or inputs: {found}"
             raise ResumeError(message, "use the same as before, or another `checkpoint`")

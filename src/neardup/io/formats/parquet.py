@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -31,10 +31,6 @@ _CODECS = {"SNAPPY": "snappy", "GZIP": "gzip", "BROTLI": "brotli", "LZ4": "lz4",
 
 #: Columns that are decoded; None for all.
 Names = tuple[str, ...] | None
-
-
-def _list(names: Names) -> list[str] | None:
-    return None if names is None else list(names)
 
 
 class _ParquetFile:
@@ -74,7 +70,7 @@ class _ParquetFile:
 
     def groups(self, groups: range, names: Names) -> pa.Table:
         with self.opened() as opened:
-            return opened.read_row_groups(list(groups), _list(names), use_threads=False)
+            return opened.read_row_groups(list(groups), cast(Any, names), use_threads=False)
 
     def slice(self, group: int, step: int, number: int, names: Names) -> pa.Table:
         """Decode rows of a large row group; cheap where slices are asked for about in order."""
@@ -115,7 +111,7 @@ class _Cursor:
 
     def _decoded(self) -> Iterator[pa.Table]:
         left = self._file.metadata.row_group(self._group).num_rows
-        names = _list(self._names)
+        names: Any = self._names
         held: list[pa.RecordBatch] = []
         with self._file.opened() as opened:
             for batch in opened.iter_batches(
