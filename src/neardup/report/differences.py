@@ -75,11 +75,8 @@ def differences(a: str, b: str) -> list[Difference]:
     return found
 
 
-def folded(parts: Sequence[Difference], context: int | None) -> Iterator[Difference | Fold]:
-    """Yield the parts of two texts, without what is far from any difference; for None all."""
-    if context is None:
-        yield from parts
-        return
+def folded(parts: Sequence[Difference], context: int) -> Iterator[Difference | Fold]:
+    """Yield the parts of two texts, without what is far from any difference."""
     for place, part in enumerate(parts):
         before, after = (context if place else 0), (context if place < len(parts) - 1 else 0)
         # Cut where words begin.
