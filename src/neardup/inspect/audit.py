@@ -300,7 +300,7 @@ class _Search:
             "expected_recall": tally.expected(),
             "missed": self._listed(self._missed),
             "missed_pairs": self._missed.total,
-            "curve": tally.curve(),
+            "curve": list(tally.curve()),
             "removed": int((~self._tables.kept).sum()),
             "removed_checked": len(sample.removed),
             **self._wrong(),

@@ -1,5 +1,6 @@
 """What an audit counts: whole numbers, which threads may add to in any order, one at a time."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -71,32 +72,28 @@ class Tally:
         neighbours = int(self.neighbours.sum())
         return self._expected / _SCALE / neighbours if neighbours else None
 
-    def curve(self) -> list[dict[str, Any]]:
-        """Return the classes of similarity that have pairs.
+    def curve(self) -> Iterator[dict[str, Any]]:
+        """Yield the classes of similarity that have pairs.
 
         Intervals are of a probability over all draws of the hash functions, of which the run is
         one: they don't depend on how large the sample is.
         """
         pairs, shared = self._counts
-        lines: list[dict[str, Any]] = []
         for k in np.flatnonzero(pairs.sum(axis=0)).tolist():
             total = int(pairs[:, k].sum())
             mean = int(self._similarity[k]) / _SCALE / total
             observed = estimate(shared[:, k], pairs[:, k], 0.0)
-            lines.append(
-                {
-                    "begin": float(self._limits[k]),
-                    "end": float(self._limits[k + 1]),
-                    "similarity": mean,
-                    "pairs": total,
-                    "documents": observed.number,
-                    "predicted": float(self.chance(np.array(mean))),
-                    "observed": observed.share,
-                    "observed_low": observed.low,
-                    "observed_high": observed.high,
-                }
-            )
-        return lines
+            yield {
+                "begin": float(self._limits[k]),
+                "end": float(self._limits[k + 1]),
+                "similarity": mean,
+                "pairs": total,
+                "documents": observed.number,
+                "predicted": float(self.chance(np.array(mean))),
+                "observed": observed.share,
+                "observed_low": observed.low,
+                "observed_high": observed.high,
+            }
 
 
 class PairList:
