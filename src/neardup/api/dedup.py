@@ -169,7 +169,7 @@ def dedup(
         raise SpecError(f"{which} need an output folder", "give `out`")
     reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document, skip_large)
     with show_progress(progress) as listener:
-        request = Request(source, reading, asked, resources, writing, listener=listener)
+        request = Request(source, reading, asked, resources, writing, Clock(listener))
         if out is None:
             return Run(MemoryResults(*run_in_memory(request)))
         place = None if work is None else Path(work)
@@ -212,9 +212,9 @@ def plan(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(memory_of(memory), threads)
     reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
-    request = Request(source, reading, asked, resources)
     with show_progress(progress) as listener:
-        return forecast.plan(request.job(Clock(listener)))
+        request = Request(source, reading, asked, resources, clock=Clock(listener))
+        return forecast.plan(request.job())
 
 
 @checked
@@ -264,5 +264,5 @@ def sketch_corpus(
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
     reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
     with show_progress(progress) as listener:
-        request = Request(source, reading, asked, resources, listener=listener)
+        request = Request(source, reading, asked, resources, clock=Clock(listener))
         return sketch_into_store(request, share)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from neardup.api.running import Request
     from neardup.engines.job import Resources
     from neardup.output.writing import Writing
+    from neardup.stages.clock import Clock
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -294,11 +295,8 @@ output_options = all_of(
 )
 
 
-def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> "Request":
-    """Return what is asked of the library, by the INPUTs and options of a command.
-
-    ``more`` are other fields of the request.
-    """
+def request_of(inputs: Sequence[str], options: dict[str, Any], clock: "Clock") -> "Request":
+    """Return what is asked of the library, by the INPUTs and options of a command."""
     from neardup.api.running import Request
     from neardup.io.opening import Reading
     from neardup.io.remote import location
@@ -306,8 +304,8 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> "
     names = ("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large")
     reading = Reading(options.pop("text").split(","), **_taken(options, *names))
     resources, writing = resources_of(options), writing_of(options)
-    paths = [location(name) for name in inputs]
-    return Request(paths, reading, spec_of(options), resources, writing, **more)
+    paths, spec = [location(name) for name in inputs], spec_of(options)
+    return Request(paths, reading, spec, resources, writing, clock)
 
 
 def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:

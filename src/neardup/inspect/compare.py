@@ -88,7 +88,7 @@ def compare_forms(forms: Forms, spec: Spec) -> Comparison:
     """Compare two texts."""
     tokens_a, tokens_b = forms.tokens
     values, offsets = forms.sets
-    set_a, set_b = values[: offsets[1]], values[offsets[1] :]
+    set_a, set_b = values[: offsets[1]], values[offsets[1] : offsets[2]]
     shared = len(np.intersect1d(set_a, set_b, assume_unique=True))
     equal: Literal["bytes", "tokens"] | None = None
     if forms.texts[0] == forms.texts[1]:
