@@ -39,7 +39,7 @@ def whole_job(url: str, notes: Path, bands: int, rows: int) -> float:
     resources = Resources(threads=2, store=url)
     begin = time.perf_counter()
     request = Request(notes, Reading(id="id"), spec, resources)
-    run(request.job(request.clock()))
+    run(request.job())
     seconds = time.perf_counter() - begin
     if url.startswith("sqlite"):
         Path(url.partition(":")[2]).unlink()

@@ -36,6 +36,10 @@ class SpecError(NeardupError, ValueError):
     """A setting is out of range, or two settings contradict each other."""
 
 
+class ArgumentError(SpecError, TypeError):
+    """A keyword that a function does not have, or a value that can't be what it stands for."""
+
+
 class InputError(NeardupError, ValueError):
     """The input can't be used as it is."""
 

@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from neardup.errors import OutputError, SpecError
+from neardup.errors import OutputError, SpecError, spelled
 
 #: Smaller arrays are always in memory: what they take is counted with the working memory.
 _SMALL = 1 << 20
@@ -38,10 +38,10 @@ _KEY = 8
 _HELD = 256 << 20
 
 
-def parse_size(size: int | str) -> int:
-    """Return bytes, of a number of them or a text; SpecError for what is no size.
+def parse_size(size: int | str, name: str) -> int:
+    """Return bytes, of a number of them or a text; SpecError, by ``name``, for what is no size.
 
-    >>> parse_size("1.5GB"), parse_size("4GiB")
+    >>> parse_size("1.5GB", "memory"), parse_size("4GiB", "memory")
     (1500000000, 4294967296)
     """
     if isinstance(size, int) and not isinstance(size, bool) and size > 0:
@@ -49,8 +49,14 @@ def parse_size(size: int | str) -> int:
     text = size.lower() if isinstance(size, str) else ""
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?)(i?)b?\s*", text)
     if found is None or (found[3] and not found[2]):
-        raise SpecError(f"{size!r} is not a size", "write it as 500MB, 4GB or 4GiB")
+        what = f"`{name}` is {spelled(size)}, which is not a size"
+        raise SpecError(what, "write it as 500MB, 4GB or 4GiB")
     return int(float(found[1]) * (1024 if found[3] else 1000) ** (" kmgt".index(found[2] or " ")))
+
+
+def memory_of(memory: int | str | None) -> int | None:
+    """Return the bytes of the setting ``memory``; None where it is left to `plan_memory`."""
+    return None if memory is None else parse_size(memory, "memory")
 
 
 def show_size(size: int) -> str:
@@ -193,6 +199,9 @@ class Scratch:
         # Arrays may be given up while one is asked for, in the same thread.
         self._lock = threading.RLock()
         self.used = 0
+
+    def __reduce__(self) -> "tuple[type[Scratch], tuple[()]]":
+        return Scratch, ()  # what is alive here stays here
 
     def fits(self, size: int) -> bool:
         return self.budget is None or self.used + size <= self.budget

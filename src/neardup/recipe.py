@@ -8,12 +8,13 @@ from typing import Any
 
 from neardup.errors import RecipeError
 from neardup.json_values import differences
-from neardup.spec import SCHEMES, ShingleSpec
+from neardup.spec import SCHEMES, ShingleSpec, Spec, check_whole, keywords_checked, with_shingle
 
 #: Version of the tokeniser: its rules, and Unicode 15.1.0. Other tables get another number.
 TOKENS = "1"
 
 
+@keywords_checked
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """All that a document's band keys depend on besides its text.
@@ -38,6 +39,9 @@ class Recipe:
     versions: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
+        Spec(self.shingle, self.scheme, self.seed)  # which refuses what is out of range
+        check_whole("`num_bands`", self.num_bands, 0, 2**31 - 1)
+        check_whole("`rows`", self.rows, 0, 2**31 - 1)
         if not self.versions:
             versions = [("tokens", TOKENS)]
             if self.shingle.stem is not None:
@@ -62,8 +66,8 @@ class Recipe:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Recipe":
         """Make a recipe from what `as_dict` returned."""
-        values = {**values, "shingle": ShingleSpec(**values["shingle"])}
-        return cls(**{**values, "versions": tuple(sorted(values["versions"].items()))})
+        found = with_shingle(values, "versions")
+        return cls(**{**found, "versions": tuple(sorted(found["versions"].items()))})
 
     @property
     def digest(self) -> str:

@@ -5,14 +5,15 @@ Threads, memory, stores and output formats are not in it, because they must not 
 
 import dataclasses
 import difflib
-import math
+import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
-from neardup.errors import SpecError, spelled
+from neardup.errors import ArgumentError, SpecError, spelled
 
+T = TypeVar("T")
 Unit = Literal["word", "char"]
 
 #: Names of signature schemes as users write them, and the version that each stands for today. A
@@ -43,9 +44,9 @@ def _check(condition: bool, message: str, hint: str = "") -> None:
 
 def check_probability(name: str, value: float, *, low_open: bool, high_open: bool) -> None:
     left, right = "(" if low_open else "[", ")" if high_open else "]"
-    valid = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if valid:
-        valid = (value > 0 if low_open else value >= 0) and (value < 1 if high_open else value <= 1)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    excluded = [0] * low_open + [1] * high_open
+    valid = number and 0 <= value <= 1 and value not in excluded
     _check(valid, f"{name} is {spelled(value)}; expected a number in {left}0, 1{right}")
 
 
@@ -62,6 +63,23 @@ def check_whole(name: str, value: int, low: int, high: int) -> None:
     )
 
 
+def keywords_checked(cls: type[T]) -> type[T]:
+    """Have a dataclass refuse a keyword that is none of its fields, by the nearest one."""
+    made, known = cls.__init__, [f.name for f in dataclasses.fields(cast(Any, cls))]
+
+    @functools.wraps(made)
+    def init(self: T, *args: Any, **kwargs: Any) -> None:
+        for name in kwargs:
+            if name not in known:
+                what = f"{cls.__name__}() has no argument {name!r}"
+                raise ArgumentError(what, nearest(name, known))
+        made(self, *args, **kwargs)
+
+    cls.__init__ = init  # type: ignore[assignment]
+    return cls
+
+
+@keywords_checked
 @dataclass(frozen=True, slots=True)
 class ShingleSpec:
     """What a document becomes: normalising, unit and length of its shingles.
@@ -119,11 +137,20 @@ class ShingleSpec:
         return f"{self.unit}:{self.n}"
 
 
+def with_shingle(values: Mapping[str, Any], *others: str) -> dict[str, Any]:
+    """Return plain values with their shingle spec made; it and others must be mappings."""
+    for name in ("shingle", *others):
+        valid = isinstance(values, Mapping) and isinstance(values.get(name), Mapping)
+        _check(valid, f"no mapping `{name}` is among the values", "give what as_dict() returned")
+    return {**values, "shingle": ShingleSpec(**values["shingle"])}
+
+
 def check_shingle(spec: object) -> None:
     valid = isinstance(spec, ShingleSpec)
     _check(valid, f"shingle is {spelled(spec)}; expected a ShingleSpec", _EXAMPLE)
 
 
+@keywords_checked
 @dataclass(frozen=True, slots=True)
 class Spec:
     """Everything that the result of a run depends on, besides the input.
@@ -272,7 +299,7 @@ class Spec:
         >>> Spec.from_dict(preset("clinical").as_dict()) == preset("clinical")
         True
         """
-        return cls(**{**values, "shingle": ShingleSpec(**values["shingle"])})
+        return cls(**with_shingle(values))
 
 
 #: Settings by name. ``clinical`` is the choice of Shenoy et al. (2017), sections 5 and 10.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import neardup
@@ -104,6 +107,44 @@ CALLS: list[tuple[Callable[[Any, Any, Path], object], type[NeardupError], str]] 
     (lambda r, i, p: open_store("USER:SECRET@host"), SpecError, "no store is known for that URL"),
     (lambda r, i, p: MemoryStore("sqlite"), SpecError, "no store is known for 'sqlite'"),
     (lambda r, i, p: SqliteStore("sqlite:"), SpecError, "no store is known for 'sqlite:'"),
+    (
+        lambda r, i, p: neardup.dedup(TEXTS, memory="lots"),
+        SpecError,
+        "`memory` is 'lots', which is",
+    ),
+    (
+        lambda r, i, p: neardup.dedup(TEXTS, max_document="lots"),
+        SpecError,
+        "`max_document` is 'lots', which is not a size",
+    ),
+    (
+        lambda r, i, p: neardup.candidate_probability("a", 1, 1),  # type: ignore[call-overload]
+        SpecError,
+        "`similarity` is 'a'; expected a number in [0, 1]",
+    ),
+    (
+        lambda r, i, p: neardup.candidate_probability(5, 2, 1),
+        SpecError,
+        "`similarity` is 5; expected a number in [0, 1]",
+    ),
+    (
+        lambda r, i, p: neardup.candidate_probability(np.array([0.5, 1.5]), 2, 1),
+        SpecError,
+        "`similarity` has a value that is no number in [0, 1]",
+    ),
+    (
+        lambda r, i, p: neardup.candidate_probability(0.5, 0, 1),
+        SpecError,
+        "`num_bands` is 0; expected a whole number from 1",
+    ),
+    (lambda r, i, p: neardup.Spec.from_dict({}), SpecError, "no mapping `shingle` is among"),
+    (
+        lambda r, i, p: neardup.Recipe.from_dict({"shingle": {}}),
+        SpecError,
+        "no mapping `versions` is among",
+    ),
+    (lambda r, i, p: neardup.Recipe(num_bands="a"), SpecError, "`num_bands` is 'a'; expected"),  # type: ignore[arg-type]
+    (lambda r, i, p: neardup.Recipe(scheme="none"), SpecError, "no signature scheme 'none'"),
     (lambda r, i, p: ending_of(p / "a.xls", (".csv",)), SpecError, "a.xls names no format"),
 ]
 
@@ -123,6 +164,28 @@ def test_refused(
     assert message in said
     assert "\n" not in said
     assert "SECRET" not in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "keyword", "meant"),
+    [
+        (neardup.Spec, "thresh", "threshold"),
+        (neardup.ShingleSpec, "keepcase", "keep_case"),
+        (neardup.Recipe, "bands", "num_bands"),
+    ],
+)
+def test_a_setting_that_there_is_not_is_named_with_the_nearest(
+    kind: Any, keyword: str, meant: str
+) -> None:
+    for error in (SpecError, TypeError):
+        with pytest.raises(
+            error, match=rf"{kind.__name__}\(\) has no argument '{keyword}'"
+        ) as caught:
+            kind(**{keyword: 1})
+        assert caught.value.hint == f"did you mean {meant}?"  # type: ignore[attr-defined]
+    made = kind()
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert meant in inspect.signature(kind).parameters
 
 
 #: Texts in the place of a setting.

@@ -82,6 +82,15 @@ def test_annotate_needs_a_clean_corpus(notes: Path, tmp_path: Path, command: Com
     assert not (tmp_path / "out").exists()
 
 
+def test_what_is_no_size_is_named_by_its_option(
+    notes: Path, tmp_path: Path, command: Command
+) -> None:
+    for option in ("--memory", "--max-document"):
+        answer = command("dedup", notes, "-o", tmp_path / "out", option, "lots")
+        assert answer.code == 2
+        assert answer.error == f"error: {option} is 'lots', which is not a size"
+
+
 @pytest.mark.parametrize(
     "raised",
     [

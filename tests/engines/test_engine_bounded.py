@@ -141,13 +141,13 @@ def test_too_little_is_refused(notes: dict[str, Path], tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_sizes(text: str | int, size: int) -> None:
-    assert parse_size(text) == size
+    assert parse_size(text, "memory") == size
 
 
 @pytest.mark.parametrize("text", ["", "much", "4XB", "-1", "1iB", "4 G B", 0, -1, True, 1.5, None])
 def test_what_is_no_size(text: str) -> None:
-    with pytest.raises(SpecError, match="is not a size"):
-        parse_size(text)
+    with pytest.raises(SpecError, match=r"`max_document` is .*, which is not a size"):
+        parse_size(text, "max_document")
 
 
 def test_sizes_are_shown_as_people_write_them() -> None:

@@ -25,7 +25,6 @@ from neardup.io import opening
 from neardup.io.opening import Reading
 from neardup.report.plan_text import render
 from neardup.spec import ShingleSpec, Spec, preset
-from neardup.stages.clock import Clock
 
 SEED = 11
 
@@ -97,7 +96,7 @@ def test_bands_disk_and_time(size: str, request: pytest.FixtureRequest) -> None:
 
 def test_as_a_run_that_is_given_the_same(large: Both) -> None:
     """A job has the partitions of the run; settings that can't be are refused."""
-    job = Request(large.source, Reading(id="id")).job(Clock())
+    job = Request(large.source, Reading(id="id")).job()
     found = module.plan(job)
     assert found.documents == pytest.approx(large.plan.documents, rel=0.02)
     assert (found.num_bands, found.rows) == (large.plan.num_bands, large.plan.rows)

@@ -335,3 +335,9 @@ def test_tables_alone_as_far_as_they_go(tmp_path: Path, kernels: None) -> None:
     with pytest.raises(InputError, match="is gone") as caught:
         listed.recluster(tmp_path / "clean", threshold=0.7)
     assert "leave out the clean corpus" in caught.value.hint
+
+
+def test_a_folder_may_have_the_name_of_a_run_in_memory(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = neardup.dedup(CHAIN, shingle="word:1", threshold=0.4)
+    assert run.recluster("the run", threshold=0.6).path == Path("the run")

@@ -270,6 +270,18 @@ def test_named_pipe(tmp_path: Path) -> None:
     writer.join()
 
 
+def test_a_link_to_another_input_is_named(tmp_path: Path) -> None:
+    path, link = put(tmp_path / "b.jsonl", "a"), tmp_path / "a.jsonl"
+    link.symlink_to("b.jsonl")
+    with pytest.raises(InputError, match="given twice") as caught:
+        find_files([tmp_path], None)
+    said = f"{link} is a link to {path.resolve()}: remove it, or leave it out by a pattern"
+    assert caught.value.hint == said
+    with pytest.raises(InputError, match="given twice") as caught:
+        find_files([link, link], None)
+    assert caught.value.hint == "name each input once"
+
+
 def test_a_link_to_nothing_in_a_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "link.jsonl").symlink_to("gone.jsonl")
     with pytest.raises(InputNotFoundError, match=r"/link\.jsonl: no such file"):

@@ -40,7 +40,7 @@ def longest(a: list[int], b: list[int]) -> int:
 def template(texts: list[str]) -> list[str | tuple[str, ...]]:
     """What texts share, as the first one has it, with what each has where they vary."""
     found: list[str | tuple[str, ...]] = []
-    for segment in segments(cut(texts)):
+    for segment in segments(list(cut(texts))):
         values = [text[low:high] for text, (low, high) in zip(texts, segment.spans, strict=True)]
         found.append(values[0] if segment.equal else tuple(values))
     return [part for part in found if part]

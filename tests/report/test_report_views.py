@@ -41,7 +41,7 @@ def test_differences_are_marked_and_the_rest_is_folded() -> None:
 def test_texts_that_differ_in_nothing() -> None:
     same = View("same", (), ("a", "b"), ("one two", "One, two"))
     assert render(same) == "same\n\none two"
-    assert "<del>" not in page(same)
+    assert "<del>" not in page(same, 3)
     alone = View("one", (("x", "y"),), ("a",), ("text",))
     assert render(alone).endswith("\n\ntext")
     assert render(View("none", (), ("a", "b"))) == "none"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar, cast
 
-from neardup.errors import SpecError, spelled
+from neardup.errors import ArgumentError, spelled
 from neardup.spec import ShingleSpec, Spec, nearest
 
 P = ParamSpec("P")
@@ -28,10 +28,6 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "str | ShingleSpec": ("a string or a ShingleSpec", (str, ShingleSpec)),
     "str | os.PathLike[str]": ("a path", (str, os.PathLike)),
 }
-
-
-class ArgumentError(SpecError, TypeError):
-    """A keyword that a function does not have, or a value that can't be what it stands for."""
 
 
 class _Text(str):

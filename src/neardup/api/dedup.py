@@ -14,7 +14,7 @@ from neardup.api.runs import Run
 from neardup.engines.job import Resources
 from neardup.errors import SpecError
 from neardup.io.opening import Reading
-from neardup.memory import parse_size
+from neardup.memory import memory_of
 from neardup.output.results import MemoryResults
 from neardup.output.writing import Writing
 from neardup.spec import ShingleSpec, Spec
@@ -161,8 +161,7 @@ def dedup(
 
         return dedup_as_asked(locals())
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
-    size = None if memory is None else parse_size(memory)
-    resources = Resources(size, threads, store, run, keep_run)
+    resources = Resources(memory_of(memory), threads, store, run, keep_run)
     writing = Writing(clean and out is not None, format, annotate, compression, tables)
     needs_out = (format, compression, work) != (None, None, None) or tables != "parquet"
     if out is None and (resume or keep_run or annotate or needs_out):
@@ -170,7 +169,7 @@ def dedup(
         raise SpecError(f"{which} need an output folder", "give `out`")
     reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document, skip_large)
     with show_progress(progress) as listener:
-        request = Request(source, reading, asked, resources, writing, listener=listener)
+        request = Request(source, reading, asked, resources, writing, Clock(listener))
         if out is None:
             return Run(MemoryResults(*run_in_memory(request)))
         place = None if work is None else Path(work)
@@ -211,11 +210,11 @@ def plan(
     from neardup.forecast import plan as forecast
 
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
-    resources = Resources(None if memory is None else parse_size(memory), threads)
+    resources = Resources(memory_of(memory), threads)
     reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
-    request = Request(source, reading, asked, resources)
     with show_progress(progress) as listener:
-        return forecast.plan(request.job(Clock(listener)))
+        request = Request(source, reading, asked, resources, clock=Clock(listener))
+        return forecast.plan(request.job())
 
 
 @checked
@@ -265,5 +264,5 @@ def sketch_corpus(
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
     reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
     with show_progress(progress) as listener:
-        request = Request(source, reading, asked, resources, listener=listener)
+        request = Request(source, reading, asked, resources, clock=Clock(listener))
         return sketch_into_store(request, share)

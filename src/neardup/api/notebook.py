@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from neardup.report import audit_text, evaluate_text, plan_text, summary_text
-from neardup.report.differences import Difference, Fold
+from neardup.report.differences import Difference, Fold, folded
 from neardup.report.numbers import counted, percent
 from neardup.report.views import render, view
 from neardup.report.visible import visible
 
 if TYPE_CHECKING:
-    from neardup.api.runs import Evaluation, Run
+    from neardup.api.runs import Run
     from neardup.forecast.plan import Plan
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
@@ -90,7 +90,7 @@ def of_explanation(found: Explanation) -> str:
         labels = ("similarity", "first in second", "second in first")
         shares = zip(labels, (pair.similarity, pair.containment_a, pair.containment_b), strict=True)
         bars = [Bar(label, one, f"{one:.4f}", pair.threshold) for label, one in shares]
-    parts = [_part(part) for part in shown.folded(_CONTEXT)]
+    parts = [_part(part) for part in folded(shown.parts, _CONTEXT)]
     if any(part.op != "equal" for part in shown.parts):
         only = [f"only in {one}" for one in shown.names]
         legend = f"{_marked('del', only[0])} {_marked('ins', only[1])}"
@@ -98,10 +98,6 @@ def of_explanation(found: Explanation) -> str:
     texts = "".join(parts) or "".join(map(_escaped, shown.texts[:1]))
     body = f'<div style="white-space:pre-wrap;margin-top:8px">{texts}</div>' if texts else ""
     return _card(shown.head, shown.notes, bars, "Shares of shingles; mark: the threshold", body)
-
-
-def of_evaluation(found: Evaluation) -> str:
-    return f"<pre>{_escaped(evaluate_text.render(found))}</pre>"
 
 
 def _text_of_run(run: Run) -> str:
@@ -118,7 +114,10 @@ SHOWN: dict[str, tuple[Callable[[Any], str], Callable[[Any], str]]] = {
     "Audit": (lambda audit: audit_text.render(audit.as_dict()), of_audit),
     "Plan": (plan_text.render, of_plan),
     "Explanation": (_text_of_explanation, of_explanation),
-    "Evaluation": (evaluate_text.render, of_evaluation),
+    "Evaluation": (
+        evaluate_text.render,
+        lambda found: f"<pre>{_escaped(evaluate_text.render(found))}</pre>",
+    ),
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -33,7 +32,7 @@ from neardup.output.writing import (
     write_outputs,
 )
 from neardup.spec import Spec
-from neardup.stages.clock import Clock, Event, Listener
+from neardup.stages.clock import Clock, Event
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.state.shards import Shard
 from neardup.threads import Pool
@@ -52,21 +51,17 @@ class Request:
     spec: Spec = field(default_factory=Spec)
     resources: Resources = field(default_factory=Resources)
     writing: Writing = field(default_factory=Writing)
-    begin: float | None = None  # of its time, on the clock of `time.monotonic`; None for now
-    listener: Listener | None = None
+    clock: Clock = field(default_factory=Clock)
 
-    def clock(self) -> Clock:
-        """Return a clock for the run."""
-        return Clock(self.listener, time.monotonic() if self.begin is None else self.begin)
-
-    def job(self, clock: Clock, state: RunState | None = None) -> Job:
+    def job(self, state: RunState | None = None) -> Job:
         """Open the source, and say what the result depends on."""
         folder = None if state is None else state.scratch_folder("inputs")
         wanted = wanted_columns(self.spec, None)
         source, reading = self.reading.open_sized(self.source, wanted, folder)
         self.writing.check(source)
         how = {"given": self.given(), **reading.as_dict()}
-        return Job(source, self.spec, self.resources, how, clock, state, self.writing.as_dict())
+        output = self.writing.as_dict()
+        return Job(source, self.spec, self.resources, how, self.clock, state, output)
 
     def given(self) -> list[str]:
         """Return the files, folders, patterns and URLs that are asked for; none for a frame."""
@@ -78,7 +73,7 @@ def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
     if request.resources.shared:
         raise SpecError("`store` names a place outside this process, and `out` is not given")
     with PrivatePeak() as peak:
-        outcome = run(request.job(request.clock()))
+        outcome = run(request.job())
     return outcome, record(outcome, peak.peak)
 
 
@@ -122,14 +117,13 @@ def _run_in_folder(
         if folder.exists():  # of a run that was killed while it cleared up
             RunState.create(folder, overwrite=True).remove()
         return FolderResults(out)
-    clock = request.clock()
     if resume and RunState.exists(folder):
         state = RunState.open(folder)
-        clock.emit(Event("read and sketch", note=f"continuing the run in {folder}"))
+        request.clock.emit(Event("read and sketch", note=f"continuing the run in {folder}"))
     else:
         state = RunState.create(folder, overwrite=overwrite or resume)
     with state, _resumable(state) as jobs, PrivatePeak() as peak:
-        job = request.job(clock, state)
+        job = request.job(state)
         jobs.append(job)
         check_inputs(place, [file.path for file in job.source.files])
         if state.manifest and not job.source.files:
@@ -190,7 +184,7 @@ def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
     """Put the sketches of a shard into a store that several processes can reach."""
     if request.resources.run is None:
         raise SpecError("`run` is not given; a run in a shared store needs a name", "run='notes'")
-    job = request.job(request.clock())
+    job = request.job()
     if not job.source.rereadable:
         raise SpecError("a pipe can't be read in shards", "write it to a file")
     return sketch_shard(job, shard)
@@ -209,7 +203,7 @@ def _complete(request: Request, out: str, overwrite: bool) -> bool:
     except OSError:
         return False
     with suppress(ValueError, KeyError, TypeError):  # it is something else
-        job = request.job(request.clock())
+        job = request.job()
         # Of a pipe or a frame nobody knows whether it holds the same.
         known = bool(job.source.files) and job.source.rereadable
         if known and json.loads(data)["asked"] == digest_of(job.manifest()):

@@ -15,11 +15,10 @@ from neardup.api.progress import Progress, show_progress
 from neardup.api.run_tables import RunTables
 from neardup.api.running import save
 from neardup.engines.job import Resources
-from neardup.engines.local import Outcome
 from neardup.engines.reading import Reader
 from neardup.errors import OutputError, SpecError
 from neardup.io.source import Source
-from neardup.memory import Scratch, parse_size
+from neardup.memory import memory_of
 from neardup.output.folder_results import FolderResults
 from neardup.output.results import MemoryResults
 from neardup.output.shown import Shown
@@ -60,8 +59,8 @@ class Run(Shown, RunTables):
             return _in_folder, (results.name, *self._frame)
         # Listeners, locks and texts that were held stay here.
         job = dataclasses.replace(results.outcome.job, clock=Clock())
-        own: dict[str, Any] = {"job": job, "scratch": None, "reader": Reader(job.source)}
-        return _in_memory, (dataclasses.replace(results.outcome, **own), results.record)
+        outcome = dataclasses.replace(results.outcome, job=job, reader=Reader(job.source))
+        return Run, (MemoryResults(outcome, results.record),)
 
     @property
     def recipe(self) -> Recipe:
@@ -154,11 +153,14 @@ class Run(Shown, RunTables):
             InputError: The input is gone or has changed, or a table is damaged.
             SpecError: A setting is out of range, or the sample does not fit into the memory.
         """
-        from neardup.inspect.audit import Sampling, audit
+        from neardup.inspect.audit import audit, store_audit
 
-        asked = Sampling(sample, seed, _bytes(memory), threads, write)
+        resources = Resources(memory_of(memory), threads)
         with show_progress(progress) as listener:
-            return audit(self._results, asked, listener)
+            made = audit(self._results, sample, seed, resources, listener)
+            if write:
+                store_audit(self._results, made, listener)
+        return made
 
     @checked
     def evaluate(
@@ -234,19 +236,17 @@ class Run(Shown, RunTables):
             ResumeError: The kept run folder is damaged or in use.
             SpecError: A setting is out of range.
         """
-        from neardup.inspect.recluster import Reclustering, changed, recluster
+        from neardup.inspect.recluster import Reclustering, changed
 
         settings = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
-        asked = Reclustering(
-            changed(self.spec, tree_threshold, **settings),
-            Resources(_bytes(memory), threads),
-            Writing(clean, format, annotate, compression, tables),
-            out,
-            overwrite,
-        )
+        spec = changed(self.spec, tree_threshold, **settings)
+        resources = Resources(memory_of(memory), threads)
+        writing = Writing(clean, format, annotate, compression, tables)
         with show_progress(progress) as listener:
-            found = recluster(self._results, asked, Clock(listener))
-        return Run(found) if out is None else _in_folder(found.name, *self._frame)
+            again = Reclustering(self._results, spec, resources, writing, Clock(listener))
+            if out is None:
+                return Run(again.in_memory())
+            return _in_folder(again.into(out, overwrite).name, *self._frame)
 
     @checked
     def report(
@@ -274,17 +274,9 @@ class Run(Shown, RunTables):
         return write_report(self._results, Path(path), **options)
 
 
-def _bytes(memory: int | str | None) -> int | None:
-    return None if memory is None else parse_size(memory)
-
-
 def _refuse_ending(path: str | os.PathLike[str], expected: str, hint: str) -> None:
     if Path(path).suffix.lower() in _FILES:
         raise OutputError(f"{path} is named as a file of another kind; expected {expected}", hint)
-
-
-def _in_memory(outcome: Outcome, record: dict[str, Any]) -> Run:
-    return Run(MemoryResults(dataclasses.replace(outcome, scratch=Scratch()), record))
 
 
 def _in_folder(

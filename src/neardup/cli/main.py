@@ -21,25 +21,25 @@ from neardup.spec import nearest
 
 #: Why the system does not take what is written to standard output.
 _REFUSED = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
-#: Where each command is; it is imported when it is called or described.
+#: In which module each command is; it is imported when it is called or described.
 _COMMANDS = {
-    "dedup": "command_dedup:dedup",
-    "plan": "command_forecast:plan",
-    "audit": "command_result:audit",
-    "explain": "command_inspect:explain",
-    "evaluate": "command_result:evaluate",
-    "report": "command_result:report",
-    "recluster": "command_result:recluster",
-    "compare": "command_inspect:compare",
-    "tune": "command_forecast:tune",
-    "sketch": "command_dedup:sketch",
-    "spark": "command_spark:spark",
-    "link": "command_link:link",
-    "blocks": "command_link:blocks",
-    "index": "command_index:index",
-    "stream": "command_stream:stream",
-    "decontaminate": "command_decontaminate:decontaminate",
-    "synth": "command_synth:command",
+    "dedup": "dedup",
+    "plan": "forecast",
+    "audit": "result",
+    "explain": "inspect",
+    "evaluate": "result",
+    "report": "result",
+    "recluster": "result",
+    "compare": "inspect",
+    "tune": "forecast",
+    "sketch": "dedup",
+    "spark": "spark",
+    "link": "link",
+    "blocks": "link",
+    "index": "index",
+    "stream": "stream",
+    "decontaminate": "decontaminate",
+    "synth": "synth",
 }
 
 
@@ -50,11 +50,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module, _, name = _COMMANDS[cmd_name].partition(":")
-        home = importlib.import_module(f"neardup.cli.commands.{module}")
-        command: click.Command = getattr(home, name)
-        command.name = cmd_name
-        return command
+        home = importlib.import_module(f"neardup.cli.commands.command_{_COMMANDS[cmd_name]}")
+        return cast(click.Command, getattr(home, cmd_name))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from neardup.api.running import Request
     from neardup.engines.job import Resources
     from neardup.output.writing import Writing
+    from neardup.stages.clock import Clock
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -120,7 +121,7 @@ def file_option(*names: str, what: str, **attributes: Any) -> Callable[[F], F]:
     return of_output(*names, metavar="FILE", type=LOCAL_TARGET, help=what, **attributes)
 
 
-def _all(*options: Callable[..., Any]) -> Callable[[F], F]:
+def all_of(*options: Callable[..., Any]) -> Callable[[F], F]:
     def add(command: F) -> F:
         for one in reversed(options):
             command = one(command)
@@ -176,7 +177,7 @@ max_document_option = of_input(
 _SKIP = "Leave out documents above --max-document and count them."
 skip_large_option = of_input("--skip-large", help=_SKIP)
 #: How inputs are read.
-input_options = _all(
+input_options = all_of(
     text_option,
     of_input("--id NAME", help="Column with your ids. [default: position in the input]"),
     of_input(
@@ -188,7 +189,7 @@ input_options = _all(
     max_document_option,
 )
 #: Those that two texts by themselves need.
-pair_options = _all(
+pair_options = all_of(
     compared(
         f"--preset [{'|'.join(PRESETS)}]",
         default="web",
@@ -215,7 +216,7 @@ pair_options = _all(
     advanced("--bag", help="Count repeated shingles: multiset Jaccard."),
 )
 #: What the keys of an index depend on.
-index_options = _all(
+index_options = all_of(
     pair_options,
     compared(
         "--recall P",
@@ -235,7 +236,7 @@ index_options = _all(
     advanced("--seed", type=int, default=0, help="Seed of the hash functions."),
 )
 #: What is asked for; see `spec_of`.
-spec_options = _all(
+spec_options = all_of(
     index_options,
     kept(
         "--keep first|longest|max:COLUMN|min:COLUMN",
@@ -263,7 +264,7 @@ spec_options = _all(
     ),
 )
 #: Where band keys are stored.
-store_options = _all(
+store_options = all_of(
     advanced(
         "--store auto|sqlite:FILE|cassandra://HOST:PORT/KEYSPACE",
         default="auto",
@@ -271,9 +272,9 @@ store_options = _all(
     ),
     advanced("--run NAME", help="Name of a run in a store of many runs."),
 )
-resource_options = _all(memory_option, threads_option)
+resource_options = all_of(memory_option, threads_option)
 #: What is written.
-output_options = _all(
+output_options = all_of(
     of_output(
         "--format", type=FORMATS, help="Format of the clean corpus. [default: that of the input]"
     ),
@@ -294,11 +295,8 @@ output_options = _all(
 )
 
 
-def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> "Request":
-    """Return what is asked of the library, by the INPUTs and options of a command.
-
-    ``more`` are other fields of the request.
-    """
+def request_of(inputs: Sequence[str], options: dict[str, Any], clock: "Clock") -> "Request":
+    """Return what is asked of the library, by the INPUTs and options of a command."""
     from neardup.api.running import Request
     from neardup.io.opening import Reading
     from neardup.io.remote import location
@@ -306,8 +304,8 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], **more: Any) -> "
     names = ("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large")
     reading = Reading(options.pop("text").split(","), **_taken(options, *names))
     resources, writing = resources_of(options), writing_of(options)
-    paths = [location(name) for name in inputs]
-    return Request(paths, reading, spec_of(options), resources, writing, **more)
+    paths, spec = [location(name) for name in inputs], spec_of(options)
+    return Request(paths, reading, spec, resources, writing, clock)
 
 
 def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -316,11 +314,10 @@ def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def resources_of(options: dict[str, Any]) -> "Resources":
     from neardup.engines.job import Resources
-    from neardup.memory import parse_size
+    from neardup.memory import memory_of
 
-    memory = options.pop("memory", None)
     given = _taken(options, "threads", "store", "run", "keep_run")
-    return Resources(None if memory is None else parse_size(memory), **given)
+    return Resources(memory_of(options.pop("memory", None)), **given)
 
 
 def writing_of(options: dict[str, Any]) -> "Writing":

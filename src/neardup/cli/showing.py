@@ -3,22 +3,20 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from neardup.cli.main import as_options
-from neardup.cli.options import file_option, json_option, of_output
+from neardup.cli.options import all_of, file_option, json_option, of_output
 
 if TYPE_CHECKING:
     from neardup.report.views import View
     from neardup.stages.clock import Event, Listener
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @contextmanager
@@ -53,13 +51,14 @@ context_option = of_output(
 )
 
 
-def show_options(command: F) -> F:
-    """``--json``, ``--html``, ``--overwrite`` and ``--context``: what `Page` holds."""
-    html = file_option(
-        "--html", what="Write a page with both texts side by side too, which needs nothing else."
-    )
-    overwrite = of_output("--overwrite", help="Replace the FILE of --html if it exists.")
-    return json_option(html(overwrite(context_option(command))))
+_HTML = "Write a page with both texts side by side too, which needs nothing else."
+#: What `Page` holds.
+show_options = all_of(
+    json_option,
+    file_option("--html", what=_HTML),
+    of_output("--overwrite", help="Replace the FILE of --html if it exists."),
+    context_option,
+)
 
 
 class Page(NamedTuple):

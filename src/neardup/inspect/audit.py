@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from neardup.engines.job import Resources
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, PairList, Tally
 from neardup.inspect.exact_search import SHINGLE_BYTES, CorpusSearch, ExactSearch, Similar
@@ -25,7 +26,7 @@ from neardup.output.shown import Shown
 from neardup.private_files import write_private
 from neardup.sketch.texts import Ragged
 from neardup.stages.clock import Clock, Event, Listener
-from neardup.threads import Pool, check_threads
+from neardup.threads import Pool
 
 #: Version of what `Audit.as_dict` returns.
 FORMAT = 2
@@ -85,34 +86,22 @@ class Audit(Shown):
         return {"format": FORMAT, **asdict(self)}
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """How an audit is done, see `neardup.Run.audit`; ``memory`` is in bytes."""
-
-    sample: int = 1000
-    seed: int = 0
-    memory: int | None = None
-    threads: int | None = None
-    write: bool = True
-
-    def __post_init__(self) -> None:
-        check_threads(self.threads)
-        for name, value, minimum in (("sample", self.sample, 1), ("seed", self.seed, 0)):
-            if value < minimum:
-                raise SpecError(f"`{name}` is {value}; expected {minimum} or more")
-
-
-def audit(results: Results, asked: Sampling, listener: Listener | None = None) -> Audit:
-    """Measure what a run missed, by exact search for all near-duplicates of some documents."""
+def audit(
+    results: Results, sample: int, seed: int, resources: Resources, listener: Listener | None
+) -> Audit:
+    """Measure what a run missed, see `neardup.Run.audit`."""
+    for name, value, minimum in (("sample", sample, 1), ("seed", seed, 0)):
+        if value < minimum:
+            raise SpecError(f"`{name}` is {value}; expected {minimum} or more")
     clock = Clock(listener)
-    with Pool(asked.threads) as pool, PrivatePeak() as peak:
-        check = _room(results, asked, pool.threads)
+    with Pool(resources.threads) as pool, PrivatePeak() as peak:
+        check = _room(results, sample, resources.memory, pool.threads)
         source = results.source
         with clock.stage("tables", results.documents):
             tables = _Tables(results)
-        with clock.stage("sample", asked.sample):
+        with clock.stage("sample", sample):
             corpus = CorpusSearch(results, pool)
-            drawn = _draw(tables, corpus, asked, check)
+            drawn = _draw(tables, corpus, sample, seed, check)
         with clock.stage("search", results.documents) as advance:
             search = _Search(tables, corpus, drawn)
             for done in corpus.search(search.queries, search.lowest, search.look):
@@ -121,16 +110,20 @@ def audit(results: Results, asked: Sampling, listener: Listener | None = None) -
         found = search.findings()
     clock.lap("other")
     seconds = {name: round(value, 4) for name, value in clock.seconds.items()}
-    made = Audit(**found, seed=asked.seed, seconds=seconds, peak_private_memory=peak.peak)
-    if asked.write and results.folder is not None:
-        held, path = {"of": _digest(results.folder), **made.as_dict()}, results.folder / _NAME
-        try:
-            write_private(path, f"{json.dumps(held, indent=1, ensure_ascii=False)}\n".encode())
-        except OSError as error:
-            # The answer is there, and was minutes of work.
-            reason = (error.strerror or "the system refused it").lower()
-            clock.emit(Event("search", note=f"{path} can't be written: {reason}"))
-    return made
+    return Audit(**found, seed=seed, seconds=seconds, peak_private_memory=peak.peak)
+
+
+def store_audit(results: Results, made: Audit, listener: Listener | None) -> None:
+    """Leave an audit in the folder of its run; where that can't be, a note says so."""
+    if results.folder is None:
+        return
+    held, path = {"of": _digest(results.folder), **made.as_dict()}, results.folder / _NAME
+    try:
+        write_private(path, f"{json.dumps(held, indent=1, ensure_ascii=False)}\n".encode())
+    except OSError as error:
+        # The answer is there, and was minutes of work.
+        reason = (error.strerror or "the system refused it").lower()
+        Clock(listener).emit(Event("search", note=f"{path} can't be written: {reason}"))
 
 
 def stored_audit(results: Results) -> dict[str, Any] | None:
@@ -152,14 +145,14 @@ def _digest(folder: Path) -> str:
     return hashlib.sha256((folder / "run.json").read_bytes()).hexdigest()
 
 
-def _room(results: Results, asked: Sampling, threads: int) -> _Check:
+def _room(results: Results, sample: int, memory: int | None, threads: int) -> _Check:
     """Return what refuses a sample whose shingles, of so many bytes each, need too much memory."""
     counts, num_bands = results.record["counts"], results.recipe.num_bands
     char = results.recipe.shingle.unit == "char"
     load = Workload(results.documents, 0, results.ids.nbytes, num_bands, threads, char)
-    plan = plan_memory(load, asked.memory)
+    plan = plan_memory(load, memory)
     filled = max(1, results.documents - int(counts["empty"]))
-    documents = min(2 * asked.sample, filled)
+    documents = min(2 * sample, filled)
     each_document = _SAMPLED + COUNTER_BYTES + threads * _SEARCHED + _KEY * num_bands
 
     def check(shingles: int, each: int = _HELD) -> None:
@@ -204,16 +197,16 @@ class _Sample:
     exact: np.ndarray
 
 
-def _draw(tables: _Tables, corpus: CorpusSearch, asked: Sampling, check: _Check) -> _Sample:
+def _draw(tables: _Tables, corpus: CorpusSearch, sample: int, seed: int, check: _Check) -> _Sample:
     """Draw documents that are not empty, and make their sets and those of their kept ones."""
     kept, documents = tables.kept, len(tables.kept)
     empty = int(tables.results.record["counts"]["empty"])
-    order = np.random.Generator(np.random.PCG64(asked.seed)).permutation(documents)
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(documents)
     drawn = []
     for docs in (order, order[kept[order]]):
         # So many that about as many as are asked for are not empty; empty ones are all kept.
         share = (len(docs) - empty) / max(1, len(docs))
-        drawn.append(docs[: math.ceil(asked.sample / share) if share else 0])
+        drawn.append(docs[: math.ceil(sample / share) if share else 0])
     both = np.union1d(*drawn)
     removed = drawn[0][~kept[drawn[0]]]
     removed = removed[tables.duplicate_of[removed] >= 0]
@@ -279,7 +272,8 @@ class _Search:
         bands, rows = self._recipe.num_bands, self._recipe.rows
         drawn, kept_drawn = int(sample.of_all.sum()), int(sample.of_kept.sum())
         kept = int(self._tables.kept.sum()) - empty
-        recall = tally.recall(drawn / max(1, documents - empty))
+        sampled = drawn / max(1, documents - empty)
+        recall = estimate(tally.found, tally.neighbours, sampled, weighted=True)
         near = self._near[sample.of_kept]
         left = estimate(near, np.ones(kept_drawn), kept_drawn / max(1, kept))
         return {
@@ -306,7 +300,7 @@ class _Search:
             "expected_recall": tally.expected(),
             "missed": self._listed(self._missed),
             "missed_pairs": self._missed.total,
-            "curve": tally.curve(),
+            "curve": list(tally.curve()),
             "removed": int((~self._tables.kept).sum()),
             "removed_checked": len(sample.removed),
             **self._wrong(),

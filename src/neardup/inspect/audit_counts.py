@@ -1,10 +1,11 @@
 """What an audit counts: whole numbers, which threads may add to in any order, one at a time."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from neardup.intervals import Estimate, estimate
+from neardup.intervals import estimate
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 
@@ -14,15 +15,13 @@ COUNTER_BYTES = 360
 LISTED = 10_000
 #: Similarities and probabilities are summed up as whole multiples of one over this.
 _SCALE = 100_000_000
-#: Where the classes of similarity begin.
-_GRID = [k / 20 for k in range(2, 21)]
 
 
 def class_limits(threshold: float, lowest: float) -> np.ndarray:
     """Return the limits of classes of similarity: twentieths, and the threshold."""
     # A limit so near to the threshold would be a class with hardly a pair in it.
-    grid = [x for x in _GRID if abs(x - threshold) >= 0.01 or x == 1]
-    limits = np.unique([*grid, threshold, lowest])
+    grid = [k / 20 for k in range(2, 20) if abs(k / 20 - threshold) >= 0.01]
+    limits = np.unique([*grid, threshold, lowest, 1.0])
     return np.append(limits, 1.0) if threshold == 1 else limits  # a class of 1 alone
 
 
@@ -68,41 +67,33 @@ class Tally:
         for counts, rows in zip(self._counts, (once, once & shared), strict=True):
             np.add.at(counts, (query[rows], kind[rows]), 1)
 
-    def recall(self, sampled: float) -> Estimate:
-        """Return the share of true pairs that was found; see `neardup.intervals.estimate`."""
-        return estimate(self.found, self.neighbours, sampled, weighted=True)
-
     def expected(self) -> float | None:
         """Return the share that was to be found, by the similarities; None without true pairs."""
         neighbours = int(self.neighbours.sum())
         return self._expected / _SCALE / neighbours if neighbours else None
 
-    def curve(self) -> list[dict[str, Any]]:
-        """Return the classes of similarity that have pairs.
+    def curve(self) -> Iterator[dict[str, Any]]:
+        """Yield the classes of similarity that have pairs.
 
         Intervals are of a probability over all draws of the hash functions, of which the run is
         one: they don't depend on how large the sample is.
         """
         pairs, shared = self._counts
-        lines: list[dict[str, Any]] = []
         for k in np.flatnonzero(pairs.sum(axis=0)).tolist():
             total = int(pairs[:, k].sum())
             mean = int(self._similarity[k]) / _SCALE / total
             observed = estimate(shared[:, k], pairs[:, k], 0.0)
-            lines.append(
-                {
-                    "begin": float(self._limits[k]),
-                    "end": float(self._limits[k + 1]),
-                    "similarity": mean,
-                    "pairs": total,
-                    "documents": observed.number,
-                    "predicted": float(self.chance(np.array(mean))),
-                    "observed": observed.share,
-                    "observed_low": observed.low,
-                    "observed_high": observed.high,
-                }
-            )
-        return lines
+            yield {
+                "begin": float(self._limits[k]),
+                "end": float(self._limits[k + 1]),
+                "similarity": mean,
+                "pairs": total,
+                "documents": observed.number,
+                "predicted": float(self.chance(np.array(mean))),
+                "observed": observed.share,
+                "observed_low": observed.low,
+                "observed_high": observed.high,
+            }
 
 
 class PairList:

@@ -84,13 +84,14 @@ def forms_of(texts: Sequence[str], shingle: ShingleSpec) -> Forms:
     return Forms(list(texts), each, Ragged(sets.values.copy(), sets.offsets))
 
 
-def compare_forms(forms: Forms, a: int, b: int, spec: Spec) -> Comparison:
-    tokens_a, tokens_b = forms.tokens[a], forms.tokens[b]
+def compare_forms(forms: Forms, spec: Spec) -> Comparison:
+    """Compare two texts."""
+    tokens_a, tokens_b = forms.tokens
     values, offsets = forms.sets
-    set_a, set_b = (values[offsets[row] : offsets[row + 1]] for row in (a, b))
+    set_a, set_b = values[: offsets[1]], values[offsets[1] : offsets[2]]
     shared = len(np.intersect1d(set_a, set_b, assume_unique=True))
     equal: Literal["bytes", "tokens"] | None = None
-    if forms.texts[a] == forms.texts[b]:
+    if forms.texts[0] == forms.texts[1]:
         equal = "bytes"
     elif len(tokens_a) and np.array_equal(tokens_a, tokens_b):
         equal = "tokens"
@@ -132,7 +133,7 @@ def compare(text_a: str, text_b: str, spec: Spec | None = None) -> Comparison:
         if not isinstance(text, str):
             raise SpecError(f"`{name}` is of type {type(text).__name__}; expected a str")
     spec = spec or Spec()
-    return compare_forms(forms_of([text_a, text_b], spec.shingle), 0, 1, spec)
+    return compare_forms(forms_of([text_a, text_b], spec.shingle), spec)
 
 
 def similarity(first: str, second: str, spec: ShingleSpec | None = None) -> float:

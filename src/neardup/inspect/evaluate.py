@@ -5,7 +5,7 @@ Springer 2012, chapter 7.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,13 +74,17 @@ def evaluate(
     alike, total = judge.alike(a, b), len(removed)
     removable = int(scope.sum()) - len(np.unique(judge.labels[scope]))
     right = PairCounts(int(alike.sum()), total, removable)
+    clusters = labels[scope], judge.labels[scope]
+    # The threshold of the run, and each hundredth above it.
+    lowest = results.spec.threshold
+    at = [lowest, *(k / 100 for k in range(1, 101) if k / 100 > lowest)]
     if edges is None:
-        lines = _by_stars(results, labels, judge.labels, scope)
+        counted = _by_stars(results.array("similarity")[scope], *clusters, at)
     else:
         a, b, alike, total = edges.a, edges.b, judge.alike_in(edges, scope), int(edges.given.sum())
-        lines = _by_edges(results.spec.threshold, edges, alike, judge.pairs)
+        counted = _by_edges(edges, alike, judge.pairs, at)
+    lines = [{"threshold": t, **counts.scores()} for t, counts in zip(at, counted, strict=True)]
     given = PairCounts(int(alike.sum()), total, judge.pairs)
-    clusters = labels[scope], judge.labels[scope]
     apart = int(alike[labels[a] != labels[b]].sum())
     scored = [line for line in lines if line["f1"] is not None]
     return {
@@ -188,34 +192,23 @@ def _blocking(results: Results, given: PairCounts, found: int) -> dict[str, Any]
     }
 
 
-def _thresholds(lowest: float) -> list[float]:
-    """Return the threshold of the run, and each hundredth above it."""
-    return [lowest, *(k / 100 for k in range(1, 101) if k / 100 > lowest)]
-
-
-def _by_edges(lowest: float, edges: Listed, alike: np.ndarray, true: int) -> list[dict[str, Any]]:
+def _by_edges(
+    edges: Listed, alike: np.ndarray, true: int, thresholds: list[float]
+) -> Iterator[PairCounts]:
     order = np.argsort(edges.similarity, kind="stable")
-    ascending = edges.similarity[order]
     hits, given = (np.append(0, np.cumsum(of[order])) for of in (alike, edges.given))
-    found = []
-    for threshold in _thresholds(lowest):
-        begin = int(np.searchsorted(ascending, threshold))
-        counts = PairCounts(int(hits[-1] - hits[begin]), int(given[-1] - given[begin]), true)
-        found.append({"threshold": threshold, **counts.scores()})
-    return found
+    for begin in np.searchsorted(edges.similarity[order], thresholds):
+        yield PairCounts(int(hits[-1] - hits[begin]), int(given[-1] - given[begin]), true)
 
 
 def _by_stars(
-    results: Results, labels: np.ndarray, true_labels: np.ndarray, scope: np.ndarray
-) -> list[dict[str, Any]]:
-    """Score the pairs within stars whose documents reach each threshold with the kept one."""
-    docs = np.flatnonzero(scope & (np.bincount(labels)[labels] > 1))
-    similarity = results.array("similarity")[docs]
-    labels, own, every = labels[docs], len(labels) + docs, true_labels[scope]
-    true = pair_counts(every, every).true
-    found = []
-    for threshold in _thresholds(results.spec.threshold):
+    similarity: np.ndarray, labels: np.ndarray, true_labels: np.ndarray, thresholds: list[float]
+) -> Iterator[PairCounts]:
+    """Count the pairs within stars whose documents reach each threshold with the kept one."""
+    true = pair_counts(true_labels, true_labels).true
+    several = np.bincount(labels)[labels] > 1
+    similarity, labels, true_labels = (of[several] for of in (similarity, labels, true_labels))
+    own = labels.max(initial=0) + 1 + np.arange(len(labels))
+    for threshold in thresholds:
         cut = np.where(similarity < threshold, own, labels)
-        counts = pair_counts(cut, true_labels[docs])._replace(true=true)
-        found.append({"threshold": threshold, **counts.scores()})
-    return found
+        yield pair_counts(cut, true_labels)._replace(true=true)

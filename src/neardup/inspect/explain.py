@@ -8,12 +8,12 @@ import numpy as np
 
 from neardup.errors import InputError, SpecError
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
-from neardup.inspect.exact_search import CorpusSearch
 from neardup.json_values import plain_id
 from neardup.output.results import Results
 from neardup.output.shown import Shown
 from neardup.sketch.bands import candidate_probability
-from neardup.threads import Pool, check_threads
+from neardup.sketch.sketcher import Sketcher
+from neardup.threads import check_threads
 
 #: Largest difference of a similarity from that in the tables: both are a quotient of two integers.
 _SAME = 1e-9
@@ -158,8 +158,7 @@ def explain(
     comparison = buckets = None
     if forms is not None and rest:
         known = first.similarity if first.duplicate_of == rest[0].doc_id else edge
-        with Pool(threads) as pool:
-            comparison, buckets = _pair(results, pool, forms, known)
+        comparison, buckets = _pair(results, forms, known)
     return Explanation(
         run=results.name,
         threshold=results.spec.threshold,
@@ -221,11 +220,9 @@ def _equal(results: Results, doc: int) -> np.ndarray:
     return np.concatenate(equal)
 
 
-def _pair(
-    results: Results, pool: Pool, forms: Forms, known: float | None
-) -> tuple[Comparison, CommonBuckets]:
+def _pair(results: Results, forms: Forms, known: float | None) -> tuple[Comparison, CommonBuckets]:
     """Compare two documents; the similarity must be the one that the tables have."""
-    recipe, found = results.recipe, compare_forms(forms, 0, 1, results.spec)
+    recipe, found = results.recipe, compare_forms(forms, results.spec)
     if known is not None and abs(known - found.similarity) > _SAME:
         what = f"{results.name}: a similarity computed now differs from the stored one"
         why = "the input or the library that normalises texts has changed"
@@ -234,7 +231,7 @@ def _pair(
         return found, CommonBuckets("exact")
     if not recipe.num_bands:
         return found, CommonBuckets("join" if found.duplicates else "none")
-    keys = CorpusSearch(results, pool).keys(forms.sets, np.arange(2))
+    keys = Sketcher(recipe)(forms.texts).keys
     same = (keys[0] == keys[1]) & bool(found.tokens_a and found.tokens_b)
     bands = tuple((np.flatnonzero(same) + 1).tolist())
     probability = candidate_probability(found.similarity, recipe.num_bands, recipe.rows)

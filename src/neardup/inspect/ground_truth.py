@@ -107,19 +107,15 @@ def truth_ids(
 
 
 def _read(source: Any) -> tuple[str, pa.Table]:
-    if not isinstance(source, str | os.PathLike):
-        return "the truth", _table(source)
-    if Path(source).is_dir():
-        raise InputError(f"{source} is a folder; expected a file")
-    return str(source), read_whole(Path(source), str(source))
-
-
-def _table(source: Any) -> pa.Table:
+    if isinstance(source, str | os.PathLike):
+        if Path(source).is_dir():
+            raise InputError(f"{source} is a folder; expected a file")
+        return str(source), read_whole(Path(source), str(source))
     try:
         if isinstance(source, list | tuple | set):
             a, b = zip(*source, strict=True) if source else ((), ())
-            return pa.table({"a": list(a), "b": list(b)})
-        return pa.table(source)
+            return "the truth", pa.table({"a": list(a), "b": list(b)})
+        return "the truth", pa.table(source)
     except (TypeError, ValueError, pa.ArrowException) as error:
         what = f"the truth is of type {type(source).__name__}; expected a path, a table or pairs"
         hint = "such as an Arrow table, a frame, a dict of two columns, or a list of pairs of ids"

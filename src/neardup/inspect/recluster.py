@@ -8,7 +8,7 @@ sketched unless the sketches are in memory, or in a run folder that was kept.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from neardup.engines.metadata import Corpus
 from neardup.engines.reading import Reader
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
 from neardup.io.opening import Reading
-from neardup.io.remote import located, location
+from neardup.io.remote import is_remote, located, location
 from neardup.io.source import Columns, Layout, Partition, Source
 from neardup.memory import PrivatePeak, Scratch
 from neardup.output.folder_results import FolderResults
@@ -139,33 +139,6 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     )
 
 
-@dataclass(frozen=True)
-class Reclustering:
-    spec: Spec  # its bands are not looked at, since those of the run stay
-    resources: Resources = field(default_factory=Resources)
-    writing: Writing = field(default_factory=Writing)
-    out: str | os.PathLike[str] | None = None  # None to keep the result in memory
-    overwrite: bool = False
-
-
-def recluster(results: Results, asked: Reclustering, clock: Clock) -> Results:
-    """Decide again what is kept and how it is clustered; see `neardup.Run.recluster`."""
-    if asked.out is None:
-        asked = replace(asked, writing=Writing(clean=False))
-        again = _Again(results, asked, clock)
-        with PrivatePeak() as peak:
-            outcome = again.outcome(None)
-        return MemoryResults(outcome, record(outcome, peak.peak) | again.about(peak.peak))
-    if located(asked.out).rstrip("/") == results.name:
-        what = f"{results.name} is the run itself, or in its folder"
-        raise SpecError(what, "name another output")
-    check_inputs(asked.out, map(str, results.inputs))
-    check_outside(asked.out, results.read_from)
-    with local_output(asked.out, overwrite=asked.overwrite) as folder:
-        _Again(results, asked, clock).write(folder)
-    return FolderResults(asked.out)
-
-
 def changed(spec: Spec, tree_threshold: float | None = None, **changes: Any) -> Spec:
     """Return a spec with changes, of which None leaves what was."""
     given = {name: value for name, value in changes.items() if value is not None}
@@ -176,40 +149,56 @@ def changed(spec: Spec, tree_threshold: float | None = None, **changes: Any) -> 
 
 
 @dataclass
-class _Again:
-    """A run that is done again with other settings."""
+class Reclustering:
+    """A run that is done again with other settings; see `neardup.Run.recluster`."""
 
     results: Results
-    asked: Reclustering
+    spec: Spec  # its bands are not looked at, since those of the run stay
+    resources: Resources
+    writing: Writing
     clock: Clock
     #: What was used: ``tables`` alone, ``sketches`` and the input, or ``input`` alone.
     used: str = "input"
 
-    def write(self, out: Path) -> None:
-        old, overwrite = self.results.folder, self.asked.overwrite
-        if old is not None and old.resolve() in (out.resolve(), *out.resolve().parents):
-            raise SpecError(f"{out} is the run itself, or in its folder", "name another output")
-        check_folder(out, overwrite)
-        with RunState.create(out / RUN_FOLDER, overwrite=overwrite) as state, PrivatePeak() as peak:
-            try:
-                outcome, writing = self.outcome(state), self.asked.writing
-                with Pool(self.asked.resources.threads) as pool:
-                    write_outputs(outcome, out, writing, pool, lambda: self.about(peak.peak))
-            finally:
-                state.remove()
+    def in_memory(self) -> MemoryResults:
+        self.writing = Writing(clean=False)
+        with PrivatePeak() as peak:
+            outcome = self._outcome(None)
+        return MemoryResults(outcome, record(outcome, peak.peak) | self._about(peak.peak))
 
-    def about(self, peak: int) -> dict[str, Any]:
+    def into(self, out: str | os.PathLike[str], overwrite: bool) -> FolderResults:
+        """Write the result to a folder, or to a URL."""
+        place, old = located(out), self.results.folder
+        same = is_remote(place) and place.rstrip("/") == self.results.name
+        if not is_remote(place) and old is not None:
+            same = Path(place).resolve().is_relative_to(old.resolve())
+        if same:
+            raise SpecError(f"{place} is the run itself, or in its folder", "name another output")
+        check_inputs(out, map(str, self.results.inputs))
+        check_outside(out, self.results.read_from)
+        with local_output(out, overwrite=overwrite) as here:
+            check_folder(here, overwrite)
+            state = RunState.create(here / RUN_FOLDER, overwrite=overwrite)
+            with state, PrivatePeak() as peak, Pool(self.resources.threads) as pool:
+                try:
+                    outcome = self._outcome(state)
+                    write_outputs(outcome, here, self.writing, pool, lambda: self._about(peak.peak))
+                finally:
+                    state.remove()
+        return FolderResults(out)
+
+    def _about(self, peak: int) -> dict[str, Any]:
         """Return what the record has besides: of an input that may be gone, and come back."""
         names = ("source", "frame", "texts_digest", "secret_ids") if self.used == "tables" else ()
         of_input = {name: self.results.record[name] for name in names}
         about = {"run": self.results.name, "used": self.used}
         return {"peak_private_memory": peak, "recluster": about, **of_input}
 
-    def outcome(self, state: RunState | None) -> Outcome:
-        spec, old, recipe = self.asked.spec, self.results.spec, self.results.recipe
+    def _outcome(self, state: RunState | None) -> Outcome:
+        spec, old, recipe = self.spec, self.results.spec, self.results.recipe
         needed = what_is_needed(self.results, spec)
         # Where sketches and texts are in memory, what they give is as quick, and has all.
-        if not (needed or self.asked.writing.clean or isinstance(self.results, MemoryResults)):
+        if not (needed or self.writing.clean or isinstance(self.results, MemoryResults)):
             self.used = "tables"
             try:
                 source = self.results.source
@@ -222,7 +211,7 @@ class _Again:
             needed = needed or "only tables can be written without it; leave out the clean corpus"
             error.hint = f"{error.hint}; {needed}" if error.hint else needed
             raise
-        self.asked.writing.check(job.source)
+        self.writing.check(job.source)
         if spec.threshold < old.threshold and recipe.num_bands:
             chance = candidate_probability(spec.threshold, recipe.num_bands, recipe.rows)
             note = f"the bands were chosen for {old.threshold:g}; a pair at {spec.threshold:g} is "
@@ -233,27 +222,27 @@ class _Again:
             return run(replace(job, sketches=sketches))
 
     def _job(self, source: Source, state: RunState | None) -> Job:
-        results, asked = self.results, self.asked
+        results = self.results
         reading: dict[str, Any] = {"given": []}
         if isinstance(results, MemoryResults):
             reading = dict(results.outcome.job.reading)
         elif isinstance(results, FolderResults) and source.files:
             reading = Reading.of(results.record["source"]).as_dict()
             reading["given"] = [str(path) for path in results.given]
-        wanted = wanted_columns(asked.spec, None)
+        wanted = wanted_columns(self.spec, None)
         if wanted and source.files and source.rereadable:  # so that a missing column shows
             source = Reading.of(reading).open([location(p) for p in reading["given"]], wanted)
         elif wanted and not isinstance(source, MissingSource):
             missing = set(wanted) - set(source.column_names() or wanted)
             if missing:
                 raise ColumnError(f"the input has no column {min(missing)!r}")
-        recipe, output = results.recipe, asked.writing.as_dict()
-        return Job(source, asked.spec, asked.resources, reading, self.clock, state, output, recipe)
+        recipe, output = results.recipe, self.writing.as_dict()
+        return Job(source, self.spec, self.resources, reading, self.clock, state, output, recipe)
 
     @contextmanager
     def _sketches(self, job: Job) -> Iterator[BandStore | None]:
         """Give the sketches of the run, if they have all that the new settings need; else None."""
-        results, new, id_column = self.results, self.asked.spec, job.source.id_column
+        results, new, id_column = self.results, self.spec, job.source.id_column
         old = results.spec
         needed = set(wanted_columns(new, id_column)) - set(wanted_columns(old, id_column))
         if needed or (new.keep == "longest" and old.keep != "longest"):

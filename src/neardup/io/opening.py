@@ -45,7 +45,7 @@ class Reading:
         if not text:
             raise SpecError("`text` names no column", "name at least one column that holds text")
         object.__setattr__(self, "text", tuple(text))
-        object.__setattr__(self, "max_document", parse_size(self.max_document))
+        object.__setattr__(self, "max_document", parse_size(self.max_document, "max_document"))
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
@@ -60,7 +60,7 @@ class Reading:
         self, source: object, wanted: tuple[str, ...] = (), copy_folder: Path | None = None
     ) -> Source:
         """Open a source; ``wanted`` are other columns that the first pass reads."""
-        size, text = parse_size(self.max_document), tuple(self.text)
+        size, text = parse_size(self.max_document, "max_document"), tuple(self.text)
         columns = Columns(text, self.id, self.encoding_errors, wanted, size, self.skip_large)
         how = self.input_format, self.delimiter, self.partition_bytes
         return open_source(source, columns, *how, copy_folder)

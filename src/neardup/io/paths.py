@@ -172,14 +172,18 @@ def _check_once(files: list[SourceFile]) -> None:
     # A file that is read twice would be reported as duplicates of itself. To follow links all the
     # way takes long for a million files: only those of one size and time are looked at.
     counts = Counter((file.size, file.mtime_ns) for file in files)
-    seen: set[str] = set()
+    seen: dict[str, str] = {}
     for file in files:
         if counts[file.size, file.mtime_ns] > 1:
             is_local = file.path != STDIN and not is_remote(file.path)
             key = os.path.realpath(file.path) if is_local else file.path
             if key in seen:
-                raise InputError(f"{file.path}: given twice", "name each input once")
-            seen.add(key)
+                hint = "name each input once"
+                links = [path for path in (file.path, seen[key]) if Path(path).is_symlink()]
+                if links and file.path != seen[key]:
+                    hint = f"{links[0]} is a link to {key}: remove it, or leave it out by a pattern"
+                raise InputError(f"{file.path}: given twice", hint)
+            seen[key] = file.path
 
 
 def _named(files: list[SourceFile]) -> list[SourceFile]:

@@ -18,7 +18,7 @@ def read_whole(source: object, name: str, how: Reading = _PLAIN) -> pa.Table:
     ``name`` is that of the source, for messages; of ``how``, no column counts.
     """
     tables = []
-    limit = parse_size(how.max_document)
+    limit = parse_size(how.max_document, "max_document")
     columns = Columns((), None, how.encoding_errors, max_document=limit)
     opened = open_source(source, columns, delimiter=how.delimiter)
     for partition in opened.partitions():

@@ -68,18 +68,15 @@ def differences(a: str, b: str) -> list[Difference]:
         equal ', well' '; well'
     """
     found = []
-    for segment in segments(cut([a, b])):
+    for segment in segments(list(cut([a, b]))):
         (i, j), (k, m) = segment.spans
         changed: Op = "insert" if i == j else "delete" if k == m else "replace"
         found.append(Difference("equal" if segment.equal else changed, a[i:j], b[k:m]))
     return found
 
 
-def folded(parts: Sequence[Difference], context: int | None) -> Iterator[Difference | Fold]:
-    """Yield the parts of two texts, without what is far from any difference; for None all."""
-    if context is None:
-        yield from parts
-        return
+def folded(parts: Sequence[Difference], context: int) -> Iterator[Difference | Fold]:
+    """Yield the parts of two texts, without what is far from any difference."""
     for place, part in enumerate(parts):
         before, after = (context if place else 0), (context if place < len(parts) - 1 else 0)
         # Cut where words begin.
@@ -111,16 +108,13 @@ class Cut(NamedTuple):
         return low, self.begins[after] if after < len(self.words) else len(self.text)
 
 
-def cut(texts: Iterable[str]) -> list[Cut]:
+def cut(texts: Iterable[str]) -> Iterator[Cut]:
     """Find the words of texts that are to be compared with each other."""
     numbers: dict[str, int] = {}
-    found = []
     for text in texts:
         matches = list(_words(text))
         words = [numbers.setdefault(match[0].lower(), len(numbers)) for match in matches]
-        spans = [match.span() for match in matches]
-        found.append(Cut(text, words, [low for low, _ in spans], [high for _, high in spans]))
-    return found
+        yield Cut(text, words, [m.start() for m in matches], [m.end() for m in matches])
 
 
 def segments(texts: Sequence[Cut]) -> list[Segment]:

@@ -28,7 +28,7 @@ def _judged(judged: dict[str, Any]) -> Iterator[Line]:
     yield "judged", f"{pairs}; the run found {judged['given']:,} of them"
     share = with_interval(judged, "precision")
     yield "precision", f"{share}: {judged['true']:,} of those are duplicates"
-    yield "recall", f"{_share(judged['recall'])} of the judged pairs that are duplicates"
+    yield "recall", f"{percent(judged['recall'])} of the judged pairs that are duplicates"
 
 
 def _truth(result: dict[str, Any]) -> Iterator[Line]:
@@ -48,7 +48,7 @@ def _scores(result: dict[str, Any]) -> str:
     if result["edges"] is not None:
         rows.append(_row("edges", result["edges"]))
     rows.append(_row("pairs within clusters", clusters["pairwise"]))
-    b_cubed = [_share(clusters["b_cubed"][of]) for of in _SCORES]
+    b_cubed = [percent(clusters["b_cubed"][of]) for of in _SCORES]
     rows.append(["B-cubed of clusters", "", "", *b_cubed])
     return aligned(["", "found", "of them true", "precision", "recall", "F1"], rows, left=1)
 
@@ -56,10 +56,10 @@ def _scores(result: dict[str, Any]) -> str:
 def _blocking(result: dict[str, Any]) -> Iterator[Line]:
     blocking = result["blocking"]
     found = f"{counted(blocking['found'], 'true pair')} in one cluster or an edge"
-    yield "pairs completeness", f"{_share(blocking['pairs_completeness'])}: {found}"
+    yield "pairs completeness", f"{percent(blocking['pairs_completeness'])}: {found}"
     compared = f"true ones among {counted(blocking['compared'], 'pair')} compared"
-    yield "pairs quality", f"{_share(blocking['pairs_quality'])}: {compared}"
-    reduction = _share(blocking["reduction_ratio"])
+    yield "pairs quality", f"{percent(blocking['pairs_quality'])}: {compared}"
+    reduction = percent(blocking["reduction_ratio"])
     yield "reduction ratio", f"{reduction}: pairs that were not compared"
 
 
@@ -74,13 +74,9 @@ def _by_threshold(result: dict[str, Any]) -> str:
     at, rest = f"{best['threshold']:g}", "the threshold of the run; a lower one was not tried"
     if best["threshold"] > result["threshold"]:
         rest = f"which neardup recluster RUN -o OUT --threshold {at} applies"
-    return f"{aligned(heads, rows)}\nThe best F1, {_share(best['f1'])}, is at {at}, {rest}."
+    return f"{aligned(heads, rows)}\nThe best F1, {percent(best['f1'])}, is at {at}, {rest}."
 
 
 def _row(name: str, scores: dict[str, Any]) -> list[str]:
     numbers = [f"{scores[of]:,}" for of in ("given", "true")]
-    return [name, *numbers, *(_share(scores[of]) for of in _SCORES)]
-
-
-def _share(value: float | None) -> str:
-    return "none" if value is None else percent(value)
+    return [name, *numbers, *(percent(scores[of]) for of in _SCORES)]

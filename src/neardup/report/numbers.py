@@ -14,13 +14,13 @@ def counted(number: int, one: str) -> str:
     return f"{number:,} {one if number == 1 else one + 's'}"
 
 
-def percent(part: float) -> str:
+def percent(part: float | None) -> str:
     """Return a share in percent: one decimal, and as many as it takes near 0 and 1, up to four.
 
     >>> percent(0.9963), percent(0.0000123), percent(0.99996), percent(1e-9)
     ('99.6 %', '0.0012 %', '99.996 %', 'below 0.0001 %')
     """
-    if math.isnan(part):
+    if part is None or math.isnan(part):
         return "none"
     value = 100 * part
     if value in (0.0, 100.0):
@@ -62,7 +62,7 @@ def with_interval(values: Mapping[str, Any], name: str, of: str = "") -> str:
     """
     of = of or name
     low, high = values[f"{of}_low"], values[f"{of}_high"]
-    share = "none" if values[name] is None else percent(values[name])
+    share = percent(values[name])
     return share if low == high else f"{share} (95 % interval {percent(low)} to {percent(high)})"
 
 

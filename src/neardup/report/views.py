@@ -1,6 +1,7 @@
 """An explanation, or a comparison of two texts, in words: on a terminal, and as a page."""
 
 import functools
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,18 +28,15 @@ class View:
         """The differences of the two texts; nothing without two."""
         return differences(*self.texts) if len(self.texts) == 2 else []
 
-    def folded(self, context: int | None) -> Iterator[Difference | Fold]:
-        return folded(self.parts, context)
 
-
-def render(view: View, colour: bool = False, context: int | None = None) -> str:
+def render(view: View, colour: bool = False, context: int = sys.maxsize) -> str:
     """Return the headline, the notes, and the texts with their differences marked."""
     width = max((len(label) for label, _ in view.notes), default=0)
     lines = [visible(view.head)]
     lines += [f"{label:<{width}}  {visible(note)}" for label, note in view.notes]
     if any(part.op != "equal" for part in view.parts):
         legend = f"{_only('only in the first', 0, colour)} {_only('only in the second', 1, colour)}"
-        shown = (_marked(part, colour) for part in view.folded(context))
+        shown = (_marked(part, colour) for part in folded(view.parts, context))
         lines += ["", legend, "", "".join(shown)]
     elif view.texts:
         lines += ["", visible(view.texts[0])]
@@ -65,9 +63,9 @@ def _only(text: str, side: int, colour: bool) -> str:
     return "\n".join(line and f"{paint}{line}{_PLAIN}" for line in lines)
 
 
-def page(view: View, context: int | None = None) -> str:
+def page(view: View, context: int) -> str:
     """Return a page with a headline, notes, and the texts with what differs marked in each."""
-    parts, sides = list(view.folded(context)), []
+    parts, sides = list(folded(view.parts, context)), []
     for side, text in enumerate(view.texts):
         sides.append((view.names[side], [_of_side(part, side) for part in parts] or [("", text)]))
     return html_page("views.html.jinja", ["plain.css", "views.css"], view=view, sides=sides)

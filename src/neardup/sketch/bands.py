@@ -11,7 +11,7 @@ from neardup.kernels.signing import EMPTY
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import signatures
 from neardup.sketch.texts import Texts, as_text, text_buffers
-from neardup.spec import ShingleSpec, Spec, check_probability
+from neardup.spec import ShingleSpec, Spec, check_probability, check_whole
 
 #: Longest signature that is chosen automatically.
 MAX_HASHES = 1024
@@ -66,13 +66,29 @@ def candidate_probability(
 ) -> float | np.ndarray:
     """Return P(candidate | similarity) = 1 - (1 - s**rows)**num_bands.
 
+    Raises:
+        SpecError: A similarity is not in [0, 1], or bands or rows are no whole number from 1 on.
+
     >>> round(candidate_probability(0.5, 42, 3), 3)
     0.996
     """
+    if not isinstance(similarity, np.ndarray):
+        one = similarity.item() if isinstance(similarity, np.generic) else similarity
+        check_probability("`similarity`", one, low_open=False, high_open=False)
+    elif similarity.dtype.kind not in "fiu" or ((similarity < 0) | (similarity > 1)).any():
+        raise SpecError("`similarity` has a value that is no number in [0, 1]")
+    for name, number in (("num_bands", num_bands), ("rows", rows)):
+        whole = int(number) if isinstance(number, np.integer) else number
+        check_whole(f"`{name}`", whole, 1, 2**63 - 1)
+    found = _chance(similarity, num_bands, rows)
+    return found if isinstance(similarity, np.ndarray) else float(found)
+
+
+def _chance(similarity: np.ndarray | float, num_bands: int, rows: int) -> np.ndarray:
     s = np.asarray(similarity, dtype=np.float64)
     with np.errstate(divide="ignore"):  # s = 1: log of 0, which makes the probability 1
-        found = -np.expm1(num_bands * np.log1p(-(s**rows)))
-    return found if isinstance(similarity, np.ndarray) else float(found)
+        found: np.ndarray = -np.expm1(num_bands * np.log1p(-(s**rows)))
+    return found
 
 
 def similarity_at(probability: float, num_bands: int, rows: int) -> float:
@@ -105,7 +121,7 @@ def bands_for_recall(threshold: float, recall: float, rows: int) -> int:
     if threshold >= 1:
         return 1
     bands: int = max(1, math.ceil(math.log1p(-recall) / math.log1p(-(threshold**rows))))
-    while candidate_probability(threshold, bands, rows) < recall:  # rounding
+    while _chance(threshold, bands, rows) < recall:  # rounding
         bands += 1
     return bands
 
@@ -181,7 +197,7 @@ def band_cost(bands: Bands, threshold: float, documents: int, sample: Sample | N
     chance = (pairs * _CENTRES**rows)[~near].sum() * num_bands * _PRUNED
     # Bitmaps tell pairs apart that are some way below the threshold.
     cost = np.where(threshold - 0.15 > _CENTRES, _PRUNED, _PAIR)
-    family = (pairs * candidate_probability(_CENTRES, num_bands, rows) * cost)[near].sum()
+    family = (pairs * _chance(_CENTRES, num_bands, rows) * cost)[near].sum()
     searched = _SEARCH * math.sqrt(pairs[near].sum() * 2)
     hashing = num_bands * (rows * _HASH * shingles / 300 + _BAND)
     return documents * hashing + float(chance) + min(float(family), searched)
@@ -218,7 +234,7 @@ def choose_bands(
         bands = bands_for_recall(threshold, recall, rows)
         if bands * rows > MAX_HASHES:
             break
-        choices.append(Bands(bands, rows, candidate_probability(threshold, bands, rows)))
+        choices.append(Bands(bands, rows, float(_chance(threshold, bands, rows))))
     if not choices:
         raise SpecError(
             f"a recall of {recall} at similarity {threshold} needs more than {MAX_HASHES} hashes",

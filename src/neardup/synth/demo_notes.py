@@ -41,15 +41,12 @@ _WEIGHTS /= _WEIGHTS.sum()
 _BATCH = 4096
 Row = dict[str, Any]
 
-_TYPES: dict[str, pa.DataType] = {
-    **dict.fromkeys(("id", "text", "date", "kind", "source_id"), pa.string()),
-    **dict.fromkeys(("quality", "changed"), pa.float64()),
-    **dict.fromkeys(("doc", "source"), pa.int64()),
-}
 #: Columns of the notes, and of their ground truth.
-NOTES = pa.schema([(name, _TYPES[name]) for name in ("id", "text", "date", "kind", "quality")])
-_COLUMNS = ("doc", "id", "kind", "source", "source_id", "changed")
-TRUTH = pa.schema([(name, _TYPES[name]) for name in _COLUMNS])
+_TYPES: tuple[pa.DataType, ...] = (pa.string(), pa.float64(), pa.int64())
+_NAME, _SHARE, _DOC = _TYPES
+NOTES = pa.schema({"id": _NAME, "text": _NAME, "date": _NAME, "kind": _NAME, "quality": _SHARE})
+_OF_SOURCE = {"source": _DOC, "source_id": _NAME, "changed": _SHARE}
+TRUTH = pa.schema({"doc": _DOC, "id": _NAME, "kind": _NAME, **_OF_SOURCE})
 
 
 @dataclass(frozen=True, slots=True)

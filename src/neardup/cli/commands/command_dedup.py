@@ -64,12 +64,12 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
         dedup_against(inputs, out, against, options)
         return
     from neardup.api.running import run_in_folder
-    from neardup.stages.clock import process_start
+    from neardup.stages.clock import Clock, process_start
 
     quiet, json_ = options.pop("quiet"), options.pop("json_")
     how = {name: options.pop(name) for name in ("overwrite", "resume", "work")}
     with show_events(not quiet) as listener:
-        request = o.request_of(inputs, options, begin=process_start(), listener=listener)
+        request = o.request_of(inputs, options, Clock(listener, process_start()))
         found = run_in_folder(request, out, **how)
     show_record(found.record, out, json_, quiet)
 
@@ -92,10 +92,11 @@ def sketch(inputs: tuple[str, ...], shard: str, json_: bool, quiet: bool, **opti
     there.
     """
     from neardup.api.running import sketch_into_store
+    from neardup.stages.clock import Clock
     from neardup.state.shards import Shard
 
     with show_events(not quiet) as listener:
-        request = o.request_of(inputs, options, listener=listener)
+        request = o.request_of(inputs, options, Clock(listener))
         found = sketch_into_store(request, Shard.parse(shard))
     if json_:
         click.echo(json.dumps(found, indent=2))

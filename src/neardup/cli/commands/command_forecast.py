@@ -42,12 +42,12 @@ def plan(inputs: tuple[str, ...], check: bool, json_: bool, **options: Any) -> N
     from neardup.stages.clock import Clock
 
     if check:
-        reading = o.request_of(inputs, {**options, "no_clean": True})  # nothing is written
-        _check(reading.job(Clock()), json_)
+        options["no_clean"] = True  # nothing is written
+        _check(o.request_of(inputs, options, Clock()).job(), json_)
         return
     from neardup.report.plan_text import render
 
-    found = plan(o.request_of(inputs, options).job(Clock()))
+    found = plan(o.request_of(inputs, options, Clock()).job())
     warnings = (replace(one, text=as_options(one.text)) for one in found.warnings)
     found = replace(found, warnings=tuple(warnings))
     click.echo(json.dumps(found.as_dict(), indent=2) if json_ else render(found))

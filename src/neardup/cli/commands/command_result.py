@@ -33,16 +33,16 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
     were listed (--pairs all), or if no removed document falls below it. Else the input is read
     again, and must not have changed; its sketches are reused if RUN was made with --keep-run.
     """
-    from neardup.inspect.recluster import Reclustering, changed, recluster
+    from neardup.inspect.recluster import Reclustering, changed
     from neardup.output.folder_results import FolderResults
     from neardup.stages.clock import Clock, process_start
 
     results, overwrite = FolderResults(run), options.pop("overwrite")
     writing, resources = o.writing_of(options), o.resources_of(options)
     spec = changed(results.spec, **options)
-    asked = Reclustering(spec, resources, writing, out, overwrite)
     with show_events(not quiet) as listener:
-        found = recluster(results, asked, Clock(listener, process_start()))
+        clock = Clock(listener, process_start())
+        found = Reclustering(results, spec, resources, writing, clock).into(out, overwrite)
     show_record(found.record, out, json_, quiet)
 
 

@@ -74,7 +74,8 @@ def stream(
     from neardup.memory import parse_size
 
     fields = text.split(",")
-    limit = Columns(max_document=parse_size(max_document)).max_document
+    size = parse_size(max_document, "max_document")
+    limit = Columns(max_document=size).max_document
     source = iter(partial(sys.stdin.buffer.readline, limit + 1), b"")
     with Index.open(folder, durable=durable, timeout=timeout) as index:
         lines = _lines(source, name, fields, limit)

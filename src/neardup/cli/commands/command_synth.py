@@ -27,7 +27,7 @@ from neardup.cli import options as o
 @o.option("--exact SHARE", default=0.1, help="Share of exact copies.")
 @o.of_output("--overwrite", help="Replace files that exist.")
 @o.quiet_option
-def command(
+def synth(
     output: Path, truth: Path | None, kind: str, overwrite: bool, quiet: bool, **fields: Any
 ) -> None:
     """Generate synthetic notes and their ground truth.

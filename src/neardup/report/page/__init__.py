@@ -1,5 +1,5 @@
 """A finished run as one page that opens in any browser."""
 
-from neardup.report.page.report_file import MAX_CLUSTERS, write_report
+from neardup.report.page.report_file import write_report
 
-__all__ = ["MAX_CLUSTERS", "write_report"]
+__all__ = ["write_report"]

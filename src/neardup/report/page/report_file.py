@@ -21,9 +21,7 @@ from neardup.report.page.survey import Survey, chosen, survey
 from neardup.report.visible import html_page, need_jinja
 from neardup.stages.clock import Event, Listener
 
-#: Clusters that a page shows with their texts unless something else is asked for: 5 MB.
-MAX_CLUSTERS = 1000
-#: Bytes of a page for each of them, and at least; and for the ids of all other documents.
+#: Bytes of a page for each cluster shown, and at least; and for the ids of all other documents.
 _BYTES, _MINIMUM, _IDS = 8_000, 400_000, 16_000_000
 _STYLES = ("base", "result", "found", "list", "cluster", "sides", "narrow", "print")
 _SCRIPTS = ("text", "library", "list", "found", "review", "cluster", "page")
@@ -37,7 +35,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
     show: Sequence[str] = (),
     by: str | None = None,
     texts: bool = True,
-    max_clusters: int = MAX_CLUSTERS,
+    max_clusters: int = 1000,
     context: int = 40,
     overwrite: bool = False,
     threads: int | None = None,
