@@ -407,9 +407,11 @@ def test_edges_of_exact_duplicates(pairs: str) -> None:
     similarity = [None, near, 1.0, None, near, 1.0]
     assert run.clusters["similarity"].to_pylist() == similarity
     assert run.clusters["duplicate_of"].to_pylist() == [None, 0, 0, None, 0, 0]
+    counts = run.summary["counts"]
     if run.edges is None:
-        assert pairs == "kept"
+        assert pairs == "kept" and "edges" not in counts
         return
+    assert counts["edges"] == len(run.edges)
     found = {(e["doc_a"], e["doc_b"]): e["similarity"] for e in run.edges.to_pylist()}
     assert len(found) == len(run.edges)
     ones, twos = [0, 2, 5], [1, 4]
@@ -418,3 +420,6 @@ def test_edges_of_exact_duplicates(pairs: str) -> None:
     }
     expected |= {(0, 2): 1.0, (0, 5): 1.0, (2, 5): 1.0, (1, 4): 1.0}
     assert found == expected
+    grouped = run.recluster(cluster="components", pairs="kept")
+    assert grouped.summary["counts"]["edges"] == len(grouped.edges or ()) == 4
+    assert "edges" not in run.recluster(pairs="kept").summary["counts"]

@@ -14,7 +14,7 @@ import pytest
 
 import neardup
 from neardup.announcing import heard_by
-from neardup.kernels.hashing import mix
+from neardup.kernels.bits import mix
 from neardup.spec import Spec
 from neardup.stages.warming import Warming
 
@@ -94,8 +94,8 @@ def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path
 
 ZIPPED = """
 import neardup.stages.match_stage, neardup.stages.sketch_stage
-from neardup.kernels import hashing
-print(hashing.__file__, hashing.mix(5))
+from neardup.kernels import bits
+print(bits.__file__, bits.mix(5))
 """
 
 

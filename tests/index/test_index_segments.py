@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from neardup.errors import StoreError
 from neardup.index.segments import Entries, Found, Segment, merged, write_file
-from neardup.kernels import searching as kernels
+from neardup.kernels import lookups as kernels
 
 DIGEST = "d" * 64
 

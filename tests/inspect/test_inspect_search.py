@@ -14,7 +14,7 @@ from numba import config
 from neardup.inspect import exact_search
 from neardup.inspect.exact_search import ExactSearch, taken
 from neardup.intervals import estimate, wilson
-from neardup.kernels.hashing import splitmix
+from neardup.kernels.bits import splitmix
 from neardup.match.verifying import make_sets
 from neardup.sketch.texts import Ragged
 from neardup.threads import Pool

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from neardup.kernels import bits, hashing, shingling, signing
+from neardup.kernels import bits, shingling, signing
 from neardup.kernels import tokens as kernels
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 
@@ -244,8 +244,8 @@ def test_sign_affine_sign_oph_and_band_keys(
 @settings(max_examples=100, deadline=None)
 def test_mix_and_splitmix(value: int, seed: int) -> None:
     with np.errstate(over="ignore"):
-        assert int(hashing.mix(np.uint64(value))) == reference.mix(value)
-        found = hashing.splitmix(np.uint64(seed), np.uint64(value & 0xFFFF))
+        assert int(bits.mix(np.uint64(value))) == reference.mix(value)
+        found = bits.splitmix(np.uint64(seed), np.uint64(value & 0xFFFF))
     assert int(found) == reference.splitmix(seed, value & 0xFFFF)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.cluster.edges import BATCH, Edges, Triple, batches, runs
-from neardup.kernels.hashing import TOKEN_MULTIPLIER
+from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.threads import Pool
 
 #: The bits of 1.0. The bits of floats are in the order of their values, so that this minus the bits

@@ -140,18 +140,17 @@ class Comparing:
         if spec.enumerates:
             found, answer.edges = self._pairs(docs, sets)
             _add(counts, found)
-            counts["edges"] = len(answer.edges)
-        if answer.edges is not None and not counts["not_compared"] and spec.max_bucket is None:
-            # All pairs are there: they decide, without another comparison.
-            with self.clock.stage("resolve", len(docs)):
+            counts["edges"] = _listed(answer, spec.pairs)
+        with self.clock.stage("resolve", len(docs)) as advance:
+            if answer.edges is not None and not counts["not_compared"] and spec.max_bucket is None:
+                # All pairs are there: they decide, without another comparison.
                 decided: Answers | Resolved = kept_set(answer.edges, len(docs))
-        else:
-            with self.clock.stage("resolve", len(docs)) as advance:
+            else:
                 buckets = self._buckets(docs)
                 watch = Watch(self.clock, "resolve", _largest(buckets), len(docs), advance)
                 limits = Limits(spec.max_bucket, self.scratch.empty)
                 decided = resolve(sets, buckets, spec.threshold, self.pool, limits, watch)
-            _add(counts, decided)
+                _add(counts, decided)
         removed = np.flatnonzero(decided.duplicate_of >= 0)
         answer.duplicate_of[docs[removed]] = docs[decided.duplicate_of[removed]]
         answer.similarity[docs[removed]] = decided.similarity[removed]
@@ -176,6 +175,16 @@ class Comparing:
             else:
                 found = join(sets, *common)
             return found, edges_of(found, order, empty)
+
+
+def _listed(answer: Answer, pairs: str) -> int:
+    """Return how many edges there are, those of exact duplicates included."""
+    edges, docs, sizes = answer.edges, answer.docs, np.bincount(answer.first)
+    assert edges is not None
+    if pairs != "all":
+        return len(edges) + answer.counts["exact_duplicates"]
+    within = int((sizes * (sizes - 1) // 2).sum())
+    return within + int((sizes[docs[edges.a]] * sizes[docs[edges.b]]).sum())
 
 
 def _largest(buckets: Buckets) -> int:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from neardup.errors import NeardupError, StoreError
-from neardup.kernels.searching import ENTRIES, STRIDE, Blocks, checksum, find_in_blocks
+from neardup.kernels.lookups import ENTRIES, STRIDE, Blocks, checksum, find_in_blocks
 from neardup.private_files import sync_folder, system_error, system_errors
 
 _MAGIC = b"NDINDEX2"

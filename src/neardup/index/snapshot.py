@@ -13,7 +13,7 @@ import numpy as np
 from neardup.errors import StoreError
 from neardup.index.catalogue import Catalogue, State
 from neardup.index.segments import Found, Segment, SegmentEntry, distinct
-from neardup.kernels.searching import Chains, add_entries, find_in_chains
+from neardup.kernels.lookups import Chains, add_entries, find_in_chains
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 #: Candidates that there is room for at first.

@@ -100,8 +100,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
         assert table is not None
         every = Edges(*(np.asarray(column.to_numpy()) for column in table.columns))
         edges = every.at_least(spec.threshold)
-        kept = kept_set(edges, n)
-        duplicate_of, similarity = kept.duplicate_of, kept.similarity
+        duplicate_of, similarity = kept_set(edges, n)
     else:
         duplicate_of, similarity = results.duplicate_of, results.array("similarity")
     cluster = star(duplicate_of)
@@ -111,7 +110,9 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     places = np.arange(n) if results.positions_of is None else results.positions_of
     by_place = np.argsort(places)
     counts = {**old["counts"], **counts_of(duplicate_of, cluster)}
-    counts |= {} if edges is None else {"edges": len(edges)}
+    listed = edges if spec.enumerates else None
+    counts.pop("edges", None)
+    counts |= {} if listed is None else {"edges": len(listed)}
     target = np.append(places, -1)[duplicate_of].astype(np.int32)
     answer = Answer(
         first=np.arange(n, dtype=np.int32),
@@ -119,7 +120,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
         similarity=similarity[by_place],
         cluster=places[cluster][by_place].astype(np.int32),
         docs=places.astype(np.int32),
-        edges=edges if spec.enumerates else None,
+        edges=listed,
         counts=counts,
         bucket_sizes=old["bucket_sizes"],
         candidates_by_band=old["candidates_by_band"],

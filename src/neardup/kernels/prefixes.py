@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from neardup.kernels.hashing import mix
+from neardup.kernels.bits import mix
 from neardup.kernels.jaccard import jaccard, may_reach, needed_overlap
 from neardup.kernels.resolving import share_a_bucket
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from neardup.kernels.hashing import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
+from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
 
 
 @njit(cache=True, nogil=True)

@@ -6,7 +6,7 @@ Both schemes work on 32 evenly distributed bits of a shingle's hash.
 import numpy as np
 from numba import njit
 
-from neardup.kernels.hashing import TOKEN_MULTIPLIER, mix
+from neardup.kernels.bits import TOKEN_MULTIPLIER, mix
 
 #: Entry of a signature that no shingle reached.
 EMPTY = np.uint32(0xFFFFFFFF)

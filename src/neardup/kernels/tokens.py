@@ -7,8 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from neardup.kernels.bits import LANES, classify, load8, popcount, trailing_zeros
-from neardup.kernels.hashing import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
+from neardup.kernels.bits import (
+    LANES,
+    TOKEN_LENGTH,
+    TOKEN_MULTIPLIER,
+    classify,
+    load8,
+    mix,
+    popcount,
+    trailing_zeros,
+)
 
 SEPARATOR, WORD, MARK, SOLO, SPACE = range(5)
 

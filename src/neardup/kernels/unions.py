@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from neardup.kernels.hashing import TOKEN_MULTIPLIER
+from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.jaccard import jaccard, may_reach
 
 # Rounding error that the bound of a comparison of two roots must not suffer from.

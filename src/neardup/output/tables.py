@@ -139,6 +139,11 @@ def _all_edges(outcome: Outcome) -> Edges:
     assert edges is not None
     others = np.flatnonzero(first != np.arange(len(first)))
     if outcome.job.spec.pairs == "all" and len(others):
+        if (total := answer.counts["edges"]) > _MOST_EDGES:
+            raise OutputSizeError(
+                f"{total:,} pairs reach the threshold; at most {_MOST_EDGES:,} are written",
+                "leave out pairs='all', or raise `threshold`",
+            )
         a, b = answer.docs[edges.a], answer.docs[edges.b]
         found = [(_expanded(first, others, a, b, edges.similarity), numbers)]
     else:
@@ -167,16 +172,8 @@ def _expanded(
     order = np.argsort(first, kind="stable")
     sizes = np.bincount(first, minlength=len(first)).astype(np.int64)
     starts = np.cumsum(sizes) - sizes
-    groups = np.unique(first[others])
-    within = int((sizes[groups] * (sizes[groups] - 1) // 2).sum())
-    total = within + int((sizes[a] * sizes[b]).sum())
-    if total > _MOST_EDGES:
-        raise OutputSizeError(
-            f"{total:,} pairs reach the threshold; at most {_MOST_EDGES:,} are written",
-            "leave out pairs='all', or raise `threshold`",
-        )
     parts: list[Triple] = []
-    for group in groups.tolist():
+    for group in np.unique(first[others]).tolist():
         members = order[starts[group] : starts[group] + sizes[group]]
         i, j = np.triu_indices(len(members), k=1)
         parts.append((members[i], members[j], np.ones(len(i))))

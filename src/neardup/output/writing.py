@@ -141,8 +141,7 @@ def write_outputs(
             if outcome.order is not None:
                 _write_table(outcome, place, writing.tables, "order")
             if outcome.answer.edges is not None:
-                rows = _write_table(outcome, place, writing.tables, "edges")
-                outcome.answer.counts["edges"] = rows
+                _write_table(outcome, place, writing.tables, "edges")
         found = record(outcome) | more()
         write_private(place / RECORD, (json.dumps(found, indent=1) + "\n").encode())
         sync_folder(place)
@@ -203,8 +202,8 @@ def _move(staged: Path, target: Path, old: Path) -> None:
     remove_path(old)
 
 
-def _write_table(outcome: Outcome, folder: Path, format: str, name: str) -> int:
-    rows, schema = 0, tables.schema_of(outcome, name)
+def _write_table(outcome: Outcome, folder: Path, format: str, name: str) -> None:
+    schema = tables.schema_of(outcome, name)
     # Of few columns do values repeat so that a dictionary helps.
     values = tuple(column for column in schema.names if column != "file")
     header = b"" if format == "parquet" else csv_header(schema.names, ",")
@@ -212,8 +211,6 @@ def _write_table(outcome: Outcome, folder: Path, format: str, name: str) -> int:
     with open_writer(folder / f"{name}.{format}", layout) as writer:
         for part in tables.tables_of(outcome, name):
             writer.write(writer.prepare(part))
-            rows += part.num_rows
-    return rows
 
 
 class _Clean:

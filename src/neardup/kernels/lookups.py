@@ -1,0 +1,173 @@
+"""Keys of the persistent index to documents: in sorted blocks, and in a hash table."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.bits import TOKEN_MULTIPLIER
+
+#: Entries of a block: its keys, then its documents.
+ENTRIES = 2048
+#: Share of the range of keys that is one.
+_EVEN = 2.0**-64
+#: Greatest key.
+_LAST = np.uint64(2**64 - 1)
+#: Keys that are looked up together.
+_TOGETHER = 64
+#: Words of 8 bytes of a block.
+STRIDE = ENTRIES + ENTRIES // 2
+
+
+class Blocks(NamedTuple):
+    """Blocks of `STRIDE` words: `ENTRIES` sorted keys, then the documents that have them."""
+
+    words: np.ndarray  # uint64[blocks * STRIDE]
+    halves: np.ndarray  # uint32[2 * blocks * STRIDE]: the same memory
+    fences: np.ndarray  # uint64[blocks]: the first key of each
+    sums: np.ndarray  # uint64[blocks]: the `checksum` of each
+    verified: np.ndarray  # bool[blocks]: which of them were checked
+
+
+class Chains(NamedTuple):
+    """Keys with documents in a hash table that grows, those of a slot linked to one another."""
+
+    last: np.ndarray  # int32[power of two]: newest entry of each slot; -1 for none
+    keys: np.ndarray  # uint64[room]
+    docs: np.ndarray  # int64[room]
+    before: np.ndarray  # int32[room]: the entry of the slot before each; -1 for none
+
+
+@njit(cache=True, nogil=True)
+def _absorb(state, word):
+    """Take a word into a checksum: a bijection of either, so that no single change is lost."""
+    state = (state ^ word) * TOKEN_MULTIPLIER
+    return state ^ state >> np.uint64(32)
+
+
+@njit(cache=True, nogil=True)
+def checksum(words, first, last):
+    """Return a checksum, uint64, of ``words[first:last]``, a multiple of four words.
+
+    A change within one word always changes it. Four sums in turn, since each has to wait for its
+    own last step: crc32 takes thirty times as long.
+    """
+    a, b, c, d = TOKEN_MULTIPLIER, TOKEN_MULTIPLIER, TOKEN_MULTIPLIER, TOKEN_MULTIPLIER
+    for i in range(first, last, 4):
+        a, b = _absorb(a, words[i]), _absorb(b, words[i + 1])
+        c, d = _absorb(c, words[i + 2]), _absorb(d, words[i + 3])
+    return _absorb(_absorb(_absorb(a, b), c), d)
+
+
+@njit(cache=True, nogil=True)
+def _below(values, key, low, high, share):
+    """Return the first place of a sorted range that is not below a key.
+
+    Keys are hashes, so that it is near that share of the range: a search from there outwards reads
+    few lines of memory, where halving the whole range would read one at each step.
+    """
+    step = np.int64(16)
+    guess = low + np.int64(share * (high - low))
+    if guess < high and values[guess] < key:
+        low = guess + 1
+        while low + step < high and values[low + step] < key:
+            low += step + 1
+            step *= 4
+        high = min(high, low + step)
+    else:
+        high = min(high, guess)
+        while high - step > low and values[high - step] >= key:
+            high -= step
+            step *= 4
+        low = max(low, high - step)
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def find_in_blocks(blocks, entries, wanted, places, docs, count):
+    """Find the documents that have some keys, in blocks that are checked when first read.
+
+    The last one of the `Blocks` is filled up with keys that no document has; ``entries`` are of
+    documents. What is found for the keys ``wanted``, uint64[n], is written from ``count`` on, as
+    far as there is room: ascending places in ``wanted`` to ``places``, documents to ``docs``,
+    int64[room] each. Returns the number of those found so far; -1 if a block is damaged.
+    """
+    words, halves, fences, sums, verified = blocks
+    first_block, share = np.empty(_TOGETHER, np.int64), np.empty(_TOGETHER, np.float64)
+    touched = np.empty(_TOGETHER, np.uint64)
+    for first in range(0, wanted.shape[0], _TOGETHER):
+        some = min(wanted.shape[0] - first, _TOGETHER)
+        for i in range(some):
+            key = wanted[first + i]
+            block = max(_below(fences, key, 0, fences.shape[0], key * _EVEN) - 1, 0)
+            first_block[i] = block
+            share[i] = 0.0
+            if block < fences.shape[0]:
+                low = fences[block]
+                high = fences[block + 1] if block + 1 < fences.shape[0] else _LAST
+                if key > low:
+                    share[i] = min(np.float64(key - low) / np.float64(high - low), 1.0)
+        # Reads that wait for nothing but memory, all at the same time.
+        for i in range(some):
+            if first_block[i] < fences.shape[0]:
+                near = np.int64(share[i] * (ENTRIES - 1))
+                begin = first_block[i] * STRIDE
+                touched[i] = words[begin + near] ^ words[begin + max(near - 16, 0)]
+                touched[i] ^= words[begin + min(near + 16, ENTRIES - 1)]
+        for i in range(some):
+            key, block = wanted[first + i], first_block[i]
+            entry = np.int64(-1)
+            while block < fences.shape[0]:
+                begin = block * STRIDE
+                if not verified[block]:
+                    if checksum(words, begin, begin + STRIDE) != sums[block]:
+                        return np.int64(-1)
+                    verified[block] = True
+                if entry < 0:
+                    entry = _below(words, key, begin, begin + ENTRIES, share[i]) - begin
+                end = min(entries - block * ENTRIES, ENTRIES)
+                while entry < end and words[begin + entry] == key:
+                    if count < places.shape[0]:
+                        places[count] = first + i
+                        docs[count] = halves[2 * (begin + ENTRIES) + entry]
+                    count += 1
+                    entry += 1
+                if entry < ENTRIES:
+                    break
+                block, entry = block + 1, 0  # the key may go on in the next one
+    return count
+
+
+@njit(cache=True, nogil=True)
+def add_entries(chains, first, keys, docs):
+    """Add documents, int64[m], with their keys, uint64[m, bands], from entry ``first`` on."""
+    mask = np.uint64(chains.last.shape[0] - 1)
+    at = np.int64(first)
+    for d in range(keys.shape[0]):
+        for band in range(keys.shape[1]):
+            slot = np.int64(keys[d, band] & mask)
+            chains.keys[at], chains.docs[at] = keys[d, band], docs[d]
+            chains.before[at] = chains.last[slot]
+            chains.last[slot] = at
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def find_in_chains(chains, wanted, places, docs, count):
+    """Do what `find_in_blocks` does; documents of a key come newest first."""
+    mask = np.uint64(chains.last.shape[0] - 1)
+    for i in range(wanted.shape[0]):
+        entry = np.int64(chains.last[np.int64(wanted[i] & mask)])
+        while entry >= 0:
+            if chains.keys[entry] == wanted[i]:
+                if count < places.shape[0]:
+                    places[count], docs[count] = i, chains.docs[entry]
+                count += 1
+            entry = np.int64(chains.before[entry])
+    return count
