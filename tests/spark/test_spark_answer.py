@@ -393,11 +393,15 @@ def test_numbers_as_text_are_ordered_as_one_machine_does(spark: Any) -> None:
     from neardup.spark import checks, sketch
 
     longest = ["5", "-5", "0", "999999999999999999", str(2**63 - 1)]
-    cases = {True: [longest], False: [["5\n"], ["05"], ["-0"], [str(2**63)], ["1.5"]]}
+    cases = {True: [longest], False: [["5\n"], ["007", "012"], [str(2**63)], ["1.5", "1.5 "]]}
     for numeric, many in cases.items():
         for ids in many:
             rows = spark.createDataFrame([(id,) for id in ids], "id string")
             assert checks.check_ids(rows, "id").numeric == numeric, ids
+    for ids in (["1.5", "10"], ["7", "012"], ["-0"], ["1e3"], ["1", str(2**63)]):
+        rows = spark.createDataFrame([(id,) for id in ids], "id string")
+        with pytest.raises(ColumnError, match="column 'id' holds numbers as text, with fractions"):
+            checks.check_ids(rows, "id")
     rows = spark.createDataFrame(
         [("007", "nan"), ("8", "-Inf"), ("10", None)], "id string, q string"
     )

@@ -61,12 +61,17 @@ class Ids(NamedTuple):
 
 
 def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
-    """Make sure that every document has an id of its own; or raise DuplicateIdError, InputError."""
+    """Make sure that every document has an id of its own, of an order that both engines have.
+
+    Raises DuplicateIdError, InputError, or ColumnError.
+    """
     hashed = f.bit_xor(f.xxhash64(column(id), *map(column, others)))
     groups = df.groupBy(column(id).alias("id")).agg(f.count("*").alias("n"), hashed.alias("hash"))
-    whole = f.bool_and(_whole(f.col("id").cast("string")))
+    text, size = f.col("id").cast("string"), f.length("id")
+    tests = map(f.bool_and, (_whole(text), text.rlike(_NUMBER), text.rlike(r"^[0-9]+\z")))
     found = ["sum(n)", "min(if(n > 1, id, null))", "count_if(id is null)", "bit_xor(hash)"]
-    documents, doubled, nulls, digest, numeric = groups.agg(*map(f.expr, found), whole).first()
+    columns = *map(f.expr, found), *tests, f.min(size) == f.max(size)
+    documents, doubled, nulls, digest, numeric, number, digits, even = groups.agg(*columns).first()
     if not documents:
         raise InputError("the input holds no documents", "is this the right table?")
     hint = "give a column in which each value is there once"
@@ -75,6 +80,12 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
     if doubled is not None:
         message = f"two documents have the id {str(doubled)[:40]!r} in column {id!r}"
         raise DuplicateIdError(f"{message}; ids must be unique", hint)
+    if number and not (numeric or (digits and even)):  # digits of one length are in order as text
+        raise ColumnError(
+            f"column {id!r} holds numbers as text, with fractions, signs, exponents, or zeros "
+            "before them, or beyond 64 bits: they would be ordered otherwise than on one machine",
+            "write them as whole numbers, or with as many digits each, or put a letter before each",
+        )
     return Ids(documents, bool(numeric) and dict(df.dtypes)[id] == "string", digest)
 
 
