@@ -274,8 +274,9 @@ def test_what_is_no_run(tmp_path: Path) -> None:
         neardup.open(written(tmp_path))
     for damaged in ("", "[]", "[" * 100_000, '{"format": 3}'):
         (tmp_path / "run.json").write_text(damaged)
-        with pytest.raises(InputError, match=r"run\.json: not readable, or damaged"):
+        with pytest.raises(InputError, match=r"run\.json: not readable, or damaged") as caught:
             neardup.open(tmp_path)
+        assert caught.value.hint == "run neardup dedup again"
 
 
 def test_inputs_are_found_from_another_folder(

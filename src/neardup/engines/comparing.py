@@ -114,10 +114,9 @@ class Comparing:
             marked = plausible(counted(), sizes, bitmaps, self.spec.threshold, self.pool)
         answer.docs = docs[marked]
         answer.counts["candidates"] = sum(answer.candidates_by_band)
-        for k, count in enumerate(classes.tolist()):
-            if count:
-                name = "2" if k == 1 else f"{2 ** (k - 1) + 1}-{2**k}"
-                answer.bucket_sizes[name] = count
+        for k in np.flatnonzero(classes).tolist():
+            name = "2" if k == 1 else f"{2 ** (k - 1) + 1}-{2**k}"
+            answer.bucket_sizes[name] = int(classes[k])
 
     def _sets(self, answer: Answer) -> Sets:
         """Read the texts of those again and make their shingle sets."""
@@ -138,9 +137,9 @@ class Comparing:
     def _decide(self, answer: Answer, sets: Sets) -> None:
         spec, docs, counts = self.spec, answer.docs, answer.counts
         if spec.enumerates:
-            found, answer.edges = self._pairs(docs, sets)
+            found, edges = self._pairs(docs, sets)
             _add(counts, found)
-            counts["edges"] = _listed(answer, spec.pairs)
+            answer.edges, counts["edges"] = edges, _listed(answer, edges, spec.pairs == "all")
         with self.clock.stage("resolve", len(docs)) as advance:
             if answer.edges is not None and not counts["not_compared"] and spec.max_bucket is None:
                 # All pairs are there: they decide, without another comparison.
@@ -177,11 +176,10 @@ class Comparing:
             return found, edges_of(found, order, empty)
 
 
-def _listed(answer: Answer, pairs: str) -> int:
+def _listed(answer: Answer, edges: Edges, every: bool) -> int:
     """Return how many edges there are, those of exact duplicates included."""
-    edges, docs, sizes = answer.edges, answer.docs, np.bincount(answer.first)
-    assert edges is not None
-    if pairs != "all":
+    docs, sizes = answer.docs, np.bincount(answer.first)
+    if not every:
         return len(edges) + answer.counts["exact_duplicates"]
     within = int((sizes * (sizes - 1) // 2).sum())
     return within + int((sizes[docs[edges.a]] * sizes[docs[edges.b]]).sum())

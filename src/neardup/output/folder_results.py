@@ -29,6 +29,9 @@ from neardup.sketch.sketcher import Sketcher
 from neardup.stages.identifiers import id_array
 from neardup.threads import Pool
 
+#: What is raised besides by a table or a record that is damaged.
+_DAMAGED = ValueError, LookupError, TypeError, AttributeError, RecursionError
+
 
 class FolderResults(Results):
     """Of a run that wrote to a folder, or to a URL; InputError where there is none."""
@@ -39,20 +42,13 @@ class FolderResults(Results):
         self.name = place.rstrip("/") if self.folder is None else str(self.folder)
         path = f"{self.name}/run.json"
         with self._reading("run.json") as file:
-            record = file.read()
-        try:
-            self.record = json.loads(record)
+            self.record = json.loads(file.read())
             found = self.record.get("format")
             if found == FORMAT:
                 _ = self.spec, self.recipe, self.documents
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(f"{path}: not readable, or damaged") from error
         if found != FORMAT:
-            raise InputError(
-                f"{path}: made by another version of neardup (format {found}, this one has "
-                f"{FORMAT})",
-                "run neardup dedup again",
-            )
+            which = f"made by another version of neardup (format {found}, this one has {FORMAT})"
+            raise InputError(f"{path}: {which}", "run neardup dedup again")
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         if not self.spec.enumerates or self._tables != "parquet":
@@ -99,14 +95,13 @@ class FolderResults(Results):
                     "name the folder that it wrote to",
                 ) from error
             raise InputNotFoundError(f"{path} is gone", "run neardup dedup again") from error
-        except (OSError, pa.ArrowException, IndexError) as error:
+        except (OSError, pa.ArrowException, *_DAMAGED) as error:
             if isinstance(error, InputError):
                 raise
             if self.folder is None and is_of_transfer(error):
                 raise failed(path, error) from error
-            raise InputError(
-                f"{path}: not readable, or damaged", "run neardup dedup again"
-            ) from error
+            what = f"{path}: not readable, or damaged"
+            raise InputError(what, "run neardup dedup again") from error
 
     @property
     def _tables(self) -> str:

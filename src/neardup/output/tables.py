@@ -139,17 +139,20 @@ def _all_edges(outcome: Outcome) -> Edges:
     assert edges is not None
     others = np.flatnonzero(first != np.arange(len(first)))
     if outcome.job.spec.pairs == "all" and len(others):
-        if (total := answer.counts["edges"]) > _MOST_EDGES:
+        total = answer.counts["edges"]
+        if total > _MOST_EDGES:
             raise OutputSizeError(
                 f"{total:,} pairs reach the threshold; at most {_MOST_EDGES:,} are written",
                 "leave out pairs='all', or raise `threshold`",
             )
         a, b = answer.docs[edges.a], answer.docs[edges.b]
-        found = [(_expanded(first, others, a, b, edges.similarity), numbers)]
+        found = [(_expanded(first, a, b, edges.similarity), numbers)]
     else:
         duplicates = (first[others], others, np.ones(len(others)))
-        listed = (edges.a, edges.b, edges.similarity)
-        found = [(listed, numbers[answer.docs]), (duplicates, numbers)]
+        found = [
+            ((edges.a, edges.b, edges.similarity), numbers[answer.docs]),
+            (duplicates, numbers),
+        ]
     empty = outcome.scratch.empty
     return Edges.gather([_numbered(pairs, names, empty) for pairs, names in found], empty)
 
@@ -165,15 +168,13 @@ def _numbered(pairs: Triple, names: np.ndarray, empty: Allocate) -> Triple:
     return low, high, similarity
 
 
-def _expanded(
-    first: np.ndarray, others: np.ndarray, a: np.ndarray, b: np.ndarray, similarity: np.ndarray
-) -> Triple:
+def _expanded(first: np.ndarray, a: np.ndarray, b: np.ndarray, similarity: np.ndarray) -> Triple:
     """Return all pairs of documents for the pairs of those that stand for exact duplicates."""
     order = np.argsort(first, kind="stable")
     sizes = np.bincount(first, minlength=len(first)).astype(np.int64)
     starts = np.cumsum(sizes) - sizes
     parts: list[Triple] = []
-    for group in np.unique(first[others]).tolist():
+    for group in np.flatnonzero(sizes > 1).tolist():
         members = order[starts[group] : starts[group] + sizes[group]]
         i, j = np.triu_indices(len(members), k=1)
         parts.append((members[i], members[j], np.ones(len(i))))

@@ -38,7 +38,8 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
     yield "removed", f"{removed:,}", f"{share(removed, total)}: {kinds}"
     largest = f"of two documents or more; the largest has {counts['largest_cluster']:,}"
     yield "clusters", f"{counts['clusters_of_two_or_more']:,}", largest
-    yield "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
+    if not record["spec"]["max_bucket"]:
+        yield "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
     if counts["not_compared"]:
         what = "pairs in very large buckets; edges may be missing, what is kept is not affected"
         if record["spec"]["max_bucket"]:
