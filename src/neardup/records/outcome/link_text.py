@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from neardup.report.numbers import aligned, counted, labelled, percent
-from neardup.report.visible import name
 
 _WIDTH = 20
 _BAR = 40
@@ -97,9 +96,9 @@ def render_evaluation(result: dict[str, Any]) -> str:
 
 def _blocking(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     blocking = result["blocking"]
-    yield "pairs completeness", _share(blocking["pairs_completeness"])
-    yield "pairs quality", _share(blocking["pairs_quality"])
-    yield "reduction ratio", _share(blocking["reduction_ratio"])
+    yield "pairs completeness", percent(blocking["pairs_completeness"])
+    yield "pairs quality", percent(blocking["pairs_quality"])
+    yield "reduction ratio", percent(blocking["reduction_ratio"])
     each = f"{blocking['candidates_per_record']:.1f} per record"
     yield "candidates", f"{blocking['candidates']:,}, {each}"
 
@@ -110,14 +109,14 @@ def _decision(decision: dict[str, Any]) -> str:
     best = decision["best"]
     if best is None:
         return shown
-    at = f"{_share(best['f1'])}, is at {best['threshold']:g}"
+    at = f"{percent(best['f1'])}, is at {best['threshold']:g}"
     return f"{shown}\nThe best F1 of all thresholds, {at}."
 
 
 def _clusters(clusters: dict[str, Any]) -> list[list[str]]:
     return [
         _row("pairs within clusters", clusters["pairwise"]),
-        ["B-cubed of clusters", "", "", *(_share(clusters["b_cubed"][of]) for of in _SCORES)],
+        ["B-cubed of clusters", "", "", *(percent(clusters["b_cubed"][of]) for of in _SCORES)],
     ]
 
 
@@ -127,23 +126,4 @@ def _scored(rows: list[list[str]]) -> str:
 
 def _row(label: str, scores: dict[str, Any]) -> list[str]:
     numbers = [f"{scores[of]:,}" for of in ("given", "true")]
-    return [label, *numbers, *(_share(scores[of]) for of in _SCORES)]
-
-
-def _share(value: float | None) -> str:
-    return "none" if value is None else percent(value)
-
-
-def render_pair(found: dict[str, Any]) -> str:
-    """Return why two records are one, or are not."""
-    rows = []
-    for field in found["fields"]:
-        similarity = field["similarity"]
-        shown = "missing" if similarity is None else f"{similarity:.2f}"
-        rows.append([field["field"], *map(name, field["values"]), shown, f"{field['weight']:.2f}"])
-    table = aligned(["field", "first", "second", "similarity", "weight"], rows, left=3)
-    verdict = "one record" if found["match"] else "not one record"
-    candidate = "a candidate" if found["candidate"] else "no candidate"
-    about = f"similarity {found['similarity']:.3f}, threshold {found['threshold']:g}: {verdict}"
-    odds = f"P(candidate) {percent(found['probability'])} at {found['block_similarity']:.3f}"
-    return f"{table}\n{about}; {candidate} ({odds})"
+    return [label, *numbers, *(percent(scores[of]) for of in _SCORES)]
