@@ -41,9 +41,9 @@ _WEIGHTS /= _WEIGHTS.sum()
 _BATCH = 4096
 Row = dict[str, Any]
 
-#: Columns of the notes, and of their ground truth.
 _TYPES: tuple[pa.DataType, ...] = (pa.string(), pa.float64(), pa.int64())
 _NAME, _SHARE, _DOC = _TYPES
+#: Columns of the notes, and of their ground truth.
 NOTES = pa.schema({"id": _NAME, "text": _NAME, "date": _NAME, "kind": _NAME, "quality": _SHARE})
 _OF_SOURCE = {"source": _DOC, "source_id": _NAME, "changed": _SHARE}
 TRUTH = pa.schema({"doc": _DOC, "id": _NAME, "kind": _NAME, **_OF_SOURCE})
