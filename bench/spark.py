@@ -39,8 +39,8 @@ from pyspark.sql import functions as f
 import neardup
 from harness import DATA, load, save, say, synthetic, table, text_bytes
 from neardup.spark import dedup, files, steps
+from neardup.spark.stages import candidate_stage
 from neardup.spec import Spec
-from neardup.stages import candidate_stage
 from notes import Family
 from shapes import chain
 

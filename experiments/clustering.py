@@ -19,7 +19,7 @@ from experiments.published import bounded_in_given_order
 from experiments.sizes import FULL, Sizes
 from neardup.cluster.edges import Edges, batches
 from neardup.cluster.methods import louvain
-from neardup.stages.cluster_stage import clusters_of
+from neardup.spark.stages.cluster_stage import clusters_of
 from neardup.threads import Pool
 
 __all__ = ["BANDS", "MAIN", "METHODS", "TREE", "WIDE_BANDS", "clustering", "other_draws"]

@@ -187,7 +187,7 @@ was {run["private_bytes"] / 1e9:.2f} GB."""
 
 *Keys alone* is the slope of the right half of figure 8, with {found["bands"]} bands, where peaks
 differ by more than {_NOISE / 1e6:.0f} MB. By arithmetic, a band of keys takes 8 bytes a note in
-both designs. The *plan* is that of a run (`neardup.memory.plan_memory`): as many bands,
+both designs. The *plan* is that of a run (`neardup.memory_plan.plan_memory`): as many bands,
 notes of {found["text_bytes"]:,} bytes, two threads, all keys in memory, or read from a store band
 by band. {checked}
 

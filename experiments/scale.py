@@ -12,7 +12,7 @@ from typing import Any
 
 from experiments import paper
 from experiments.stores import ROOT
-from neardup.memory import MemoryPlan, Workload, plan_memory
+from neardup.memory_plan import MemoryPlan, Workload, plan_memory
 
 __all__ = ["RESULTS", "corpus", "fitting_notes", "limits", "plan"]
 

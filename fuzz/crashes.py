@@ -35,7 +35,7 @@ _WAYS = (
     *("stream", "stream", "stream", "add", "add"),
 )
 _MAIN = (
-    "from neardup.index import core, merging; core.LOGGED = merging.LOGGED = 200; "
+    "from neardup.index import merging, transactions; transactions.LOGGED = merging.LOGGED = 200; "
     "from neardup.cli import main; main()"
 )
 _CALLED = re.compile(r"^\d+\s+(\w+)\(", re.MULTILINE)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import neardup
 from fuzz import paths  # noqa: F401  (the tests can be imported)
 from neardup.cli.commands.command_stream import stream
-from neardup.index import core, merging
+from neardup.index import merging, transactions
 
 _FIELDS = ("kept", "duplicate_of", "similarity")
 #: Share of the cases that Spark gets too: one takes seconds.
@@ -65,12 +65,12 @@ def check(ending: str, data: bytes, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _small_segments(documents: int) -> Iterator[None]:
-    before = core.LOGGED, merging.LOGGED
-    core.LOGGED = merging.LOGGED = documents
+    before = transactions.LOGGED, merging.LOGGED
+    transactions.LOGGED = merging.LOGGED = documents
     try:
         yield
     finally:
-        core.LOGGED, merging.LOGGED = before
+        transactions.LOGGED, merging.LOGGED = before
 
 
 def _by_index(

@@ -14,7 +14,7 @@ import neardup
 from fuzz import paths  # noqa: F401  (the tests can be imported)
 from fuzz.mutate import mutate
 from neardup.errors import NeardupError
-from neardup.index import core, merging
+from neardup.index import merging, transactions
 
 
 def make(rng: np.random.Generator) -> tuple[str, bytes]:
@@ -63,12 +63,12 @@ def _index() -> tuple[Path, dict[int, str]]:
     rng = np.random.default_rng(3)
     words = [f"w{i}" for i in range(200)]
     texts = {i: " ".join(rng.choice(words, 25)) for i in range(70)}
-    before = core.LOGGED, merging.LOGGED
-    core.LOGGED = merging.LOGGED = 50
+    before = transactions.LOGGED, merging.LOGGED
+    transactions.LOGGED = merging.LOGGED = 50
     with neardup.Index.create(place, threshold=0.6) as index:
         index.add([texts[i] for i in range(50)], ids=range(50))
         index.add([texts[i] for i in range(50, 70)], ids=range(50, 70))
         index.remove([3, 60])
-    core.LOGGED, merging.LOGGED = before
+    transactions.LOGGED, merging.LOGGED = before
     del texts[3], texts[60]
     return place, texts

@@ -37,7 +37,7 @@ from neardup.errors import InputError
 
 _NEARDUP = (
     *(sys.executable, "-c"),
-    "from neardup.index import core, merging; core.LOGGED = merging.LOGGED = 300; "
+    "from neardup.index import merging, transactions; transactions.LOGGED = merging.LOGGED = 300; "
     "from neardup.cli import main; main()",
 )
 _READERS = 4

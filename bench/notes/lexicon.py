@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.records.invented import make_words, strings
+from neardup.records.synthetic_words import make_words, strings
 from neardup.synth.demo_notes import HEADINGS
 
 #: Length of ``Lexicon.cells``.

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of
 from neardup.errors import SpecError
-from neardup.records.invented import I64, Stream, stream_keys, strings
+from neardup.records.synthetic_words import I64, Stream, stream_keys, strings
 from neardup.synth.demo_notes import KINDS
 
 from .lexicon import lexicon

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from neardup.records.invented import I64, Stream, mix, stream_keys
+from neardup.records.synthetic_words import I64, Stream, mix, stream_keys
 from neardup.synth.demo_notes import HEADINGS
 
 from .lexicon import Lexicon

@@ -24,8 +24,8 @@ _HOMES = {
     "neardup.match.bucketing": "candidate_pairs",
     "neardup.recipe": "Recipe",
     "neardup.records.fields": "Field",
-    "neardup.records.growing.record_index": "RecordIndex",
-    "neardup.records.outcome.link_runs": "Blocks LinkRun",
+    "neardup.records.incremental.record_index": "RecordIndex",
+    "neardup.records.outputs.link_runs": "Blocks LinkRun",
     "neardup.sketch.bands": "Bands candidate_probability choose_bands",
     "neardup.sketch.sketcher": "band_keys signatures",
     "neardup.sketch.tokenising": "shingle_sets",
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from neardup.match.bucketing import candidate_pairs as candidate_pairs
     from neardup.recipe import Recipe as Recipe
     from neardup.records.fields import Field as Field
-    from neardup.records.growing.record_index import RecordIndex as RecordIndex
-    from neardup.records.outcome.link_runs import Blocks as Blocks
-    from neardup.records.outcome.link_runs import LinkRun as LinkRun
+    from neardup.records.incremental.record_index import RecordIndex as RecordIndex
+    from neardup.records.outputs.link_runs import Blocks as Blocks
+    from neardup.records.outputs.link_runs import LinkRun as LinkRun
     from neardup.sketch.bands import Bands as Bands
     from neardup.sketch.bands import candidate_probability as candidate_probability
     from neardup.sketch.bands import choose_bands as choose_bands

@@ -86,3 +86,23 @@ def check_matrix(name: str, values: np.ndarray, dtype: type[np.generic]) -> None
     """Refuse what is no two-dimensional array of that type: kernels would misread it."""
     if not (isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype == dtype):
         raise SpecError(f"`{name}` is no array {dtype.__name__}[documents, columns] of NumPy")
+
+
+def binary_of(rows: np.ndarray) -> ArrowArray:
+    """Return uint64[n, words] as n binary values of ``8 * words`` bytes."""
+    rows = np.ascontiguousarray(rows)
+    kind = pa.binary(8 * rows.shape[1])
+    return pa.Array.from_buffers(kind, len(rows), [None, pa.py_buffer(rows.data)])
+
+
+def words(array: ArrowArray) -> np.ndarray:
+    """Return binary values of one length as uint64[n, words]; the inverse of `binary_of`."""
+    if not pa.types.is_fixed_size_binary(array.type):
+        import pyarrow.compute as pc
+
+        values: Any = array
+        array = values.cast(pa.binary(pc.binary_length(values)[0].as_py() if len(array) else 8))
+    width: int = array.type.byte_width
+    data = memoryview(array.buffers()[1] or b"")
+    found = np.frombuffer(data, np.uint64, len(array) * width // 8, array.offset * width)
+    return found.reshape(len(array), width // 8)

@@ -16,6 +16,7 @@ import pytest
 
 import neardup
 from common import SECRET, files_of, some_rows, write_lines
+from neardup.engines.clock import Event
 from neardup.errors import (
     ColumnError,
     DependencyError,
@@ -27,7 +28,6 @@ from neardup.errors import (
     ResumeError,
     SpecError,
 )
-from neardup.stages.clock import Event
 
 ROWS = some_rows()
 TABLE = pa.Table.from_pylist(ROWS)

@@ -13,7 +13,7 @@ import neardup
 from bench.notes import SynthSpec, write
 from common import Command, some_rows, write_lines
 from neardup.inspect.evaluate import evaluate
-from neardup.output.folder_results import FolderResults
+from neardup.results.folder_results import FolderResults
 
 
 @pytest.fixture

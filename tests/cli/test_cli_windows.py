@@ -20,7 +20,7 @@ IMPORTS = (
     HIDDEN
     + """
 import neardup
-optional = ("cassandra", "igraph", "sklearn", "pyspark", "matplotlib", "jinja2")
+optional = ("cassandra", "igraph", "sklearn", "pyspark", "py4j", "matplotlib", "jinja2")
 for module in pkgutil.walk_packages(neardup.__path__, "neardup."):
     if not module.name.endswith("__main__"):
         try:

@@ -16,8 +16,8 @@ from neardup.cluster.bounded import Bound, bounded
 from neardup.cluster.methods import components, kept_set, louvain, star
 from neardup.errors import DependencyError, SpecError
 from neardup.match.verifying import content_hashes
+from neardup.spark.stages.cluster_stage import clusters_of
 from neardup.spec import CLUSTERINGS
-from neardup.stages.cluster_stage import clusters_of
 from neardup.threads import Pool
 
 

@@ -17,15 +17,15 @@ import pytest
 
 from bench.notes import Family, SynthSpec, write
 from neardup.errors import OutputError, SpecError
-from neardup.memory import (
+from neardup.memory_plan import (
     MemoryPlan,
     PrivatePeak,
-    Scratch,
     Workload,
     parse_size,
     plan_memory,
     show_size,
 )
+from neardup.scratch import Scratch
 
 NEARDUP = [sys.executable, "-c", "from neardup.cli import main; main()"]
 DOCUMENTS = 120_000
@@ -224,6 +224,6 @@ def test_the_peak_is_seen_while_it_lasts() -> None:
 def test_the_peak_is_of_this_process_alone() -> None:
     """Linux counts what a parent had in memory as the peak of its child, at first."""
     parents = np.ones(60_000_000)  # 480 MB
-    code = "from neardup.memory import peak_memory; print(peak_memory())"
+    code = "from neardup.memory_plan import peak_memory; print(peak_memory())"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 1e6 < int(found.stdout) < parents.nbytes

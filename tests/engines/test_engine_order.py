@@ -324,7 +324,7 @@ def test_equal_ids_are_named_by_where_they_are(tmp_path: Path) -> None:
 
 def test_ids_that_hash_alike_are_different(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "neardup.stages.identifiers._hashes", lambda chunk: np.zeros(len(chunk), np.uint64)
+        "neardup.engines.identifiers._hashes", lambda chunk: np.zeros(len(chunk), np.uint64)
     )
     table = pa.table({"text": [f"x{i}" for i in range(20)], "id": [f"i{i}" for i in range(20)]})
     assert len(neardup.dedup(table, id="id")) == 20

@@ -12,8 +12,8 @@ import pytest
 
 import neardup
 from bench.notes import SynthSpec, write
-from neardup.stages import clock
-from neardup.stages.clock import Clock, Event, process_start
+from neardup.engines import clock
+from neardup.engines.clock import Clock, Event, process_start
 
 #: Another process may take the cores at the wrong moment, after the last lap; one try is enough.
 TRIES = 6
@@ -72,7 +72,7 @@ def test_every_moment_belongs_to_one_stage() -> None:
 
 
 def test_a_process_knows_when_it_was_started() -> None:
-    code = "from neardup.stages.clock import process_start; print(process_start())"
+    code = "from neardup.engines.clock import process_start; print(process_start())"
     begin = time.monotonic()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert -0.1 < float(done.stdout) - begin < 1.0  # the system counts in hundredths

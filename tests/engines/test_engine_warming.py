@@ -14,9 +14,9 @@ import pytest
 
 import neardup
 from neardup.announcing import heard_by
+from neardup.engines.warming import Warming
 from neardup.kernels.bits import mix
 from neardup.spec import Spec
-from neardup.stages.warming import Warming
 
 #: Two kinds of runs, which together call all kernels that are compiled beforehand.
 RUNS = {
@@ -93,7 +93,7 @@ def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path
 
 
 ZIPPED = """
-import neardup.stages.match_stage, neardup.stages.sketch_stage
+import neardup.spark.stages.match_stage, neardup.spark.stages.sketch_stage
 from neardup.kernels import bits
 print(bits.__file__, bits.mix(5))
 """

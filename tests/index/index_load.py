@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import neardup
-from neardup.index import core, merging
+from neardup.index import merging, transactions
 
 WORDS = [f"w{i}" for i in range(60)]
 
@@ -28,7 +28,7 @@ def text_of(draw: random.Random, known: list[str]) -> str:
 
 def load(folder: str, seed: int, notes: str) -> None:
     """Do one thing after the other, for ever."""
-    core.LOGGED = merging.LOGGED = 25  # segments and merges now and then
+    transactions.LOGGED = merging.LOGGED = 25  # segments and merges now and then
     draw, known = random.Random(seed), list[str]()
     number = seed * 1_000_000
     note = os.open(notes, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)

@@ -14,8 +14,8 @@ import pytest
 
 import neardup
 from common import Command, some_rows, write_lines
+from neardup.corpora.decontaminating import longest_shared
 from neardup.errors import InputError, InputNotFoundError, OutputError, SpecError
-from neardup.index.whole.decontaminating import longest_shared
 
 
 def batches(count: int = 60) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

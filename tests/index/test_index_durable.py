@@ -23,7 +23,7 @@ from index_load import replay
 import neardup
 from neardup.arrays import strings_of
 from neardup.errors import InputError, NeardupError, OutputError, StoreError
-from neardup.index import bodies, core, merging, place
+from neardup.index import bodies, merging, place, transactions
 
 #: `make kills` asks for 150.
 KILLS = int(os.environ.get("NEARDUP_KILLS", "11"))
@@ -119,7 +119,7 @@ def test_a_full_disk_is_one_error_and_no_harm(tmp_path: Path, documents: int) ->
 
 
 def test_a_damaged_byte_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "LOGGED", 60)
+    monkeypatch.setattr(transactions, "LOGGED", 60)
     folder, copy = tmp_path / "index", tmp_path / "copy"
     texts = {i: words(i, 30) for i in range(90)}
     with neardup.Index.create(folder, spec=SPEC) as index:
@@ -185,7 +185,7 @@ def test_a_second_writer_waits_and_then_says_who_writes(tmp_path: Path) -> None:
 
 def _write(folder: Path, first: int, count: int) -> None:
     index = neardup.Index.open(folder, timeout=60, durable="process")
-    core.LOGGED = merging.LOGGED = 30
+    transactions.LOGGED = merging.LOGGED = 30
     for i in range(first, first + count):
         index.add_if_new(i, words(i % 150))
     os._exit(0)
@@ -270,7 +270,7 @@ def test_a_network_file_system_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 def test_merges_keep_the_number_of_segments_low(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core, "LOGGED", 20)
+    monkeypatch.setattr(transactions, "LOGGED", 20)
     monkeypatch.setattr(merging, "LOGGED", 20)
     index = neardup.Index.create(tmp_path / "index", spec=SPEC, durable="process")
     for first in range(0, 1000, 25):
@@ -291,7 +291,7 @@ def test_merges_keep_the_number_of_segments_low(
 def test_an_index_that_was_closed_is_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core, "LOGGED", 20)
+    monkeypatch.setattr(transactions, "LOGGED", 20)
     for first in range(0, 300, 25):
         opened = neardup.Index.create if not first else neardup.Index.open
         settings: Any = {"spec": SPEC} if not first else {}
@@ -303,7 +303,7 @@ def test_an_index_that_was_closed_is_merged(
 
 
 def test_numbers_of_documents_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "_MOST", 10)
+    monkeypatch.setattr(transactions, "_MOST", 10)
     index = neardup.Index.create(spec=SPEC)
     index.add([words(i) for i in range(8)])
     with pytest.raises(StoreError, match="limit"):

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import neardup
 import oracle
-from neardup.index import core, inserting, merging
+from neardup.index import inserting, merging, transactions
 
 WORDS = [f"w{i}" for i in range(40)] + ["Müller", "漢字", "!"]
 #: Settings by name: unit, bag, stem, no bands.
@@ -61,7 +61,7 @@ def shown(table: Any) -> list[tuple[Any, ...]]:
 def test_a_stream_in_batches_of_any_size_is_a_batch(
     name: str, folder: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core, "LOGGED", 40)
+    monkeypatch.setattr(transactions, "LOGGED", 40)
     monkeypatch.setattr(merging, "LOGGED", 40)
     monkeypatch.setattr(inserting, "BATCH", 64)
     texts, spec = made_texts(1, 400), spec_of(name)

@@ -21,6 +21,8 @@ import pytest
 import neardup
 from common import Command
 from neardup.compat.datasketch import MinHash, MinHashLSH
+from neardup.corpora.corpus import new_folder
+from neardup.corpora.decontaminating import longest_shared
 from neardup.errors import (
     DuplicateIdError,
     InputError,
@@ -29,10 +31,8 @@ from neardup.errors import (
     SpecError,
     StoreError,
 )
-from neardup.index import core, inserting, merging, place, verified
+from neardup.index import inserting, merging, place, transactions, verified
 from neardup.index.index_check import require_whole_log
-from neardup.index.whole.corpora import new_folder
-from neardup.index.whole.decontaminating import longest_shared
 
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
 
@@ -43,7 +43,7 @@ def texts_of(first: int, count: int) -> list[str]:
 
 @pytest.fixture
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "LOGGED", 20)
+    monkeypatch.setattr(transactions, "LOGGED", 20)
     monkeypatch.setattr(merging, "LOGGED", 20)
 
 
@@ -375,8 +375,8 @@ def test_a_family_is_looked_up_by_a_few_rows(monkeypatch: pytest.MonkeyPatch) ->
     index.add(family[:150], ids=range(150))
     expected = index.query(family)
     first = index.first_matches(family)
-    monkeypatch.setattr(core, "_ROWS", 64)
-    monkeypatch.setattr(core, "_PAIRS", 400)
+    monkeypatch.setattr(transactions, "_ROWS", 64)
+    monkeypatch.setattr(transactions, "_PAIRS", 400)
     sizes: list[int] = []
     look_up = index._core.snapshot.candidates
 

@@ -7,7 +7,7 @@ from typing import Any
 from neardup import Run
 from neardup.inspect.audit import Audit
 from neardup.inspect.explain import Explanation
-from neardup.output.results import Results
+from neardup.results.results import Results
 
 
 def audit(results: Results, listener: Any = False, **options: Any) -> Audit:

@@ -19,18 +19,18 @@ from inspect_calls import audit
 import neardup
 import oracle
 from bench.notes import SynthSpec, write
+from neardup.engines.clock import Event
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit import Audit, stored_audit
 from neardup.inspect.audit_counts import COUNTER_BYTES, PairList, Tally, class_limits
 from neardup.intervals import wilson
-from neardup.output.folder_results import FolderResults
-from neardup.output.results import Results
 from neardup.recipe import Recipe
 from neardup.report.audit_text import render
+from neardup.results.folder_results import FolderResults
+from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
-from neardup.stages.clock import Event
 
 MEASURED = ("seconds", "peak_private_memory", "run")
 

@@ -22,8 +22,8 @@ from neardup.errors import ColumnError, InputError, NeardupError, SpecError
 from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts
 from neardup.inspect.evaluate import evaluate
 from neardup.intervals import wilson
-from neardup.output.results import Results
 from neardup.report.evaluate_text import render
+from neardup.results.results import Results
 from neardup.spec import Spec
 
 WORDS = [f"w{k}" for k in range(40)]

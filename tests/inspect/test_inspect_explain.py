@@ -17,9 +17,9 @@ import neardup
 from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.inspect.compare import compare
 from neardup.inspect.explain import Explanation
-from neardup.output.folder_results import FolderResults
-from neardup.output.results import Results
 from neardup.report.views import render, view
+from neardup.results.folder_results import FolderResults
+from neardup.results.results import Results
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
 

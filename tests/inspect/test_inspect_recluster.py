@@ -18,6 +18,7 @@ from inspect_calls import recluster
 
 import neardup
 from common import files_of, write_lines
+from neardup.engines.clock import Event
 from neardup.errors import (
     ColumnError,
     InputError,
@@ -26,10 +27,9 @@ from neardup.errors import (
     ResumeError,
     SpecError,
 )
-from neardup.output.folder_results import FolderResults
-from neardup.output.results import Results
+from neardup.results.folder_results import FolderResults
+from neardup.results.results import Results
 from neardup.spec import CLUSTERINGS, ShingleSpec, Spec
-from neardup.stages.clock import Event
 
 BASE = Spec(shingle=ShingleSpec(n=3), threshold=0.5, num_bands=40, rows=2)
 ALLPAIRS = {"method": "allpairs", "num_bands": None, "rows": None}
@@ -188,7 +188,7 @@ def test_what_is_used(source: list[Path], tmp_path: Path) -> None:
 def test_keys_are_copied_by_a_file(
     source: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("neardup.memory._SMALL", 0)
+    monkeypatch.setattr("neardup.scratch._SMALL", 0)
     neardup.dedup(source, id="id", spec=BASE, pairs="all", out=tmp_path / "run", keep_run=True)
     found = recluster(FolderResults(tmp_path / "run"), tmp_path / "out", threshold=0.7)
     assert found.record["recluster"]["used"] == "sketches"

@@ -1,4 +1,4 @@
-"""Plain-Python references of the kernels in ``neardup.kernels.records``: obvious, and slow."""
+"""Plain-Python references of the kernels in ``neardup.kernels.scanning``: obvious, and slow."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from neardup.kernels import records as kernels
+from neardup.kernels import scanning as kernels
 
 pytestmark = pytest.mark.jit_off
 

@@ -17,7 +17,7 @@ from neardup.kernels import jaccard as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Answers, BitmapLanes, Buckets, KeptPlaces
 from neardup.match.bucketing import BandBuckets, bucket_documents
-from neardup.match.rarest import search_memory
+from neardup.match.prefix_index import search_memory
 from neardup.match.verifying import make_sets
 from neardup.sketch.texts import Ragged
 

@@ -7,11 +7,11 @@ import pytest
 from numba import config
 
 import oracle
-from neardup.match import pairs, rarest
+from neardup.match import pairs, prefix_index
 from neardup.match import resolve as resolving
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.pairs import join, pairs_of_buckets, pairs_outside_windows
-from neardup.match.rarest import RarestIndex
+from neardup.match.prefix_index import RarestIndex
 from neardup.match.resolve import Limits, resolve
 from neardup.match.verifying import make_sets, similarities
 from neardup.sketch.texts import Ragged
@@ -78,9 +78,9 @@ def test_resolving_equals_the_definition(
         monkeypatch.setattr(resolving, "_INDEXED", int(rng.choice([0, 2, 10])))
         monkeypatch.setattr(resolving, "_CLEAR", float(rng.choice([0.0, 0.01, 0.3])))
         monkeypatch.setattr(resolving, "_CROWDED", int(rng.choice([0, 4, 12, 10_000])))
-        monkeypatch.setattr(rarest, "_VISIT", float(rng.choice([0.0, 0.01, 8.0])))
-        monkeypatch.setattr(rarest, "_ADD", int(rng.choice([-1, 0, 8000])))
-        monkeypatch.setattr(rarest, "_MOST_COUNTED", int(rng.choice([5, 8192])))
+        monkeypatch.setattr(prefix_index, "_VISIT", float(rng.choice([0.0, 0.01, 8.0])))
+        monkeypatch.setattr(prefix_index, "_ADD", int(rng.choice([-1, 0, 8000])))
+        monkeypatch.setattr(prefix_index, "_MOST_COUNTED", int(rng.choice([5, 8192])))
     monkeypatch.setattr(pairs, "_TOGETHER", int(rng.choice([1, 2000, 1 << 18])))
     monkeypatch.setattr(resolving, "_BATCH", int(rng.choice([1, 7, 64])))
     monkeypatch.setattr(resolving, "_SMALL_BATCH", int(rng.choice([1, 5, 32])))
@@ -124,7 +124,9 @@ def test_an_index_is_for_families_whose_rare_shingles_are_their_own(
     found = make_sets(ragged([{int(hashes[v]) for v in values} for values in sets]))
     buckets = one_bucket(len(sets))
     decided = int(len(sets) * done)
-    monkeypatch.setattr(rarest, "_ADD", 500)  # of a family much smaller than those that it is for
+    monkeypatch.setattr(
+        prefix_index, "_ADD", 500
+    )  # of a family much smaller than those that it is for
     with Pool(1) as pool:
         index = RarestIndex(found, buckets.of, np.ones(1, np.bool_), 0.7, pool)
         assert index.pays(np.ones(1, np.bool_), np.array([decided]), decided) == pays

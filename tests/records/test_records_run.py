@@ -15,7 +15,7 @@ from made_records import NAMES, true_pairs
 
 import neardup
 from common import Command
-from neardup.records.outcome.link_files import read_links
+from neardup.records.outputs.link_files import read_links
 
 People = tuple[pa.Table, pa.Table]
 FIELDS = ",".join(NAMES)
@@ -99,7 +99,7 @@ def test_saved_and_evaluated_from_the_folder(
     assert stat.S_IMODE(out.stat().st_mode) == 0o700
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in out.iterdir())
     assert pq.read_table(out / "pairs.parquet").num_rows == linked.pairs.num_rows
-    from neardup.records.outcome.link_scores import evaluate_links
+    from neardup.records.outputs.link_scores import evaluate_links
 
     assert evaluate_links(read_links(out)[0], people[1]) == linked.evaluate(people[1])
     with pytest.raises(neardup.NeardupError, match="exists"):

@@ -7,7 +7,7 @@ import pytest
 from made_records import fields_similarity, grams, made_persons
 
 import neardup
-from neardup.records.valley import find_valley
+from neardup.records.threshold import find_valley
 
 FIELDS = ["given_name", "surname", "street", "suburb"]
 

@@ -18,7 +18,7 @@ from neardup.records.blocking import choose_rows
 from neardup.records.deciding import matches
 from neardup.records.fields import fields_of
 from neardup.records.persons import FIELDS
-from neardup.records.valley import find_valley
+from neardup.records.threshold import find_valley
 
 
 def word(draw: random.Random, length: int) -> str:

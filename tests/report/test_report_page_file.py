@@ -18,12 +18,12 @@ import neardup
 from common import Command, write_lines
 from neardup.api.dedup import dedup
 from neardup.api.runs import Run
+from neardup.engines.clock import Event
 from neardup.errors import ColumnError, DependencyError, InputError, OutputError, SpecError
-from neardup.output.folder_results import FolderResults
-from neardup.output.results import Results
 from neardup.report.page import write_report
 from neardup.report.page.survey import survey
-from neardup.stages.clock import Event
+from neardup.results.folder_results import FolderResults
+from neardup.results.results import Results
 
 
 def families(count: int, size: int, name: str) -> list[dict[str, Any]]:

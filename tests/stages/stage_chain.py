@@ -14,16 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from neardup import Recipe
-from neardup.arrays import numbers
+from neardup.arrays import numbers, words
 from neardup.sketch.texts import Ragged
-from neardup.stages.batches import ragged, words
+from neardup.spark.stages.batches import ragged
 
 Batches = list[pa.RecordBatch]
 
 
 def call(module: str, name: str, inputs: list[Batches], settings: dict[str, Any]) -> Batches:
     """Call a stage in another process; all that it needs was pickled."""
-    stage = getattr(importlib.import_module(f"neardup.stages.{module}"), name)
+    stage = getattr(importlib.import_module(f"neardup.spark.stages.{module}"), name)
     return list(stage(*inputs, **settings))
 
 

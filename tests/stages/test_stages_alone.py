@@ -15,16 +15,17 @@ import pytest
 
 import oracle
 from neardup import Recipe, ShingleSpec
-from neardup.arrays import numbers
+from neardup.arrays import binary_of, numbers, words
 from neardup.match.bucketing import candidate_pairs
 from neardup.sketch.sketcher import Sketcher
 from neardup.sketch.tokenising import shingle_sets
-from neardup.stages import batches as arrow
-from neardup.stages.bucket_stage import BUCKETS, FIRSTS, band_rows, bucket, exact
-from neardup.stages.candidate_stage import ROOTS, SHARES, forest, mark, spread, union
-from neardup.stages.cluster_stage import CLUSTERS, cluster, expand_to_duplicates
-from neardup.stages.match_stage import ANSWERS, EDGES, pairs, resolve, resolve_new
-from neardup.stages.sketch_stage import SETS, sets, sketch, sketch_schema
+from neardup.spark.stages import batches as arrow
+from neardup.spark.stages.bucket_stage import BUCKETS, FIRSTS, band_rows, bucket, exact
+from neardup.spark.stages.candidate_stage import ROOTS, SHARES, forest, mark, spread, union
+from neardup.spark.stages.cluster_stage import CLUSTERS, cluster
+from neardup.spark.stages.match_stage import ANSWERS, EDGES, pairs, resolve, resolve_new
+from neardup.spark.stages.sketch_stage import SETS, sets, sketch, sketch_schema
+from neardup.stages.exact import expand_to_duplicates
 
 RECIPE = Recipe(ShingleSpec(n=2), num_bands=6, rows=2)
 TEXTS = ["one two three four", "One, two three FOUR!", None, "two three four five", "alone", ""]
@@ -71,7 +72,7 @@ def sketches_in(batch: pa.RecordBatch) -> Iterator[np.ndarray]:
     """The columns of sketches as arrays."""
     for name in ("hash", "tokens", "shingles", "bitmap"):
         column = batch.column(name)
-        yield arrow.words(column) if name in ("hash", "bitmap") else numbers(column)
+        yield words(column) if name in ("hash", "bitmap") else numbers(column)
     yield np.array(batch["keys"].to_pylist(), np.uint64)
 
 
@@ -243,7 +244,7 @@ def groups_of(found: pa.RecordBatch) -> set[frozenset[int]]:
 def test_components_of_candidates_from_shares_of_their_keys() -> None:
     rng = np.random.default_rng(8)
     keys = rng.integers(0, 150, (60, 3), dtype=np.uint64) << np.uint64(7)
-    columns = {"doc": pa.array(range(60)), "keys": arrow.binary_of(keys)}
+    columns = {"doc": pa.array(range(60)), "keys": binary_of(keys)}
     whole = batch(**columns)
     entries = list(spread([whole.slice(0, 25), whole.slice(25)], 4))
     assert entries[0].schema == SHARES
@@ -260,7 +261,7 @@ def test_components_of_candidates_from_shares_of_their_keys() -> None:
     near = rng.random(60) < 0.5
     bits = np.where(near, 1, rng.permutation(60) + 2).astype(np.uint64)
     bitmaps = np.column_stack([np.uint64(2) ** bits, np.zeros((60, 3), np.uint64)])
-    columns |= {"shingles": pa.array([1] * 60, pa.int32()), "bitmap": arrow.binary_of(bitmaps)}
+    columns |= {"shingles": pa.array([1] * 60, pa.int32()), "bitmap": binary_of(bitmaps)}
     (left,) = mark([batch(**columns).take(pa.array(rng.permutation(60)))], 0.5)
     both = [(a, b) for a, b in zip(*candidate_pairs(keys), strict=True) if near[a] and near[b]]
     assert groups_of(left) == connected_rows(keys, np.unique(both))
@@ -297,9 +298,10 @@ def test_stages_import_neither_files_nor_engines_nor_the_command_line() -> None:
     code = (
         "import sys\n"
         "sys.modules['coverage'] = None\n"  # Numba imports it where it is installed
-        "import neardup.stages.bucket_stage, neardup.stages.cluster_stage\n"
-        "import neardup.stages.candidate_stage, neardup.stages.ordering\n"
-        "import neardup.stages.match_stage, neardup.stages.sketch_stage, neardup.stages.batches\n"
+        "import neardup.spark.stages.bucket_stage, neardup.spark.stages.cluster_stage\n"
+        "import neardup.spark.stages.candidate_stage\n"
+        "import neardup.spark.stages.match_stage, neardup.spark.stages.sketch_stage\n"
+        "import neardup.spark.stages.batches\n"
         "from neardup import Recipe\n"
         "rooms = ('io', 'state', 'engines', 'output', 'api', 'cli', 'inspect', 'forecast')\n"
         "print([m for m in sys.modules if m.split('.')[0] in ('click', 'sqlite3', 'pandas')\n"
@@ -315,9 +317,9 @@ def test_stages_import_neither_files_nor_engines_nor_the_command_line() -> None:
 def test_arrays_go_to_arrow_and_back() -> None:
     rng = np.random.default_rng(1)
     rows = rng.integers(0, 2**64, (7, 3), dtype=np.uint64)
-    assert np.array_equal(arrow.words(arrow.binary_of(rows)), rows)
-    assert np.array_equal(arrow.words(arrow.binary_of(rows)[2:5]), rows[2:5])
-    assert arrow.words(arrow.binary_of(rows[:0])).shape == (0, 3)
+    assert np.array_equal(words(binary_of(rows)), rows)
+    assert np.array_equal(words(binary_of(rows)[2:5]), rows[2:5])
+    assert words(binary_of(rows[:0])).shape == (0, 3)
     assert arrow.fixed_lists_of(rows).to_pylist() == rows.tolist()
     offsets = np.array([0, 2, 2, 5])
     lists = arrow.lists_of(np.arange(5), offsets)

@@ -16,7 +16,7 @@ import pytest
 from bench.notes import Family, SynthSpec, generate, truth
 from bench.notes.tables import documents_batch, lines
 from neardup.errors import SpecError
-from neardup.records.invented import make_words
+from neardup.records.synthetic_words import make_words
 from neardup.synth.demo_notes import COMMON, HEADINGS, KINDS
 
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 from neardup.errors import InputError, SpecError, spelled
 from neardup.index.answers import id_values, matches_table
 from neardup.index.bodies import Id
-from neardup.index.core import BATCH, Batch, Core
 from neardup.index.incoming import batches_of, checked_id
 from neardup.index.index_check import problems_of
 from neardup.index.merging import Merger
+from neardup.index.transactions import BATCH, Batch, Core
 from neardup.inspect.compare import Comparison, compare
 from neardup.io.opening import Reading
 from neardup.recipe import Recipe

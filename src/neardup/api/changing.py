@@ -16,10 +16,10 @@ from neardup.api.asking import Asking
 from neardup.errors import InputError, SpecError
 from neardup.index.answers import answers_table
 from neardup.index.bodies import Id
-from neardup.index.core import BATCH, Batch
 from neardup.index.incoming import batches_of, checked_id, checked_ids, is_file
 from neardup.index.inserting import Answers, insert, insert_all, insert_new
 from neardup.index.merging import compact
+from neardup.index.transactions import BATCH, Batch
 from neardup.io.opening import Reading
 from neardup.sketch.texts import as_text
 

@@ -17,15 +17,15 @@ import pyarrow as pa
 from neardup.api.arguments import checked, is_given
 from neardup.api.indexing import Index
 from neardup.api.runs import Run
+from neardup.corpora.against import decide
+from neardup.corpora.corpus import Corpus, check_formats, new_folder, write_record, write_table
+from neardup.corpora.decontaminating import Asked, matches_of
 from neardup.errors import InputError, InputNotFoundError, SpecError
-from neardup.index.whole.against import decide
-from neardup.index.whole.corpora import Corpus, check_formats, new_folder, write_record, write_table
-from neardup.index.whole.decontaminating import Asked, matches_of
 from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import is_remote, local_target, located
-from neardup.output.results import Results
 from neardup.output.writing import check_inputs, check_outside
+from neardup.results.results import Results
 from neardup.spec import ShingleSpec
 from neardup.threads import Pool, check_threads
 

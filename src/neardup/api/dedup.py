@@ -11,15 +11,15 @@ from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.progress import Progress, show_progress
 from neardup.api.running import Request, run_in_folder, run_in_memory, sketch_into_store
 from neardup.api.runs import Run
+from neardup.engines.clock import Clock
 from neardup.engines.job import Resources
 from neardup.errors import SpecError
 from neardup.io.opening import Reading
-from neardup.memory import memory_of
-from neardup.output.results import MemoryResults
+from neardup.memory_plan import memory_of
 from neardup.output.writing import Writing
+from neardup.results.results import MemoryResults
 from neardup.spec import ShingleSpec, Spec
 from neardup.spec import preset as settings_of
-from neardup.stages.clock import Clock
 from neardup.state.shards import Shard
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def dedup(
         skip_large: Leave out larger ones and count them (``counts.skipped``), instead of refusing
             the input. Files only.
         progress: ``"auto"`` shows a bar on a terminal and in a notebook; True, False, or a function
-            that gets each `neardup.stages.clock.Event`.
+            that gets each `neardup.engines.clock.Event`.
 
     Returns:
         What was found; with ``against`` a `neardup.api.comparing_corpora.Against`.

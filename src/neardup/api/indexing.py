@@ -11,10 +11,10 @@ from neardup.api.arguments import checked
 from neardup.api.changing import Changing
 from neardup.errors import InputNotFoundError, RecipeError, SpecError
 from neardup.index.catalogue import Catalogue, Options
-from neardup.index.core import Core
 from neardup.index.index_check import require_last_commit, require_whole_log
 from neardup.index.merging import clean
 from neardup.index.place import index_folder, require_local
+from neardup.index.transactions import Core
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability, recipe_for
 from neardup.spec import ShingleSpec, Spec
@@ -163,7 +163,7 @@ class Index(Changing):
             InputError: There is no finished run, or its input has changed.
             OutputError: There is something at the path, or it can't be written.
         """
-        from neardup.index.whole.of_run import kept_batches, results_of
+        from neardup.corpora.of_run import kept_batches, results_of
 
         results = results_of(run)
 

@@ -12,12 +12,12 @@ from neardup.errors import SpecError
 from neardup.io.opening import Reading
 from neardup.records.fields import Field, LinkSpec, fields_of
 from neardup.records.link_steps import block, decide
-from neardup.records.outcome.link_runs import Blocks, LinkRun
+from neardup.records.outputs.link_runs import Blocks, LinkRun
 from neardup.records.record_files import Source
 from neardup.threads import Pool, check_threads
 
 if TYPE_CHECKING:
-    from neardup.records.growing.record_index import RecordIndex
+    from neardup.records.incremental.record_index import RecordIndex
 
 
 #: Stands for the fields of an index.
@@ -126,8 +126,8 @@ def link(
             "with `against`, one file of records is linked with the settings of the index",
             "leave out all settings but `id`, and how files are read",
         )
-    from neardup.records.growing.linking_new import link_new
-    from neardup.records.growing.record_index import RecordIndex
+    from neardup.records.incremental.linking_new import link_new
+    from neardup.records.incremental.record_index import RecordIndex
 
     with ExitStack() as stack:
         pool = stack.enter_context(Pool(threads))

@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from neardup.announcing import heard_by
+from neardup.engines.clock import Event, Listener
 from neardup.errors import SpecError, spelled
-from neardup.stages.clock import Event, Listener
 
 #: What callers may ask for: ``"auto"``, yes, no, or a function that gets each event.
 Progress = bool | str | Listener | None

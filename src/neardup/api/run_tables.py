@@ -17,7 +17,7 @@ from neardup.errors import DependencyError, InputError, SpecError
 from neardup.io.formats.json_text import common_schema, conform
 from neardup.io.frames import FrameSource
 from neardup.io.source import Partition
-from neardup.output.results import MemoryResults, Results
+from neardup.results.results import MemoryResults, Results
 from neardup.spec import Spec
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from typing import Any
 
 from neardup import errors
 from neardup.engines.beginning import drop_store
+from neardup.engines.clock import Clock, Event
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run, sketch_shard
 from neardup.errors import NeardupError, OutputError, ResumeError, SpecError
 from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.json_values import differences
-from neardup.memory import PrivatePeak
-from neardup.output.folder_results import FolderResults
+from neardup.memory_plan import PrivatePeak
 from neardup.output.publishing import clear_work, local_output
 from neardup.output.record import digest_of, record
 from neardup.output.writing import (
@@ -31,8 +31,8 @@ from neardup.output.writing import (
     finish_outputs,
     write_outputs,
 )
+from neardup.results.folder_results import FolderResults
 from neardup.spec import Spec
-from neardup.stages.clock import Clock, Event
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.state.shards import Shard
 from neardup.threads import Pool

@@ -14,17 +14,17 @@ from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
 from neardup.api.run_tables import RunTables
 from neardup.api.running import save
+from neardup.engines.clock import Clock
 from neardup.engines.job import Resources
 from neardup.engines.reading import Reader
 from neardup.errors import OutputError, SpecError
 from neardup.io.source import Source
-from neardup.memory import memory_of
-from neardup.output.folder_results import FolderResults
-from neardup.output.results import MemoryResults
-from neardup.output.shown import Shown
+from neardup.memory_plan import memory_of
 from neardup.output.writing import Writing
 from neardup.recipe import Recipe
-from neardup.stages.clock import Clock
+from neardup.results.folder_results import FolderResults
+from neardup.results.results import MemoryResults
+from neardup.results.shown import Shown
 
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit

@@ -13,9 +13,9 @@ from neardup.spec import CLUSTERINGS, PRESETS, SCHEMES, Spec, preset
 
 if TYPE_CHECKING:
     from neardup.api.running import Request
+    from neardup.engines.clock import Clock
     from neardup.engines.job import Resources
     from neardup.output.writing import Writing
-    from neardup.stages.clock import Clock
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -314,7 +314,7 @@ def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def resources_of(options: dict[str, Any]) -> "Resources":
     from neardup.engines.job import Resources
-    from neardup.memory import memory_of
+    from neardup.memory_plan import memory_of
 
     given = _taken(options, "threads", "store", "run", "keep_run")
     return Resources(memory_of(options.pop("memory", None)), **given)

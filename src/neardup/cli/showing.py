@@ -15,8 +15,8 @@ from neardup.cli.main import as_options
 from neardup.cli.options import all_of, file_option, json_option, of_output
 
 if TYPE_CHECKING:
+    from neardup.engines.clock import Event, Listener
     from neardup.report.views import View
-    from neardup.stages.clock import Event, Listener
 
 
 @contextmanager

@@ -16,9 +16,9 @@ from neardup.compat.minhashes import MinHash as MinHash
 from neardup.compat.minhashes import entries, signature
 from neardup.errors import DuplicateIdError, InputError, SpecError
 from neardup.index.bodies import unpack_sets
-from neardup.index.core import Core
 from neardup.index.incoming import checked_id
 from neardup.index.snapshot import bucket_names
+from neardup.index.transactions import Core
 from neardup.sketch.bands import bands_for_recall, candidate_probability
 from neardup.sketch.sketcher import band_keys
 from neardup.sketch.texts import Ragged

@@ -16,7 +16,7 @@ from neardup.engines.reading import Reader
 from neardup.errors import InputError, RecipeError, ResumeError, StoreError
 from neardup.io.source import Documents, Partition
 from neardup.json_values import differences
-from neardup.memory import MemoryPlan, Workload, plan_memory
+from neardup.memory_plan import MemoryPlan, Workload, plan_memory
 from neardup.recipe import Recipe
 from neardup.sketch.bands import SAMPLE, recipe_for, sample_pairs
 from neardup.state import open_store

@@ -7,6 +7,7 @@ import numpy as np
 
 from neardup.cluster.edges import Edges
 from neardup.cluster.methods import counts_of, kept_set, star
+from neardup.engines.clock import Watch
 from neardup.engines.job import Job
 from neardup.engines.metadata import Corpus
 from neardup.engines.reading import Reader, SetBuilder
@@ -14,16 +15,14 @@ from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Answers, Buckets
 from neardup.match import bucketing
 from neardup.match.bucketing import BandBuckets, bucket_bands, plausible
-from neardup.match.pairs import Found, join, pairs_of_buckets
+from neardup.match.pairs import Found, edges_of, join, pairs_of_buckets
 from neardup.match.resolve import Limits, Resolved, resolve
 from neardup.match.verifying import content_order
-from neardup.memory import Scratch
 from neardup.recipe import Recipe
+from neardup.scratch import Scratch
 from neardup.sketch.tokenising import Tokeniser
-from neardup.stages.bucket_stage import first_of_equal
-from neardup.stages.clock import Watch
-from neardup.stages.cluster_stage import clusters_of, expand_to_duplicates
-from neardup.stages.match_stage import edges_of
+from neardup.stages.clustering import clusters_of
+from neardup.stages.exact import expand_to_duplicates, first_of_equal
 from neardup.threads import Pool
 
 

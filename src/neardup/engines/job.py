@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from neardup import __version__
+from neardup.engines.clock import Clock
 from neardup.errors import SpecError
 from neardup.io.source import Source, unreadable
 from neardup.recipe import Recipe
 from neardup.spec import Spec
-from neardup.stages.clock import Clock
 from neardup.state import check_store
 from neardup.state.band_store import BandStore
 from neardup.state.database import file_checksum, sampled_checksum

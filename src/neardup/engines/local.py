@@ -14,19 +14,20 @@ import pyarrow as pa
 
 from neardup.cluster.edges import Edges
 from neardup.engines.beginning import Beginning, begin, note_in_manifest, refuse_nothing, store_of
+from neardup.engines.clock import Event
 from neardup.engines.comparing import Answer, Comparing
+from neardup.engines.identifiers import Ids, check_ids, id_array
 from neardup.engines.job import Job
 from neardup.engines.metadata import Corpus, PartitionMetadata, about_partition, gather
+from neardup.engines.ordering import document_order, keep_order, require_stored
 from neardup.engines.reading import Reader
+from neardup.engines.warming import Warming
 from neardup.errors import InputError
 from neardup.io.source import Documents, Partition
-from neardup.memory import DOCUMENT, Scratch
+from neardup.memory_plan import DOCUMENT
 from neardup.recipe import Recipe
+from neardup.scratch import Scratch
 from neardup.sketch.sketcher import Sketcher
-from neardup.stages.clock import Event
-from neardup.stages.identifiers import Ids, check_ids, id_array
-from neardup.stages.ordering import document_order, keep_order, require_stored
-from neardup.stages.warming import Warming
 from neardup.state.band_store import BandStore, Entry
 from neardup.state.memory_store import MemoryStore
 from neardup.state.shards import Shard, require_division, shards_of

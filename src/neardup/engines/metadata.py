@@ -8,15 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of, numbers
+from neardup.arrays import array_of, binary_of, numbers, words
 from neardup.engines.job import Job
+from neardup.engines.ordering import LENGTH
 from neardup.errors import ColumnError, StoreError
 from neardup.io.source import Documents, Partition
-from neardup.memory import Scratch
+from neardup.scratch import Scratch
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers
-from neardup.stages.batches import binary_of, words
-from neardup.stages.ordering import LENGTH
 
 _ABOUT = b"neardup"
 _OWN = ["neardup.hash", "neardup.tokens", "neardup.shingles", "neardup.bitmap"]

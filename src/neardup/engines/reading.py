@@ -13,7 +13,7 @@ from neardup.engines.metadata import Corpus
 from neardup.io.source import Documents, Partition, Source
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import SET_WORDS, make_sets
-from neardup.memory import Scratch
+from neardup.scratch import Scratch
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.beginning import Head, choose_recipe
+from neardup.engines.clock import Clock
 from neardup.engines.job import Job, Resources
 from neardup.engines.local import Outcome, run
 from neardup.engines.reading import Reader
@@ -19,12 +20,11 @@ from neardup.forecast.advice import Advice, advice
 from neardup.intervals import wilson
 from neardup.io.opening import open_source
 from neardup.io.source import Columns, Partition
-from neardup.memory import Workload, plan_memory
-from neardup.output.shown import Shown
+from neardup.memory_plan import Workload, plan_memory
 from neardup.recipe import Recipe
+from neardup.results.shown import Shown
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import as_text
-from neardup.stages.clock import Clock
 from neardup.threads import Pool
 
 #: Documents, bytes of text, and partitions that are looked at, at most.

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from neardup.engines.identifiers import id_array
 from neardup.errors import InputError, SpecError
 from neardup.index.bodies import Id
-from neardup.index.core import Batch
+from neardup.index.transactions import Batch
 from neardup.io.opening import Reading
 from neardup.sketch.texts import as_text
-from neardup.stages.identifiers import id_array
 
 _LONGEST = 2**63
 

@@ -12,8 +12,8 @@ import numpy as np
 from neardup.errors import NeardupError, StoreError
 from neardup.index.bodies import Row, is_intact
 from neardup.index.catalogue import Catalogue
-from neardup.index.core import Core
 from neardup.index.place import noted_commit
+from neardup.index.transactions import Core
 
 _FETCHED = 4096
 _HEADER, _HEAD = 32, 24  # bytes of the header of the log, and of that of each frame

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from neardup.errors import DuplicateIdError
 from neardup.index.bodies import Id, pack_sets, pack_texts, unpack_sets
-from neardup.index.core import BATCH, STEP, Batch, Core, Sketched
 from neardup.index.snapshot import bucket_names
+from neardup.index.transactions import BATCH, STEP, Batch, Core, Sketched
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.resolve import resolve
 from neardup.match.verifying import make_sets, taken

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from neardup.errors import NeardupError, StoreError
-from neardup.index.core import LOGGED, Core
 from neardup.index.segments import Entries, Segment, merged, write_file
 from neardup.index.snapshot import segment_path
+from neardup.index.transactions import LOGGED, Core
 from neardup.private_files import sync_folder
 
 #: So many segments of one size become one of the next.

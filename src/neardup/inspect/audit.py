@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from neardup.engines.clock import Clock, Event, Listener
 from neardup.engines.job import Resources
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, PairList, Tally
@@ -20,12 +21,11 @@ from neardup.intervals import estimate
 from neardup.json_values import plain_id
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import make_sets, similarities, taken
-from neardup.memory import PrivatePeak, Workload, plan_memory, show_size
-from neardup.output.results import Results
-from neardup.output.shown import Shown
+from neardup.memory_plan import PrivatePeak, Workload, plan_memory, show_size
 from neardup.private_files import write_private
+from neardup.results.results import Results
+from neardup.results.shown import Shown
 from neardup.sketch.texts import Ragged
-from neardup.stages.clock import Clock, Event, Listener
 from neardup.threads import Pool
 
 #: Version of what `Audit.as_dict` returns.

@@ -15,7 +15,7 @@ from neardup.errors import InputError
 from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts, pairs_between
 from neardup.inspect.ground_truth import GroundTruth, read_truth
 from neardup.intervals import wilson
-from neardup.output.results import Results
+from neardup.results.results import Results
 
 
 class Listed(NamedTuple):

@@ -10,7 +10,7 @@ from neardup.kernels import searching as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.searching import Counters, QueryIndex
 from neardup.match.verifying import make_sets, taken
-from neardup.output.results import Results
+from neardup.results.results import Results
 from neardup.sketch.sketcher import Signer, band_keys
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser

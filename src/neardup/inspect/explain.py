@@ -9,8 +9,8 @@ import numpy as np
 from neardup.errors import InputError, SpecError
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
 from neardup.json_values import plain_id
-from neardup.output.results import Results
-from neardup.output.shown import Shown
+from neardup.results.results import Results
+from neardup.results.shown import Shown
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.sketcher import Sketcher
 from neardup.threads import check_threads

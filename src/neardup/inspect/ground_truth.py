@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.io.columns import shown
 from neardup.io.whole import read_whole
-from neardup.output.results import Results
+from neardup.results.results import Results
 
 KINDS = ("pairs", "links", "groups", "judged")
 #: Columns that are looked for, the first that are there; as `neardup` itself writes them, too.

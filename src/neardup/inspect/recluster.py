@@ -18,6 +18,7 @@ import pyarrow as pa
 from neardup import __version__
 from neardup.cluster.edges import Edges
 from neardup.cluster.methods import components, counts_of, kept_set, star
+from neardup.engines.clock import Clock, Event
 from neardup.engines.comparing import Answer
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run
@@ -27,15 +28,15 @@ from neardup.errors import ColumnError, InputError, ResumeError, SpecError, Stor
 from neardup.io.opening import Reading
 from neardup.io.remote import is_remote, located, location
 from neardup.io.source import Columns, Layout, Partition, Source
-from neardup.memory import PrivatePeak, Scratch
-from neardup.output.folder_results import FolderResults
+from neardup.memory_plan import PrivatePeak
 from neardup.output.publishing import local_output
 from neardup.output.record import record
-from neardup.output.results import MemoryResults, Results
 from neardup.output.writing import Writing, check_folder, check_inputs, check_outside, write_outputs
+from neardup.results.folder_results import FolderResults
+from neardup.results.results import MemoryResults, Results
+from neardup.scratch import Scratch
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
-from neardup.stages.clock import Clock, Event
 from neardup.state.band_store import BandStore
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool

@@ -12,7 +12,7 @@ from neardup.io.hive import HivePartition, hive_values
 from neardup.io.paths import all_exist, find_files
 from neardup.io.source import MAX_DOCUMENT, Columns, Layout, Partition, Source, SourceFile
 from neardup.io.streams import copied
-from neardup.memory import parse_size
+from neardup.memory_plan import parse_size
 
 PARTITION_BYTES = 8 << 20
 #: Partitions of a source, about: enough for all threads, and not too many to keep track of.

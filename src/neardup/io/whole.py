@@ -7,7 +7,7 @@ from neardup.io.formats.byte_partitions import BytePartition
 from neardup.io.formats.json_text import common_schema, conform
 from neardup.io.opening import Reading, open_source
 from neardup.io.source import Columns
-from neardup.memory import parse_size
+from neardup.memory_plan import parse_size
 
 _PLAIN = Reading()
 

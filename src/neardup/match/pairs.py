@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from neardup.cluster.edges import Allocate, Triple
+from neardup.cluster.edges import Allocate, Edges, Triple
 from neardup.kernels import grouping, prefixes
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Answers, Buckets
-from neardup.match.rarest import (
+from neardup.match.prefix_index import (
     count_shingles,
     empty_chains,
     make_prefixes,
@@ -151,3 +151,13 @@ def join(
 
     search = _Search(compare, len(docs), 64, documents)
     return search.run(pool, allocate, advance)
+
+
+def edges_of(found: Found, order: np.ndarray, allocate: Allocate = np.empty) -> Edges:
+    """Return pairs, overwritten, as edges between the documents that ``order`` has for numbers."""
+    order = order.astype(np.int32)
+    for a, b, _ in found.parts:
+        x, y = order[a], order[b]
+        np.minimum(x, y, out=a)
+        np.maximum(x, y, out=b)
+    return Edges.gather(found.parts, allocate)

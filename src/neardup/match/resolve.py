@@ -10,7 +10,7 @@ from neardup.cluster.edges import Allocate
 from neardup.kernels import resolving as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import FOLDED_WORDS, LANES, Answers, BitmapLanes, Buckets, KeptPlaces
-from neardup.match.rarest import RarestIndex
+from neardup.match.prefix_index import RarestIndex
 from neardup.threads import Local, Pool
 
 #: Documents that are compared with those before them at the same time.

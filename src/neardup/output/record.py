@@ -14,7 +14,7 @@ from neardup import __version__
 from neardup.engines.job import Job
 from neardup.engines.local import Outcome
 from neardup.json_values import JSON
-from neardup.memory import peak_memory
+from neardup.memory_plan import peak_memory
 from neardup.output.tables import id_type
 from neardup.sketch.bands import candidate_probability
 from neardup.threads import available_cores

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of, numbers
 from neardup.io.columns import string_scalar
 from neardup.kernels.jaccard import Sets
-from neardup.match.rarest import count_shingles
+from neardup.match.prefix_index import count_shingles
 from neardup.match.verifying import make_sets
 from neardup.records.fields import Field, LinkSpec
 from neardup.sketch.texts import Ragged, joined

@@ -16,7 +16,7 @@ from neardup.records.field_notes import field_notes
 from neardup.records.field_similarity import Compared, compare
 from neardup.records.fields import LinkSpec
 from neardup.records.record_files import Records, Source, read_records
-from neardup.records.valley import Threshold, find_valley, given_threshold
+from neardup.records.threshold import Threshold, find_valley, given_threshold
 from neardup.threads import Pool
 
 #: No valley is looked for below, where candidates are incomplete.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neardup.errors import SpecError
-from neardup.records.invented import (
+from neardup.records.synthetic_words import (
     I64,
     U64,
     Stream,

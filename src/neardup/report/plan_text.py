@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterator
 
 from neardup.forecast.plan import Plan, Share
-from neardup.memory import show_size as size
+from neardup.memory_plan import show_size as size
 from neardup.report.numbers import counted, labelled, percent, short
 
 _WIDTH = 96

@@ -15,7 +15,7 @@ from typing import Any
 
 from neardup.errors import DependencyError
 from neardup.json_values import plain_id
-from neardup.memory import show_size
+from neardup.memory_plan import show_size
 from neardup.report.numbers import percent, share, short
 
 #: Controls but newline and tab; marks of direction; what takes no room, but for the joiners that

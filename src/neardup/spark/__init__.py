@@ -1,23 +1,44 @@
 """The same answer on Apache Spark: `dedup`, and its steps by themselves.
 
-Spark carries the stages of `neardup.stages` to the data. Nothing else in the package imports it.
+Spark carries `neardup.spark.stages` to the data. Nothing else in the package imports it.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from neardup.errors import DependencyError
 
-try:
-    import pyspark as _pyspark  # noqa: F401
-except ImportError as error:
-    raise DependencyError("pyspark is not installed", "pip install 'neardup[spark]'") from error
+if TYPE_CHECKING:
+    from neardup.spark.files import read as read
+    from neardup.spark.files import write as write
+    from neardup.spark.spark_job import SparkRun as SparkRun
+    from neardup.spark.spark_job import dedup as dedup
+    from neardup.spark.steps import candidates as candidates
+    from neardup.spark.steps import compare as compare
+    from neardup.spark.steps import duplicates as duplicates
+    from neardup.spark.steps import edges as edges
+    from neardup.spark.steps import resolve as resolve
+    from neardup.spark.steps import shingle_sets as shingle_sets
+    from neardup.spark.steps import sketch as sketch
 
-from neardup.spark.files import read as read
-from neardup.spark.files import write as write
-from neardup.spark.spark_job import SparkRun as SparkRun
-from neardup.spark.spark_job import dedup as dedup
-from neardup.spark.steps import candidates as candidates
-from neardup.spark.steps import compare as compare
-from neardup.spark.steps import duplicates as duplicates
-from neardup.spark.steps import edges as edges
-from neardup.spark.steps import resolve as resolve
-from neardup.spark.steps import shingle_sets as shingle_sets
-from neardup.spark.steps import sketch as sketch
+_NAMES = {
+    **dict.fromkeys(("read", "write"), "files"),
+    **dict.fromkeys(("SparkRun", "dedup"), "spark_job"),
+    **dict.fromkeys(
+        ("candidates", "compare", "duplicates", "edges", "resolve", "shingle_sets", "sketch"),
+        "steps",
+    ),
+}
+__all__ = sorted(_NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, and PySpark with it: the stages by themselves don't need it."""
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    try:
+        import pyspark as _pyspark  # noqa: F401
+    except ImportError as error:
+        raise DependencyError("pyspark is not installed", "pip install 'neardup[spark]'") from error
+    return getattr(import_module(f"neardup.spark.{_NAMES[name]}"), name)

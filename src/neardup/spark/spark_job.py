@@ -12,7 +12,7 @@ from neardup.errors import SpecError
 from neardup.spark import checks, steps
 from neardup.spark.checkpoint import Checkpoint
 from neardup.spark.spark_errors import worker_errors
-from neardup.spark.tasks import order_of, versions
+from neardup.spark.workers import order_of, versions
 from neardup.spec import Spec, check_whole
 from neardup.spec import preset as settings_of
 

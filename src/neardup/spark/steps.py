@@ -12,10 +12,10 @@ from pyspark.sql import functions as f
 from neardup.errors import ColumnError, SpecError
 from neardup.recipe import Recipe
 from neardup.sketch.bands import recipe_for
-from neardup.spark import tasks
+from neardup.spark import workers
 from neardup.spark.checks import BEST, check_columns, column, kept_by
+from neardup.spark.stages import candidate_stage as stage
 from neardup.spec import Spec
-from neardup.stages import candidate_stage as stage
 
 #: A column that marks documents of an old corpus, which are kept.
 OLD = "neardup: old"
@@ -73,14 +73,14 @@ def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> Dat
     kinds += ["best long"] if spec.keep == "longest" else []
     made = "tokens int, shingles int, hash binary, bitmap binary, keys binary"
     recipe = recipe_of(spec)
-    return _mapped(given, tasks.sketch, ", ".join([*kinds, made]), spec=spec, recipe=recipe)
+    return _mapped(given, workers.sketch, ", ".join([*kinds, made]), spec=spec, recipe=recipe)
 
 
 def _mapped(df: DataFrame, task: Callable[..., Any], schema: Any, **given: Any) -> DataFrame:
     """Apply a task to each partition."""
     # PySpark asks for pandas and warns of its newest version, which nothing here uses.
     with warnings.catch_warnings(action="ignore", category=FutureWarning):
-        work = partial(tasks.run, task=task, driver=tasks.versions(), **given)
+        work = partial(workers.run, task=task, driver=workers.versions(), **given)
         return df.mapInArrow(work, schema)
 
 
@@ -89,7 +89,7 @@ def duplicates(sketches: DataFrame, spec: Spec) -> DataFrame:
     kind = dict(sketches.dtypes)["id"]
     filled = sketches.where("tokens > 0").drop("doc", "tokens", "shingles", "bitmap", "keys")
     groups = filled.repartition(_partitions(sketches), "hash")
-    return _mapped(groups, tasks.exact, f"id {kind}, first {kind}", spec=spec)
+    return _mapped(groups, workers.exact, f"id {kind}, first {kind}", spec=spec)
 
 
 def _partitions(df: DataFrame, bytes: int = 0) -> int:
@@ -127,7 +127,7 @@ def candidates(
     large = f.col("root").isin([row["root"] for row in sizes.collect()])
     found = filled.drop("tokens", "hash").join(roots, "doc")
     some = found.where(~large).repartition(parts, "root")
-    marked = _mapped(some, tasks.mark, found.schema, spec=spec)
+    marked = _mapped(some, workers.mark, found.schema, spec=spec)
     return marked.unionByName(found.where(large)).drop("doc", "bitmap")
 
 
@@ -142,11 +142,11 @@ def shingle_sets(
     roots = wanted.select("id", f.col("root").alias("doc"))
     chosen = texts.join(f.broadcast(roots), "id")
     schema = f"root long, id {dict(texts.dtypes)['id']}, set binary"
-    return _mapped(chosen, tasks.sets, schema, recipe=recipe_of(spec))
+    return _mapped(chosen, workers.sets, schema, recipe=recipe_of(spec))
 
 
 def compare(candidates: DataFrame, sets: DataFrame, spec: Spec, bytes: int = 0) -> DataFrame:
-    """Compare candidates exactly: what is a duplicate of what, see `neardup.spark.tasks.solve`.
+    """Compare candidates exactly: what is a duplicate of what, see `neardup.spark.workers.solve`.
 
     ``bytes`` is the size of their sets, see `shingle_sets`, or an estimate.
     """
@@ -158,7 +158,7 @@ def solved(rows: DataFrame, spec: Spec, parts: int) -> DataFrame:
     """Compare the documents of each ``root``."""
     kind = dict(rows.dtypes)["id"]
     schema = f"id {kind}, other {kind}, similarity double, cluster {kind}, edge boolean"
-    return _mapped(rows.repartition(parts, "root"), tasks.solve, schema, spec=spec)
+    return _mapped(rows.repartition(parts, "root"), workers.solve, schema, spec=spec)
 
 
 def resolve(sketches: DataFrame, duplicates: DataFrame, compared: DataFrame) -> DataFrame:

@@ -64,7 +64,7 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
         dedup_against(inputs, out, against, options)
         return
     from neardup.api.running import run_in_folder
-    from neardup.stages.clock import Clock, process_start
+    from neardup.engines.clock import Clock, process_start
 
     quiet, json_ = options.pop("quiet"), options.pop("json_")
     how = {name: options.pop(name) for name in ("overwrite", "resume", "work")}
@@ -92,7 +92,7 @@ def sketch(inputs: tuple[str, ...], shard: str, json_: bool, quiet: bool, **opti
     there.
     """
     from neardup.api.running import sketch_into_store
-    from neardup.stages.clock import Clock
+    from neardup.engines.clock import Clock
     from neardup.state.shards import Shard
 
     with show_events(not quiet) as listener:

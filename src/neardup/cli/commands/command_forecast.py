@@ -38,8 +38,8 @@ def plan(inputs: tuple[str, ...], check: bool, json_: bool, **options: Any) -> N
     With --check, the files and lines that dedup would refuse are listed, up to 1,000 of them, and
     the exit code is 1 if there are any. Ids are not compared with each other.
     """
+    from neardup.engines.clock import Clock
     from neardup.forecast.plan import plan
-    from neardup.stages.clock import Clock
 
     if check:
         options["no_clean"] = True  # nothing is written

@@ -229,7 +229,7 @@ def stats(folder: Path, json_: bool) -> None:
 
 def report_index(folder: Path, out: Path, quiet: bool, title: str | None, overwrite: bool) -> None:
     from neardup.api.indexing import Index
-    from neardup.memory import show_size
+    from neardup.memory_plan import show_size
     from neardup.report.page.index_page import write_index_report
 
     if given := o.given_options("show", "by", "no_text", "max_clusters", "context", "threads"):

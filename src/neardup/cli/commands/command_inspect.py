@@ -37,8 +37,8 @@ def explain(
     before ids that begin with -.
     """
     from neardup.api.runs import Run
-    from neardup.output.folder_results import FolderResults
     from neardup.report.views import view
+    from neardup.results.folder_results import FolderResults
 
     results, page = FolderResults(run), Page.of(options)
     page.check(results.inputs, results.read_from)

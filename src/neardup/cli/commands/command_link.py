@@ -131,7 +131,7 @@ def link(
     OUT gets pairs.parquet, candidates.parquet, clusters.parquet and link.json. neardup evaluate
     compares it with known pairs.
     """
-    from neardup.records.outcome.link_files import check_links_folder
+    from neardup.records.outputs.link_files import check_links_folder
     from neardup.report.outfile import check_file
 
     check_links_folder(out, overwrite)
@@ -152,7 +152,7 @@ def link(
     if json_:
         click.echo(json.dumps(run.summary, indent=2))
     if not quiet:
-        from neardup.records.outcome.link_text import render
+        from neardup.records.outputs.link_text import render
 
         click.echo(render(run.summary), err=True)
 
@@ -202,7 +202,7 @@ def blocks(
         raise SpecError(f"no pairs can be written as {out.name!r}", "known are .parquet and .csv")
     check_file(out, files, overwrite)
     from neardup.api.linking import blocks
-    from neardup.records.outcome.link_files import write_pairs
+    from neardup.records.outputs.link_files import write_pairs
 
     found = blocks(*_two(files), **options)
     table = found.pairs if target == "pairs" else found.to_splink()
@@ -210,7 +210,7 @@ def blocks(
     if json_:
         click.echo(json.dumps({**found.summary, "notes": found.notes}, indent=2))
     if not quiet:
-        from neardup.records.outcome.link_text import render_blocks
+        from neardup.records.outputs.link_text import render_blocks
 
         click.echo(render_blocks(found.summary), err=True)
         for note in found.notes:
@@ -236,9 +236,9 @@ def evaluate_links_of(
     """Compare a linkage with known pairs: its candidates and its decision, each by itself."""
     if options.pop("only_named"):
         raise SpecError("`only_named` is for runs of neardup dedup", "leave it out")
-    from neardup.records.outcome.link_files import read_links
-    from neardup.records.outcome.link_scores import evaluate_links, evaluate_pairs
-    from neardup.records.outcome.link_text import render_evaluation
+    from neardup.records.outputs.link_files import read_links
+    from neardup.records.outputs.link_scores import evaluate_links, evaluate_pairs
+    from neardup.records.outputs.link_text import render_evaluation
 
     named = None if columns is None else columns.split(",")
     if run.is_file():
@@ -246,7 +246,7 @@ def evaluate_links_of(
     elif (run / "link.json").is_file():
         result = evaluate_links(read_links(run)[0], truth, columns=named, **options)
     else:
-        from neardup.records.growing.record_index import RecordIndex
+        from neardup.records.incremental.record_index import RecordIndex
 
         with RecordIndex.open(run) as index:
             result = index.evaluate(truth, columns=named, **options)

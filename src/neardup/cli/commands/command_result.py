@@ -33,9 +33,9 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
     were listed (--pairs all), or if no removed document falls below it. Else the input is read
     again, and must not have changed; its sketches are reused if RUN was made with --keep-run.
     """
+    from neardup.engines.clock import Clock, process_start
     from neardup.inspect.recluster import Reclustering, changed
-    from neardup.output.folder_results import FolderResults
-    from neardup.stages.clock import Clock, process_start
+    from neardup.results.folder_results import FolderResults
 
     results, overwrite = FolderResults(run), options.pop("overwrite")
     writing, resources = o.writing_of(options), o.resources_of(options)
@@ -88,9 +88,9 @@ def report(
 
         report_index(run, out, quiet, options["title"], options["overwrite"])
         return
-    from neardup.memory import show_size
-    from neardup.output.folder_results import FolderResults
+    from neardup.memory_plan import show_size
     from neardup.report.page import write_report
+    from neardup.results.folder_results import FolderResults
 
     options |= {"show": tuple(show.split(",")) if show else (), "texts": not no_text}
     with show_events(not quiet) as listener:

@@ -71,7 +71,7 @@ def stream(
     """
     from neardup.api.indexing import Index
     from neardup.io.source import Columns
-    from neardup.memory import parse_size
+    from neardup.memory_plan import parse_size
 
     fields = text.split(",")
     size = parse_size(max_document, "max_document")

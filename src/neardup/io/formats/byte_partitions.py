@@ -15,7 +15,7 @@ from neardup.io.formats.json_text import Joined
 from neardup.io.formats.large_records import too_large
 from neardup.io.source import Added, Columns, Documents, Held, Partition, Rows, SourceFile, changed
 from neardup.io.streams import Extent, Raw, line_of, read_range, view_of
-from neardup.kernels import records as kernels
+from neardup.kernels import scanning as kernels
 
 _NOTHING = (np.empty(0, np.uint8), np.empty(0, np.int64))  # is put into records
 #: Where records can't become a table.
@@ -26,7 +26,7 @@ _KINDS = {kernels.BOOLEAN: "a boolean", kernels.ARRAY: "an array", kernels.OBJEC
 
 
 class Fields(NamedTuple):
-    """Where ``k`` columns of ``size`` records are in the bytes, see `neardup.kernels.records`."""
+    """Where ``k`` columns of ``size`` records are in the bytes, see `neardup.kernels.scanning`."""
 
     raw: Raw
     values: np.ndarray  # int32[k, size or more, 2]: start and end

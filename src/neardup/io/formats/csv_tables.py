@@ -16,7 +16,7 @@ from neardup.io.formats.json_text import Joined, concatenated, joined_rows, json
 from neardup.io.formats.large_records import RecordLimit, too_large
 from neardup.io.source import Columns, Layout, Rows, SourceFile
 from neardup.io.streams import Extent, Raw, bom_size, cut_stream, line_of
-from neardup.kernels.records import AFTER_QUOTE, OPEN_QUOTE, RAGGED, csv_records
+from neardup.kernels.scanning import AFTER_QUOTE, OPEN_QUOTE, RAGGED, csv_records
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 

@@ -19,7 +19,7 @@ from neardup.io.formats.json_text import Joined, json_rows
 from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Columns, Layout, Rows, SourceFile
 from neardup.io.streams import Extent, Raw, bom_size, cut_lines, cut_stream, read_range
-from neardup.kernels.records import DEEP, UNKNOWN, json_fields, json_lines
+from neardup.kernels.scanning import DEEP, UNKNOWN, json_fields, json_lines
 
 _LINE_HINT = "every line must be one JSON object; correct or drop this line"
 _ARRAY_HINT = "one object a line is expected; convert with: jq -c '.[]' in.json > out.jsonl"

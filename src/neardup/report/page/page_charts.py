@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.io.columns import Column
-from neardup.output.results import Results
 from neardup.report.page.survey import Survey, from_each_step, rounded, steps_of
+from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
 
 #: Bars of the histogram at most, so that a finger can hit each; and how wide one may be.

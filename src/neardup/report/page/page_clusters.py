@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.json_values import plain_id
-from neardup.output.results import Results
 from neardup.report.differences import cut
 from neardup.report.page.page_texts import CHARACTERS, template, walk
 from neardup.report.page.survey import Survey, from_each_step, rounded, spread
+from neardup.results.results import Results
 
 #: Documents of a cluster that are listed at most, the fewer the less room there is; and those of
 #: the first clusters whose texts are shown, and of the others.

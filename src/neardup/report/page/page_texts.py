@@ -13,8 +13,8 @@ from neardup.errors import ColumnError
 from neardup.io.columns import missing_column
 from neardup.io.source import Partition
 from neardup.json_values import plain_id
-from neardup.output.results import Results
 from neardup.report.differences import Cut, segments
+from neardup.results.results import Results
 from neardup.sketch.tokenising import Tokeniser, batches
 
 #: Characters of a text that are in a page, at most; and of a value of another column.

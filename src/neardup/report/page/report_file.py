@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup import __version__
+from neardup.engines.clock import Event, Listener
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.inspect.audit import stored_audit
-from neardup.output.results import Results
 from neardup.report.outfile import check_file, write_file
 from neardup.report.page import page_charts
 from neardup.report.page.page_clusters import LONGEST_ID, Clusters, Measured, as_json, to_show
 from neardup.report.page.page_texts import CHARACTERS, beginnings, check_columns, measure
 from neardup.report.page.survey import Survey, chosen, survey
 from neardup.report.visible import html_page, need_jinja
-from neardup.stages.clock import Event, Listener
+from neardup.results.results import Results
 
 #: Bytes of a page for each cluster shown, and at least; and for the ids of all other documents.
 _BYTES, _MINIMUM, _IDS = 8_000, 400_000, 16_000_000

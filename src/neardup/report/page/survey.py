@@ -8,7 +8,7 @@ import numpy as np
 
 from neardup.cluster.edges import Edges
 from neardup.cluster.methods import spanning
-from neardup.output.results import Results
+from neardup.results.results import Results
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from neardup.io.whole import read_whole
 from neardup.io.writers import open_writer
 from neardup.private_files import sync_folder, system_errors, write_private
 from neardup.records.link_steps import Linked
-from neardup.records.outcome import link_tables as tables
+from neardup.records.outputs import link_tables as tables
 
 #: The record of a linkage, whose presence makes a folder one.
 RECORD = "link.json"
@@ -103,7 +103,7 @@ def read_links(folder: Path) -> tuple[tables.Decided, dict[str, Any]]:
 
 
 def _decided(candidates: pa.Table, clusters: pa.Table, record: dict[str, Any]) -> tables.Decided:
-    """Return what `neardup.records.outcome.link_tables.decided` returned."""
+    """Return what `neardup.records.outputs.link_tables.decided` returned."""
     second = np.array([s == "b" for s in clusters.column("source").to_pylist()], np.bool_)
     ids: Any = clusters.column("id").combine_chunks()
     first = int((~second).sum())

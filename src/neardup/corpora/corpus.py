@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from neardup.engines.identifiers import Ids, check_ids, id_array
 from neardup.engines.reading import Reader
 from neardup.errors import OutputError
 from neardup.io.formats.json_text import common_schema
@@ -23,7 +24,6 @@ from neardup.io.outputs import check_output, plan_outputs
 from neardup.io.source import Documents, Partition
 from neardup.io.writers import open_writer
 from neardup.private_files import open_private, sync_folder, system_errors, write_private
-from neardup.stages.identifiers import Ids, check_ids, id_array
 
 
 @dataclass

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from neardup.errors import InputError
 from neardup.records.link_steps import Blocked, Linked, decide_again
-from neardup.records.outcome import link_tables as tables
-from neardup.records.valley import Threshold
+from neardup.records.outputs import link_tables as tables
+from neardup.records.threshold import Threshold
 
 if TYPE_CHECKING:
     import pandas
 
-    from neardup.records.growing.record_index import RecordIndex
+    from neardup.records.incremental.record_index import RecordIndex
 
 _NAMES = ("a", "b")
 
@@ -91,7 +91,7 @@ class Blocks:
         missing: str = "error",
     ) -> dict[str, Any]:
         """Compare the candidates with the ground truth; see `LinkRun.evaluate`."""
-        from neardup.records.outcome.link_scores import evaluate_links
+        from neardup.records.outputs.link_scores import evaluate_links
 
         found = tables.decided(self._blocked)
         return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
@@ -248,7 +248,7 @@ class LinkRun:
         Raises:
             InputError: The truth can't be read, or names ids that no record has.
         """
-        from neardup.records.outcome.link_scores import evaluate_links
+        from neardup.records.outputs.link_scores import evaluate_links
 
         found = tables.decided(self._linked)
         return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
@@ -282,7 +282,7 @@ class LinkRun:
         Raises:
             OutputError: The file exists, or can't be written.
         """
-        from neardup.records.outcome.link_page import write_link_page
+        from neardup.records.outputs.link_page import write_link_page
 
         return write_link_page(self._linked, self.summary, Path(path), overwrite)
 
@@ -292,7 +292,7 @@ class LinkRun:
         Raises:
             OutputError: The folder exists, or can't be written.
         """
-        from neardup.records.outcome.link_files import write_links
+        from neardup.records.outputs.link_files import write_links
 
         return write_links(self._linked, self.summary, Path(out), overwrite)
 
@@ -309,8 +309,8 @@ class LinkRun:
             SpecError: The linkage is of two files, or against an index.
             StoreError: The path is on a network file system.
         """
-        from neardup.records.growing.record_index import RecordIndex
-        from neardup.records.growing.record_store import make_store
+        from neardup.records.incremental.record_index import RecordIndex
+        from neardup.records.incremental.record_store import make_store
 
         return RecordIndex(make_store(self._linked, None if path is None else Path(path)))
 

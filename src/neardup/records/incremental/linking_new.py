@@ -22,10 +22,10 @@ from neardup.records.blocking import (
 )
 from neardup.records.deciding import Joined, join_clusters, matches
 from neardup.records.field_similarity import compare
-from neardup.records.growing.record_store import RecordStore, Stored
+from neardup.records.incremental.record_store import RecordStore, Stored
 from neardup.records.link_steps import Against, Blocked, Linked, block_notes, matched
 from neardup.records.record_files import Records, Source, read_records
-from neardup.records.valley import given_threshold
+from neardup.records.threshold import given_threshold
 from neardup.threads import Pool
 
 #: An index that has grown to so many times what it was made of is worth a new one.

@@ -11,10 +11,10 @@ Components are of candidates, which `mark` cuts into smaller ones.
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of, numbers
+from neardup.arrays import array_of, numbers, words
 from neardup.cluster.methods import connected
 from neardup.match.bucketing import bucket_bands, plausible
-from neardup.stages.batches import Batches, Rows, columns_of, one_batch, schema_of, words
+from neardup.spark.stages.batches import Batches, Rows, columns_of, one_batch, schema_of
 from neardup.threads import Pool
 
 #: Schema of `spread`, whose entries are those of `_ENTRY`, and of the other stages.

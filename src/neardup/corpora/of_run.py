@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from neardup.index.core import Batch
 from neardup.index.incoming import checked_ids
+from neardup.index.transactions import Batch
 from neardup.io.source import Partition
-from neardup.output.folder_results import FolderResults
-from neardup.output.results import Results
+from neardup.results.folder_results import FolderResults
+from neardup.results.results import Results
 from neardup.sketch.texts import as_text
 
 

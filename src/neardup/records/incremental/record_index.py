@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.index.answers import id_values
-from neardup.records.growing.record_store import RecordStore, open_store
+from neardup.records.incremental.record_store import RecordStore, open_store
 
 
 class RecordIndex:
@@ -96,7 +96,7 @@ class RecordIndex:
         Raises:
             InputError: The truth can't be read, or names ids that no record has.
         """
-        from neardup.records.outcome.link_scores import evaluate_clusters
+        from neardup.records.outputs.link_scores import evaluate_clusters
 
         found = self.clusters
         return evaluate_clusters(found, truth, columns=columns, kind=kind, missing=missing)

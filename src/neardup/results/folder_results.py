@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from neardup.engines.identifiers import id_array
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, InputNotFoundError
 from neardup.io.opening import Reading
@@ -23,10 +24,9 @@ from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import Partition, Source
 from neardup.output import tables
 from neardup.output.record import FORMAT, inputs_digest, texts_digest
-from neardup.output.results import Places, Results
 from neardup.output.writing import CLEAN
+from neardup.results.results import Places, Results
 from neardup.sketch.sketcher import Sketcher
-from neardup.stages.identifiers import id_array
 from neardup.threads import Pool
 
 #: What is raised besides by a table or a record that is damaged.

@@ -4,10 +4,16 @@ import functools
 
 import pyarrow as pa
 
-from neardup.arrays import array_of
+from neardup.arrays import array_of, binary_of
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketcher
-from neardup.stages.batches import Batches, Rows, binary_of, fixed_lists_of, lists_of, schema_of
+from neardup.spark.stages.batches import (
+    Batches,
+    Rows,
+    fixed_lists_of,
+    lists_of,
+    schema_of,
+)
 
 #: Schema of `sets`.
 SETS = schema_of(doc=pa.int64(), shingles=pa.large_list(pa.uint64()))

@@ -5,20 +5,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from neardup.arrays import ArrowArray, array_of, numbers
 from neardup.sketch.texts import Ragged
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
 Rows: TypeAlias = Iterator[pa.RecordBatch]
-
-
-def binary_of(rows: np.ndarray) -> ArrowArray:
-    """Return uint64[n, words] as n binary values of ``8 * words`` bytes."""
-    rows = np.ascontiguousarray(rows)
-    kind = pa.binary(8 * rows.shape[1])
-    return pa.Array.from_buffers(kind, len(rows), [None, pa.py_buffer(rows.data)])
 
 
 def fixed_lists_of(rows: np.ndarray) -> ArrowArray:
@@ -36,17 +28,6 @@ def lists_of(values: np.ndarray, offsets: np.ndarray) -> ArrowArray:
     return pa.Array.from_buffers(
         kind, len(offsets) - 1, [None, pa.py_buffer(offsets.data)], children=[child]
     )
-
-
-def words(array: ArrowArray) -> np.ndarray:
-    """Return binary values of one length as uint64[n, words]; the inverse of `binary_of`."""
-    if not pa.types.is_fixed_size_binary(array.type):
-        values: Any = array
-        array = values.cast(pa.binary(pc.binary_length(values)[0].as_py() if len(array) else 8))
-    width: int = array.type.byte_width
-    data = memoryview(array.buffers()[1] or b"")
-    found = np.frombuffer(data, np.uint64, len(array) * width // 8, array.offset * width)
-    return found.reshape(len(array), width // 8)
 
 
 def ragged(array: ArrowArray) -> Ragged:

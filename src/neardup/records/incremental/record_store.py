@@ -17,11 +17,11 @@ from neardup.arrays import strings_of
 from neardup.errors import DuplicateIdError, InputNotFoundError, SpecError
 from neardup.index.bodies import Id, Row, is_intact
 from neardup.index.catalogue import Catalogue, Options
-from neardup.index.core import Core
 from neardup.index.incoming import checked_ids
 from neardup.index.merging import Merger
 from neardup.index.place import index_folder, require_local
 from neardup.index.snapshot import Candidates, bucket_names
+from neardup.index.transactions import Core
 from neardup.recipe import Recipe
 from neardup.records.blocking import block_at, record_keys
 from neardup.records.deciding import Joined, star_centres

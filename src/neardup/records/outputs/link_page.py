@@ -9,7 +9,7 @@ import numpy as np
 
 from neardup.records.explaining import explain_pair
 from neardup.records.link_steps import Linked
-from neardup.records.outcome.link_text import about_threshold
+from neardup.records.outputs.link_text import about_threshold
 from neardup.report.outfile import check_file, write_file
 from neardup.report.visible import html_page
 

@@ -24,8 +24,8 @@ from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts
 from neardup.inspect.evaluate import Judge
 from neardup.inspect.ground_truth import read_truth, truth_ids
 from neardup.io.whole import read_whole
-from neardup.output.results import Results
-from neardup.records.outcome.link_tables import COUNTS, Decided
+from neardup.records.outputs.link_tables import COUNTS, Decided
+from neardup.results.results import Results
 
 #: Thresholds at which the decision is scored.
 _STEPS = [k / 100 for k in range(1, 101)]

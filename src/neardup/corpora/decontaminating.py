@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.index.whole.corpora import Corpus
+from neardup.corpora.corpus import Corpus
+from neardup.engines.identifiers import take_ids
 from neardup.inspect.exact_search import ExactSearch, Similar
 from neardup.io.source import Documents, Partition
 from neardup.kernels.jaccard import Sets
@@ -20,7 +21,6 @@ from neardup.match.verifying import make_sets
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec
-from neardup.stages.identifiers import take_ids
 from neardup.threads import Pool
 
 

@@ -6,15 +6,14 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of, numbers
-from neardup.cluster.edges import Allocate, Edges
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
 from neardup.match.bucketing import BandBuckets, bucket_documents
-from neardup.match.pairs import Found, pairs_of_buckets
+from neardup.match.pairs import edges_of, pairs_of_buckets
 from neardup.match.resolve import resolve as resolve_numbers
 from neardup.match.verifying import content_order, make_sets
 from neardup.sketch.texts import joined
-from neardup.stages.batches import Batches, Rows, columns_of, ragged, schema_of
+from neardup.spark.stages.batches import Batches, Rows, columns_of, ragged, schema_of
 from neardup.threads import Pool
 
 #: Schema of `resolve`: ``duplicate_of`` and ``similarity`` are null for a kept document.
@@ -55,9 +54,9 @@ def _buckets(batches: Batches, docs: np.ndarray, rank: np.ndarray) -> Buckets:
 def resolve(buckets: Batches, sets: Batches, threshold: float, threads: int = 1) -> Rows:
     """Decide what is kept, and what each removed document is a duplicate of.
 
-    Takes buckets, see `neardup.stages.bucket_stage.BUCKETS`, and the sets of their documents, see
-    `neardup.stages.sketch_stage.SETS`; of those whose set is not there, nothing is said. Yields one
-    batch of schema `ANSWERS`. Threads don't change the result.
+    Takes buckets, of schema `neardup.spark.stages.bucket_stage.BUCKETS`, and the sets of their
+    documents, of schema `neardup.spark.stages.sketch_stage.SETS`; of those whose set is not there,
+    nothing is said. Yields one batch of schema `ANSWERS`. Threads don't change the result.
     """
     docs, made = _sets(sets)
     numbered = _buckets(buckets, docs, np.arange(len(docs), dtype=np.int32))
@@ -117,13 +116,3 @@ def pairs(buckets: Batches, sets: Batches, threshold: float, threads: int = 1) -
     edges = edges_of(listed, order)
     columns = docs[edges.a], docs[edges.b], edges.similarity
     yield pa.RecordBatch.from_arrays([array_of(column) for column in columns], schema=EDGES)
-
-
-def edges_of(found: Found, order: np.ndarray, allocate: Allocate = np.empty) -> Edges:
-    """Return pairs, overwritten, as edges between the documents that ``order`` has for numbers."""
-    order = order.astype(np.int32)
-    for a, b, _ in found.parts:
-        x, y = order[a], order[b]
-        np.minimum(x, y, out=a)
-        np.maximum(x, y, out=b)
-    return Edges.gather(found.parts, allocate)

@@ -36,7 +36,7 @@ class Warming:
             values = json.dumps(spec.as_dict())
             try:
                 self._process = subprocess.Popen(  # noqa: S603
-                    [sys.executable, "-m", "neardup.stages.warming", values],
+                    [sys.executable, "-m", "neardup.engines.warming", values],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -73,7 +73,7 @@ def compile_kernels(spec: Spec) -> None:
     from neardup.match.verifying import make_sets
     from neardup.sketch.texts import Ragged
     from neardup.sketch.tokenising import Tokeniser
-    from neardup.stages.cluster_stage import clusters_of
+    from neardup.stages.clustering import clusters_of
 
     values = np.array([1, 2, 1, 2, 3, 4, 3, 4], dtype=np.uint64)
     shingles = Ragged(values, np.array([0, 2, 4, 6, 8], dtype=np.int64))

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
+from neardup.corpora.corpus import Corpus
+from neardup.engines.identifiers import take_ids
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
-from neardup.index.core import BATCH, Batch, Core
 from neardup.index.inserting import insert_new
-from neardup.index.whole.corpora import Corpus
-from neardup.stages.identifiers import take_ids
+from neardup.index.transactions import BATCH, Batch, Core
 
 
 def decide(corpus: Corpus, old: Core, fresh: Core) -> tuple[pa.Table, np.ndarray]:

@@ -16,13 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup import __version__
-from neardup.arrays import array_of, numbers
+from neardup.arrays import array_of, binary_of, numbers, words
 from neardup.errors import DependencyError, InputError
 from neardup.recipe import Recipe
+from neardup.spark.stages import batches as arrow
+from neardup.spark.stages import (
+    bucket_stage,
+    candidate_stage,
+    cluster_stage,
+    match_stage,
+    sketch_stage,
+)
+from neardup.spark.stages.batches import Batches, Rows, one_batch
 from neardup.spec import Spec
-from neardup.stages import batches as arrow
-from neardup.stages import bucket_stage, candidate_stage, cluster_stage, match_stage, sketch_stage
-from neardup.stages.batches import Batches, Rows, one_batch
 
 Versions = tuple[tuple[str, str], ...]
 #: Columns that mark documents which come first in keep order.
@@ -60,7 +66,7 @@ def sketch(batches: Batches, spec: Spec, recipe: Recipe) -> Rows:
         columns |= {name: made[name] for name in ("tokens", "shingles")}
         columns |= {name: made[name].cast(pa.binary()) for name in ("hash", "bitmap")}
         rows = numbers(keys.flatten()).reshape(-1, recipe.num_bands)
-        yield _rows(**columns, keys=arrow.binary_of(rows).cast(pa.binary()))
+        yield _rows(**columns, keys=binary_of(rows).cast(pa.binary()))
 
 
 def _rows(**columns: Any) -> pa.RecordBatch:
@@ -96,7 +102,7 @@ def exact(batches: Batches, spec: Spec) -> Rows:
 
 
 def mark(batches: Batches, spec: Spec) -> Rows:
-    """See `neardup.stages.candidate_stage.mark`; other columns stay."""
+    """See `neardup.spark.stages.candidate_stage.mark`; other columns stay."""
     if rows := _filled(batches):
         table = pa.Table.from_batches(rows)
         (found,) = candidate_stage.mark(rows, spec.threshold)
@@ -150,7 +156,7 @@ def _solve(whole: pa.RecordBatch, spec: Spec) -> Rows:
         message = "a document of the sketches is not in the input any more"
         raise InputError(message, "start again, with another checkpoint")
     own = np.arange(len(ids))
-    named = _rows(doc=array_of(own), keys=arrow.fixed_lists_of(arrow.words(given["keys"])))
+    named = _rows(doc=array_of(own), keys=arrow.fixed_lists_of(words(given["keys"])))
     buckets = list(bucket_stage.bucket(bucket_stage.band_rows([named])))
     binary: Any = with_set["set"].take(place)
     _, ends, data = binary.buffers()

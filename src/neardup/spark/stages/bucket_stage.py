@@ -5,35 +5,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of
-from neardup.match.bucketing import group
-from neardup.stages.batches import Batches, Rows, columns_of, lists_of, schema_of, words
+from neardup.arrays import array_of, words
+from neardup.spark.stages.batches import Batches, Rows, columns_of, lists_of, schema_of
+from neardup.stages.exact import first_of_equal
 
 #: Schema of `exact`: ``first`` is the first document in keep order with the same tokens.
 FIRSTS = schema_of(doc=pa.int64(), first=pa.int64())
 #: Schema of `bucket`: documents of each bucket, in keep order.
 BUCKETS = schema_of(band=pa.int32(), docs=pa.large_list(pa.int64()))
-
-
-def first_of_equal(hashes: np.ndarray, docs: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """Find, for each document, the one that stands for all with the same token sequence.
-
-    ``docs``, int32[n], ascending, are the documents with tokens; the others stand for themselves.
-    Of equal ones the one of the lowest ``rank``, int32[documents], stands for the others.
-    """
-    first = np.arange(len(hashes), dtype=np.int32)
-    # Few documents have equal ones: only those whose first half of the hash is shared are sorted.
-    members, starts = group(hashes[docs, 0], docs)
-    if not len(members):
-        return first
-    bucket = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    other = hashes[members, 1]
-    by_hash = np.lexsort((rank[members], other, bucket))
-    members, other, bucket = members[by_hash], other[by_hash], bucket[by_hash]
-    new = np.ones(len(members), dtype=np.bool_)
-    new[1:] = (bucket[1:] != bucket[:-1]) | (other[1:] != other[:-1])
-    first[members] = members[np.maximum.accumulate(np.where(new, np.arange(len(members)), 0))]
-    return first
 
 
 def exact(batches: Batches) -> Rows:

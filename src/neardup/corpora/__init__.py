@@ -1,0 +1,1 @@
+"""A corpus against an old corpus, an index or test items."""

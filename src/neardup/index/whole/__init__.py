@@ -1,1 +1,0 @@
-"""Whole corpora against an index, a run or test items."""

@@ -1,0 +1,91 @@
+"""Arrays in memory while that lasts, then in files."""
+
+import mmap
+import os
+import tempfile
+import threading
+import weakref
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.errors import OutputError
+
+#: Smaller arrays are always in memory: what they take is counted with the working memory.
+_SMALL = 1 << 20
+
+Shape = int | tuple[int, ...]
+
+
+class Scratch:
+    """Allocates arrays, and counts the bytes of those that are alive.
+
+    Pages of a mapped file belong to the file: the system writes them out and drops them when memory
+    is short, so that they don't count as private memory of the process. The files have no name, so
+    that nothing is left of them, however the process ends.
+
+    ``budget`` is the bytes of arrays that may be in memory, None for any number; files go to
+    ``folder``, or to that of the system for temporary files.
+    """
+
+    def __init__(self, budget: int | None = None, folder: Path | None = None) -> None:
+        self.budget = budget
+        self._folder = folder
+        # Arrays may be given up while one is asked for, in the same thread.
+        self._lock = threading.RLock()
+        self.used = 0
+
+    def __reduce__(self) -> "tuple[type[Scratch], tuple[()]]":
+        return Scratch, ()  # what is alive here stays here
+
+    def fits(self, size: int) -> bool:
+        return self.budget is None or self.used + size <= self.budget
+
+    def empty(self, shape: Shape, dtype: npt.DTypeLike) -> np.ndarray:
+        """Return an array with anything in it; OutputError where the disk is full."""
+        kind = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        if size < _SMALL:
+            return np.empty(shape, kind)
+        with self._lock:
+            held = self.fits(size)
+            self.used += size if held else 0
+        flat = np.empty(size, np.uint8) if held else np.frombuffer(self._map(size), np.uint8)
+        if held:
+            # Views keep the flat array alive, so that it goes when the last of them does.
+            weakref.finalize(flat, self._forget, size).atexit = False
+        return flat.view(kind).reshape(shape)
+
+    def filled(self, shape: Shape, dtype: npt.DTypeLike, value: float) -> np.ndarray:
+        array = self.empty(shape, dtype)
+        array[...] = value
+        return array
+
+    def _forget(self, size: int) -> None:
+        with self._lock:
+            self.used -= size
+
+    def _map(self, size: int) -> mmap.mmap:
+        try:
+            with tempfile.TemporaryFile(dir=self._folder) as file:
+                reserve(file.fileno(), size)
+                return mmap.mmap(file.fileno(), size)
+        except OSError as error:
+            reason = (error.strerror or "the system refused it").lower()
+            raise OutputError(
+                f"no room for {size:,} bytes of scratch space: {reason}",
+                "free some space, or allow more memory",
+            ) from error
+
+
+def reserve(descriptor: int, size: int) -> None:
+    """Have an empty file of so many bytes allocated on the disk, or raise OSError.
+
+    A full disk must show here, not when a mapped page is written to, which would end the process.
+    """
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
+        return
+    for low in range(0, size, 1 << 20):
+        os.write(descriptor, bytes(min(1 << 20, size - low)))
