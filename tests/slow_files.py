@@ -28,6 +28,7 @@ SLOW = (
     "test_report_page_found.py",
     "test_index_durable.py",
     "test_engine_shards.py",
+    "test_state_output_folder.py",
     "test_experiments_page.py",
     "test_report_page_reading.py",
     "test_report_page_looks.py",

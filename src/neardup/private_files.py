@@ -50,21 +50,27 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Give a private file to write to, which gets its name when all of it is on the disk."""
+def replacing_path(path: Path) -> Iterator[Path]:
+    """Give the path of a new file, which gets its name once all of it is written."""
     # A name that is no longer than others, however long that of the target is.
     partial = path.with_name(f".{os.getpid()}-{crc32(path.name.encode()):08x}.partial")
     try:
         with system_errors(path):
-            with open_private(partial) as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
+            yield partial
             partial.replace(path)
             sync_folder(path.parent)
     finally:
         with suppress(OSError):  # the first error counts
             partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Give a private file to write to, which gets its name when all of it is on the disk."""
+    with replacing_path(path) as partial, open_private(partial) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def make_private(path: Path) -> None:

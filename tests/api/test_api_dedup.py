@@ -344,17 +344,22 @@ def test_nothing_to_resume_leaves_the_audit(tmp_path: Path) -> None:
     assert not (out / "audit.json").exists()
 
 
-def test_killed_between_renames_leaves_no_old_record(
+def test_interrupted_between_renames_leaves_no_old_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, out = write_lines(tmp_path / "a.jsonl", ROWS), tmp_path / "out"
     neardup.dedup(path, out=out)
 
-    def fail(staged: Path, target: Path, old: Path) -> None:
-        raise KeyboardInterrupt
+    from neardup.state.run_state import remove_path
+
+    def fail(path: Path) -> None:
+        if path.name == "clusters.parquet":
+            raise KeyboardInterrupt
+        remove_path(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr("neardup.output.writing._move", fail)
+        patch.setattr("neardup.state.output_folder._exchanged", lambda *_: False)
+        patch.setattr("neardup.state.output_folder.remove_path", fail)
         with pytest.raises(KeyboardInterrupt):
             neardup.dedup(path, out=out, keep="longest", overwrite=True)
     assert not (out / "run.json").exists()
@@ -381,11 +386,11 @@ def test_a_traceback_shows_the_hint() -> None:
 def test_output_that_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="'xml'"):
         neardup.dedup(TABLE).save(tmp_path / "out", format="xml")
-    (tmp_path / "mine").mkdir()
+    neardup.dedup(TABLE, out=tmp_path / "earlier")
     with pytest.raises(OutputError) as caught:
-        neardup.dedup(TABLE, out=tmp_path / "mine")
+        neardup.dedup(TABLE, out=tmp_path / "earlier")
     assert "exists" in str(caught.value) and "overwrite=True" in caught.value.hint
-    assert not (tmp_path / "out").exists() and not list((tmp_path / "mine").iterdir())
+    assert not (tmp_path / "out").exists()
 
 
 def test_errors_are_what_a_caller_would_catch() -> None:

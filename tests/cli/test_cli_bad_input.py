@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,8 @@ def test_bad_input(name: str, there: bool, tmp_path: Path, command: Command) -> 
     if there:
         out.mkdir(parents=True)
         (out / "clusters.parquet").write_bytes(b"of an earlier run")
+        files = {"run.json": None, "clusters.parquet": None}
+        (out / "run.json").write_text(json.dumps({"command": "dedup", "files": files}))
         (out / "mine.txt").write_bytes(b"of the user")
         args = [*args, "--overwrite"]
     before = files_of(tmp_path)
@@ -82,7 +85,7 @@ def test_bad_input(name: str, there: bool, tmp_path: Path, command: Command) -> 
 
 def test_out_exists(notes: Path, tmp_path: Path, command: Command) -> None:
     for name, make in {
-        "folder": lambda p: p.mkdir(),
+        "folder": lambda p: (p.mkdir(), (p / "thesis.txt").write_text("mine")),
         "file": lambda p: p.write_text("mine"),
         "link": lambda p: p.symlink_to(tmp_path / "nowhere"),
     }.items():
@@ -100,7 +103,7 @@ def test_out_exists(notes: Path, tmp_path: Path, command: Command) -> None:
     assert answer.code == 1 and "name too long" in answer.error
 
 
-@pytest.mark.parametrize("name", ["clean/notes.jsonl", "clusters.parquet", "run.json"])
+@pytest.mark.parametrize("name", ["clean/notes.jsonl", "clusters.parquet"])
 def test_an_input_is_never_replaced(name: str, tmp_path: Path, command: Command) -> None:
     out = tmp_path / "out"
     path = out / name
@@ -109,6 +112,8 @@ def test_an_input_is_never_replaced(name: str, tmp_path: Path, command: Command)
         pq.write_table(pa.Table.from_pylist(some_rows()), path)
     else:
         write_lines(path, some_rows())
+    files = {"run.json": None, "clusters.parquet": None, "clean": ["notes.jsonl"]}
+    (out / "run.json").write_text(json.dumps({"command": "dedup", "files": files}))
     before = files_of(out)
     answer = command("dedup", path, "-o", out, "--overwrite", "--input-format", KINDS[path.suffix])
     assert answer.code == 1 and "is an input" in answer.error

@@ -111,7 +111,9 @@ def test_files_may_not_grow(many: Path, tmp_path: Path) -> None:
     """What an earlier run wrote stays."""
     out = tmp_path / "out"
     (out / "clean").mkdir(parents=True)
-    (out / "clean" / "mine.jsonl").write_bytes(b"of an earlier run")
+    (out / "clean" / "notes.jsonl").write_bytes(b"of an earlier run")
+    files = {"run.json": None, "clean": ["notes.jsonl"]}
+    (out / "run.json").write_text(json.dumps({"command": "dedup", "files": files}))
     before = files_of(out)
     error = one_error(run("dedup", many, "-o", out, "--overwrite", preexec_fn=small_files))
     assert str(out) in error and "file too large" in error

@@ -120,7 +120,7 @@ def fields(value: object) -> Iterator[str]:
     if isinstance(value, dict):
         for key, held in value.items():
             yield key
-            yield from fields(held)
+            yield from () if key == "files" else fields(held)
     elif isinstance(value, list | tuple):
         for held in value:
             yield from fields(held)

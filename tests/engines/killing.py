@@ -265,7 +265,7 @@ class Work:
 def _note_calls(log: str, crash: int | None, slow: float) -> None:
     """Note down what a run does, and its calls to the system; end it at one of them."""
     from neardup.engines import comparing, local, reading
-    from neardup.output import writing
+    from neardup.output import clean
     from neardup.state import database
     from neardup.state.run_state import RunState
 
@@ -313,7 +313,7 @@ def _note_calls(log: str, crash: int | None, slow: float) -> None:
     after(local._Sketching, "_sketch", lambda self, number, *args: say("sketched", number))
     after(reading.Reader, "texts", lambda self, wanted: say("sets", wanted.number))
     after(comparing.Comparing, "run", lambda self: say("answered", 0))
-    after(writing._Clean, "write", lambda self, output, path: say("clean", output.name))
+    after(clean.CleanCorpus, "_write", lambda self, output, path: say("clean", output.name))
 
 
 def _slow_down(seconds: float) -> None:

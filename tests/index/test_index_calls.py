@@ -243,8 +243,9 @@ def test_what_cannot_be_made_or_opened(tmp_path: Path) -> None:
     neardup.Index.create(tmp_path / "i").close()
     with pytest.raises(OutputError, match="exists"):
         neardup.Index.create(tmp_path / "i")
-    with pytest.raises(OutputError, match="can't make"):
-        neardup.Index.create(tmp_path / "no" / "folder")
+    neardup.Index.create(tmp_path / "new" / "folder").close()
+    with pytest.raises(OutputError, match="not a folder that can be written"):
+        neardup.Index.create(tmp_path / "i" / "index.sqlite" / "below")
     with pytest.raises(SpecError, match="preset"):
         neardup.Index.create(preset="web", spec=neardup.Spec())
     with pytest.raises(SpecError, match="durable"):

@@ -251,7 +251,7 @@ def test_the_command(command: Command, tmp_path: Path) -> None:
     (clean,) = (out / "clean").iterdir()
     kept = [json.loads(line) for line in clean.read_text().splitlines()]
     assert kept == [row for i, row in enumerate(train) if i not in (3, 7)]
-    assert json.loads((out / "decontamination.json").read_text())["test_items_found"] == 2
+    assert json.loads((out / "run.json").read_text())["counts"]["test_items_found"] == 2
     assert "exists" in command(*args, *more).error
     assert command(*args, *more, "--overwrite", "--passage", 21).code == 0
     assert pq.read_table(out / "matches.parquet").num_rows == 0
@@ -268,7 +268,8 @@ def test_settings_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no test items"):
         neardup.decontaminate(["a"], pa.table({"text": pa.array([], pa.string())}))
     (tmp_path / "full").mkdir()
-    with pytest.raises(OutputError, match="exists"):
+    (tmp_path / "full" / "mine").touch()
+    with pytest.raises(OutputError, match="exists, and neardup did not write it"):
         neardup.decontaminate(["a"], ["b"], out=tmp_path / "full", overwrite=True)
 
 

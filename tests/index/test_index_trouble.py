@@ -21,7 +21,6 @@ import pytest
 import neardup
 from common import Command
 from neardup.compat.datasketch import MinHash, MinHashLSH
-from neardup.corpora.corpus import new_folder
 from neardup.corpora.decontaminating import longest_shared
 from neardup.errors import (
     DuplicateIdError,
@@ -33,6 +32,7 @@ from neardup.errors import (
 )
 from neardup.index import inserting, merging, place, transactions, verified
 from neardup.index.index_check import require_whole_log
+from neardup.state.output_folder import output_folder
 
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
 
@@ -363,7 +363,7 @@ def test_options_without_effect_are_refused(
 
 
 def test_an_input_that_is_missing_is_no_output_error(tmp_path: Path) -> None:
-    with pytest.raises(InputNotFoundError), new_folder(tmp_path / "out", False, "record.json"):
+    with pytest.raises(InputNotFoundError), output_folder(tmp_path / "out", False, ()):
         raise InputNotFoundError("there is no such file")
     assert list(tmp_path.iterdir()) == []
 

@@ -257,8 +257,10 @@ def test_errors(source: list[Path], tmp_path: Path, kernels: None) -> None:
         with pytest.raises(SpecError, match="is the run itself, or in its folder"):
             recluster(results, place, overwrite=True)
     out.mkdir()
-    with pytest.raises(OutputError, match="exists"):
-        recluster(results, out)
+    (out / "mine").touch()
+    with pytest.raises(OutputError, match="exists, and neardup did not write it"):
+        recluster(results, out, overwrite=True)
+    (out / "mine").unlink()
     with copy.open("a") as file:
         file.write('{"id": "more", "text": "more"}\n')
     with pytest.raises(InputError, match=r"in\.jsonl has changed since the run"):

@@ -71,6 +71,8 @@ def test_an_open_run_at_a_url(store: Store, notes: Path, tmp_path: Path) -> None
 def test_what_is_refused(store: Store, notes: Path) -> None:
     top = f"s3://{BUCKET}"
     url = store.put("mine/clean/notes.jsonl", notes.read_bytes())
+    files = {"run.json": None, "clean": ["notes.jsonl"]}
+    store.put("mine/run.json", json.dumps({"command": "dedup", "files": files}).encode())
     cases: dict[str, tuple[Any, dict[str, Any], str]] = {
         "web": (notes, {"out": "https://a.example/b"}, "https:// can only be read"),
         "bucket": (notes, {"out": "s3://none/b"}, "there is no such bucket"),
@@ -87,7 +89,7 @@ def test_what_is_refused(store: Store, notes: Path) -> None:
         neardup.dedup(notes, work="work")
     with pytest.raises(SpecError, match="`work` is for an output at a URL"):
         neardup.dedup(notes, out="out", work="work")
-    assert store.files("mine").keys() == {"clean/notes.jsonl"}
+    assert store.files("mine").keys() == {"clean/notes.jsonl", "run.json"}
     assert not store.files("new")
 
 
@@ -198,7 +200,7 @@ def test_an_old_corpus_at_a_url(
     neardup.dedup(store.put("in/notes.jsonl", notes.read_bytes()), id="id", out=old)
     args = ("dedup", notes, "--id", "id", "--against")
     assert command(*args, old, "-o", "fresh").code == 0
-    assert json.loads(Path("fresh/against.json").read_text())["counts"]["kept"] == 0
+    assert json.loads(Path("fresh/run.json").read_text())["counts"]["kept"] == 0
     assert "no finished run" in command(*args, f"{old}er", "-o", "none").error
     refused = command(*args, old, "-o", "other", "--annotate")
     assert refused.code == 2 and "--annotate does not go with --against" in refused.error

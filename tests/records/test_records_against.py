@@ -302,7 +302,7 @@ def test_commands(people: People, tmp_path: Path, command: Command) -> None:
     assert done.code == 0
     assert "600 against 900 of the index" in done.err
     assert "that of the index" in done.err
-    record = json.loads((out / "link.json").read_text())
+    record = json.loads((out / "run.json").read_text())
     assert record["counts"]["records"] == pq.read_table(out / "clusters.parquet").num_rows == 600
     assert "by itself" in command("evaluate", out, "--truth", paths[2]).error
     done = command("evaluate", index, "--truth", paths[2], "--json")

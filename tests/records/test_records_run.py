@@ -94,7 +94,7 @@ def test_saved_and_evaluated_from_the_folder(
 ) -> None:
     out = linked.save(tmp_path / "out")
     assert {path.name for path in out.iterdir()} == {
-        *("pairs.parquet", "candidates.parquet", "clusters.parquet", "link.json")
+        *("pairs.parquet", "candidates.parquet", "clusters.parquet", "run.json")
     }
     assert stat.S_IMODE(out.stat().st_mode) == 0o700
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in out.iterdir())
@@ -126,7 +126,7 @@ def test_commands(
     assert (done.code, done.out) == (0, "")
     assert "<- threshold" in done.err
     assert page.exists()
-    assert json.loads((out / "link.json").read_text())["counts"] == linked.summary["counts"]
+    assert json.loads((out / "run.json").read_text())["counts"] == linked.summary["counts"]
     done = command("evaluate", out, "--truth", truth, "--json")
     assert json.loads(done.out) == linked.evaluate(people[1])
     shown = command("evaluate", out, "--truth", truth).out

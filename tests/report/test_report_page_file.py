@@ -229,7 +229,8 @@ def test_the_command_and_its_refusals(
     # It is not written over anything by chance, and never over the run or its input.
     before = Path("page.html").read_bytes()
     Path("other").mkdir()
-    Path("other/run.json").touch()
+    files = {"run.json": None, "clusters.parquet": None}
+    Path("other/run.json").write_text(json.dumps({"command": "link", "files": files}))
     Path("other/clusters.parquet").touch()
     again = command("report", "run", "-o", "page.html")
     assert again.code == 1 and again.error == "error: page.html exists"

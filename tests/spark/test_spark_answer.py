@@ -203,7 +203,7 @@ def test_documents_of_an_old_corpus_stay(
     rows = pq.read_table(tmp_path / "out" / "clusters").sort_by("id")
     columns = (rows[name].to_pylist() for name in ("id", "kept", "duplicate_of", "similarity"))
     assert list(zip(*columns, strict=True)) == wanted
-    counts = json.loads((tmp_path / "out" / "summary.json").read_text())["counts"]
+    counts = json.loads((tmp_path / "out" / "run.json").read_text())["counts"]
     assert counts["documents"] == len(new)
     assert counts["kept"] == numbers["kept"]
     assert min(numbers[f"similar_{where}"] for where in ("to_old", "within")) > 10
@@ -228,7 +228,7 @@ def test_the_command_writes_what_was_found(
     clean = pq.read_table(out / "clean")
     assert sorted(clean["id"].to_pylist()) == kept
     assert clean.column_names == table.column_names
-    summary = json.loads((out / "summary.json").read_text())
+    summary = json.loads((out / "run.json").read_text())
     assert summary["counts"]["kept"] == len(kept)
     assert summary["counts"]["empty"] > 0
     assert summary["counts"]["clusters"] == len({row[1] for row in clusters})
@@ -245,7 +245,7 @@ def test_the_command_writes_what_was_found(
     assert sorted(p.name for p in (tmp_path / "one").iterdir() if p.suffix != ".crc") == [
         "clean.jsonl",
         "clusters.parquet",
-        "summary.json",
+        "run.json",
     ]
     files = [path for path in [*out.rglob("*"), *checkpoint.rglob("*")] if path.is_file()]
     assert all(path.stat().st_mode & 0o077 == 0 for path in files)
@@ -472,9 +472,9 @@ def test_ids_must_be_there_once(df: Any) -> None:
 def test_executors_must_have_the_versions_of_the_driver(
     df: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from neardup.spark import dedup, tasks
+    from neardup.spark import dedup, workers
 
-    real = tasks.versions()
-    monkeypatch.setattr(tasks, "versions", lambda: (real[0], ("Python", "3.9"), *real[2:]))
+    real = workers.versions()
+    monkeypatch.setattr(workers, "versions", lambda: (real[0], ("Python", "3.9"), *real[2:]))
     with pytest.raises(DependencyError, match=r"Python is 3\.9 on the driver and 3\.1. on an exec"):
         dedup(df)

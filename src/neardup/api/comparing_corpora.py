@@ -18,18 +18,25 @@ from neardup.api.arguments import checked, is_given
 from neardup.api.indexing import Index
 from neardup.api.runs import Run
 from neardup.corpora.against import decide
-from neardup.corpora.corpus import Corpus, check_formats, new_folder, write_record, write_table
+from neardup.corpora.corpus import InputCorpus, write_table
 from neardup.corpora.decontaminating import Asked, matches_of
 from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
+from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, local_target, located
+from neardup.output.clean import CLEAN
 from neardup.output.writing import check_inputs, check_outside
+from neardup.result_record import RECORD
 from neardup.results.results import Results
 from neardup.spec import ShingleSpec
+from neardup.state.output_folder import check_folder, output_folder, write_record
 from neardup.threads import Pool, check_threads
 
 _BY = ("containment", "similarity")
+#: What is written to an output folder.
+_AGAINST = (CLEAN, "duplicates.parquet", RECORD)
+_MATCHES = (CLEAN, "matches.parquet", RECORD)
 #: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
 _OF_BATCH = (
     "source against text id out format overwrite input_format delimiter encoding_errors "
@@ -40,7 +47,7 @@ _OF_BATCH = (
 class _Found(Results):
     """Results of a batch against an old corpus."""
 
-    def __init__(self, corpus: Corpus, table: pa.Table, record: dict[str, Any]) -> None:
+    def __init__(self, corpus: InputCorpus, table: pa.Table, record: dict[str, Any]) -> None:
         self._corpus, self._table, self.record = corpus, table, record
         self.reader = corpus.reader
 
@@ -148,9 +155,10 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         OutputError: The output folder exists, or can't be written.
     """
     out = None if old.out is None else local_target(old.out)
-    corpus = Corpus.open(source, reading)
-    check_formats(corpus, old.format)
+    corpus = InputCorpus.open(source, reading)
+    check_output(corpus.reader.source, old.format)
     if out is not None:
+        check_folder(out, old.overwrite, writes=_AGAINST)
         _check_out(out, (source, corpus))
     index, mine = _old(old.corpus)
     try:
@@ -171,11 +179,10 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
     results = _Found(corpus, table, {"counts": counts, "spec": spec, "recipe": recipe})
     if out is not None:
         results.folder = out
-        with new_folder(out, old.overwrite, "against.json") as folder:
+        with output_folder(out, old.overwrite, _AGAINST) as folder, Pool() as pool:
             write_table(folder / "duplicates.parquet", table)
-            (folder / "clean").mkdir(mode=0o700)
-            corpus.write(kept, folder / "clean", old.format)
-            write_record(folder / "against.json", results.record)
+            corpus.write(kept, folder / CLEAN, old.format, pool)
+            write_record(folder, "dedup --against", results.record)
     return Against(results)
 
 
@@ -220,7 +227,7 @@ def decontaminate(
         test_text: The same of the test items; as for the training documents by default.
         test_id: Column with the ids of the test items; positions without it.
         out: Folder to write to: ``clean`` (training documents without a match),
-            ``matches.parquet`` and ``decontamination.json``.
+            ``matches.parquet`` and ``run.json``.
         format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors``,
             ``delimiter``, ``max_document`` and ``skip_large``.
         overwrite: Replace what an earlier call left there.
@@ -245,8 +252,8 @@ def decontaminate(
     check_threads(threads)
     limits = (max_document, skip_large)
     reading = Reading(text, id, input_format, encoding_errors, delimiter, *limits)
-    corpus = Corpus.open(train, reading)
-    check_formats(corpus, format)
+    corpus = InputCorpus.open(train, reading)
+    check_output(corpus.reader.source, format)
     own = dataclasses.replace(
         reading,
         text=test_text or text,
@@ -255,8 +262,9 @@ def decontaminate(
         delimiter=None,
         skip_large=False,
     )
-    items = Corpus.open(against, own)
+    items = InputCorpus.open(against, own)
     if folder is not None:
+        check_folder(folder, overwrite, writes=_MATCHES)
         _check_out(folder, (train, corpus), (against, items))
     with Pool(threads) as pool:
         table, searched = matches_of(corpus, items, asked, pool)
@@ -264,7 +272,7 @@ def decontaminate(
         raise InputError("the input holds no test items", "is this the right file?")
     kept = np.ones(corpus.documents, dtype=np.bool_)
     kept[table.column("train_doc").to_numpy()] = False
-    summary = {
+    counts = {
         "documents": len(kept),
         "skipped": corpus.skipped,
         "kept": int(kept.sum()),
@@ -273,17 +281,18 @@ def decontaminate(
         "test_items_found": len(np.unique(table.column("test_doc").to_numpy())),
         "test_items_shorter_than_a_shingle": searched.short,
         "matches": table.num_rows,
+    }
+    settings = {
         "by": asked.by,
         "threshold": None if passage else threshold,
         "shingle": str(asked.shingle),
     }
     if folder is not None:
-        with new_folder(folder, overwrite, "decontamination.json") as made:
+        with output_folder(folder, overwrite, _MATCHES) as made, Pool(threads) as pool:
             write_table(made / "matches.parquet", table)
-            (made / "clean").mkdir(mode=0o700)
-            corpus.write(kept, made / "clean", format)
-            write_record(made / "decontamination.json", summary)
-    return Decontamination(table, kept, summary)
+            corpus.write(kept, made / CLEAN, format, pool)
+            write_record(made, "decontaminate", {"counts": counts, "settings": settings})
+    return Decontamination(table, kept, counts | settings)
 
 
 def _asked(by: str, threshold: float, passage: int | None, shingle: str | ShingleSpec) -> Asked:
@@ -297,7 +306,7 @@ def _asked(by: str, threshold: float, passage: int | None, shingle: str | Shingl
     return Asked("passage", 0.0, ShingleSpec(n=passage))
 
 
-def _check_out(out: Path, *inputs: tuple[object, Corpus]) -> None:
+def _check_out(out: Path, *inputs: tuple[object, InputCorpus]) -> None:
     for source, corpus in inputs:
         check_inputs(out, [file.path for file in corpus.reader.source.files])
         check_outside(out, [located(path) for path in paths_of(source) or ()])

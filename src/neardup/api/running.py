@@ -24,8 +24,8 @@ from neardup.memory_plan import PrivatePeak
 from neardup.output.publishing import clear_work, local_output
 from neardup.output.record import digest_of, record
 from neardup.output.writing import (
+    OUTPUTS,
     Writing,
-    check_folder,
     check_inputs,
     check_outside,
     finish_outputs,
@@ -33,6 +33,7 @@ from neardup.output.writing import (
 )
 from neardup.results.folder_results import FolderResults
 from neardup.spec import Spec
+from neardup.state.output_folder import check_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.state.shards import Shard
 from neardup.threads import Pool
@@ -111,7 +112,7 @@ def run_in_folder(
 def _run_in_folder(
     request: Request, out: Path, place: str, overwrite: bool, resume: bool
 ) -> FolderResults:
-    check_folder(out, overwrite, resume=resume)
+    check_folder(out, overwrite, writes=OUTPUTS, resume=resume)
     folder = out / RUN_FOLDER
     if resume and not RunState.exists(folder) and _complete(request, str(out), overwrite):
         if folder.exists():  # of a run that was killed while it cleared up
@@ -169,7 +170,7 @@ def save(
 
     used = {name: about[name] for name in ("seconds", "peak_memory", "peak_private_memory")}
     with local_output(out, overwrite=overwrite) as folder:
-        check_folder(folder, overwrite)
+        check_folder(folder, overwrite, writes=OUTPUTS)
         with RunState.create(folder / RUN_FOLDER, overwrite=overwrite) as state:
             try:
                 job = dataclasses.replace(outcome.job, state=state, output=writing.as_dict())

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.corpora.corpus import Corpus
+from neardup.corpora.corpus import InputCorpus
 from neardup.engines.identifiers import take_ids
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
@@ -16,7 +16,7 @@ from neardup.index.inserting import insert_new
 from neardup.index.transactions import BATCH, Batch, Core
 
 
-def decide(corpus: Corpus, old: Core, fresh: Core) -> tuple[pa.Table, np.ndarray]:
+def decide(corpus: InputCorpus, old: Core, fresh: Core) -> tuple[pa.Table, np.ndarray]:
     """Decide which documents of a batch are new.
 
     One is removed if it is similar to a document of the old corpus, or else to one of the batch
@@ -65,7 +65,7 @@ def decide(corpus: Corpus, old: Core, fresh: Core) -> tuple[pa.Table, np.ndarray
 
 
 def _table(
-    corpus: Corpus, of: list[Id | None], in_old: np.ndarray, similarity: np.ndarray, kind: str
+    corpus: InputCorpus, of: list[Id | None], in_old: np.ndarray, similarity: np.ndarray, kind: str
 ) -> tuple[pa.Table, np.ndarray]:
     kept = np.isnan(similarity)
     ids = corpus.ids()

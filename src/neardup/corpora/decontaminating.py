@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.corpora.corpus import Corpus
+from neardup.corpora.corpus import InputCorpus
 from neardup.engines.identifiers import take_ids
 from neardup.inspect.exact_search import ExactSearch, Similar
 from neardup.io.source import Documents, Partition
@@ -54,7 +54,7 @@ class Items:
         pool: Threads.
     """
 
-    def __init__(self, corpus: Corpus, asked: Asked, pool: Pool) -> None:
+    def __init__(self, corpus: InputCorpus, asked: Asked, pool: Pool) -> None:
         self.asked, self.tokeniser = asked, Tokeniser(asked.shingle)
         parts, tokens = [], []
         for _, partition in corpus.reader.partitions():
@@ -77,7 +77,7 @@ class Items:
         self._search = ExactSearch(sets)
         self._pool = pool
 
-    def matches(self, corpus: Corpus) -> Iterator[_Pairs]:
+    def matches(self, corpus: InputCorpus) -> Iterator[_Pairs]:
         """Yield the matches of a corpus that is not read yet, partition by partition."""
 
         def work(partition: Partition) -> tuple[Partition, Documents, _Pairs]:
@@ -169,7 +169,9 @@ def _first_shared(ranks: np.ndarray, length: int, size: int) -> tuple[int, int] 
     return at, int(np.argmax(b == a[at]))
 
 
-def matches_of(train: Corpus, test: Corpus, asked: Asked, pool: Pool) -> tuple[pa.Table, Items]:
+def matches_of(
+    train: InputCorpus, test: InputCorpus, asked: Asked, pool: Pool
+) -> tuple[pa.Table, Items]:
     """Find all matches of two corpora that are not read yet.
 
     Returns:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import uuid
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from neardup.errors import NeardupError, OutputError, StoreError
-from neardup.private_files import sync_folder
+from neardup.errors import OutputError, StoreError
+from neardup.private_files import system_errors
+from neardup.state.output_folder import output_folder
+from neardup.state.run_state import RUN_FOLDER
 
 #: File systems of other machines, on which SQLite's log and locks can't be relied on.
 _REMOTE = re.compile(
@@ -51,33 +51,18 @@ def is_writable_disk(path: Path) -> bool:
 
 @contextmanager
 def index_folder(folder: Path) -> Iterator[Path]:
-    """A folder that appears under its name when all is written, and not after an error.
+    """Give an empty folder, whose content appears as ``folder`` unless there was an error.
 
     Raises:
         OutputError: There is something else, or it can't be written.
     """
-    folder = folder.absolute()
-    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    with system_errors(folder):
+        if folder.exists() and (
+            not folder.is_dir() or any(path.name != RUN_FOLDER for path in folder.iterdir())
+        ):
             raise OutputError(f"{folder} exists already", "open it, or name another folder")
-        partial.mkdir(mode=0o700)
-        try:
-            yield partial
-            sync_folder(partial)
-            if folder.exists():
-                folder.rmdir()  # an empty one
-            partial.rename(folder)
-            sync_folder(folder.parent)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-    except OSError as error:
-        if isinstance(error, NeardupError):
-            raise
-        raise OutputError(
-            f"can't make {folder}: {os.strerror(error.errno or 0).lower()}",
-            "check that the folder exists, and its permissions",
-        ) from error
+    with output_folder(folder, overwrite=False, writes=()) as made:
+        yield made
 
 
 def note_commit(database: Path, generation: int) -> None:

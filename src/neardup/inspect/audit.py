@@ -23,16 +23,17 @@ from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import make_sets, similarities, taken
 from neardup.memory_plan import PrivatePeak, Workload, plan_memory, show_size
 from neardup.private_files import write_private
+from neardup.result_record import AUDIT
 from neardup.results.results import Results
 from neardup.results.shown import Shown
 from neardup.sketch.texts import Ragged
+from neardup.state.output_folder import add_to_record
 from neardup.threads import Pool
 
 #: Version of what `Audit.as_dict` returns.
 FORMAT = 2
 _Check = Callable[..., None]
 #: Name of the file in the output folder.
-_NAME = "audit.json"
 # Memory in bytes: of a sampled document but for its shingles (number, id, place in the index), and
 # in each thread its counters; of each of its band keys; of a shingle, before the index is made.
 _SAMPLED, _SEARCHED, _KEY, _HELD = 400, 21, 8, 16
@@ -117,8 +118,13 @@ def store_audit(results: Results, made: Audit, listener: Listener | None) -> Non
     """Leave an audit in the folder of its run; where that can't be, a note says so."""
     if results.folder is None:
         return
-    held, path = {"of": _digest(results.folder), **made.as_dict()}, results.folder / _NAME
+    path = results.folder / AUDIT
     try:
+        if not add_to_record(results.folder, AUDIT):
+            note = f"{path} can't be written: it is a file that neardup did not write"
+            Clock(listener).emit(Event("search", note=note))
+            return
+        held = {"of": _digest(results.folder), **made.as_dict()}
         write_private(path, f"{json.dumps(held, indent=1, ensure_ascii=False)}\n".encode())
     except OSError as error:
         # The answer is there, and was minutes of work.
@@ -134,7 +140,7 @@ def stored_audit(results: Results) -> dict[str, Any] | None:
     if results.folder is None:
         return None
     try:
-        held: dict[str, Any] = json.loads((results.folder / _NAME).read_text(encoding="utf-8"))
+        held: dict[str, Any] = json.loads((results.folder / AUDIT).read_text(encoding="utf-8"))
         same = held.pop("of") == _digest(results.folder) and held["format"] == FORMAT
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

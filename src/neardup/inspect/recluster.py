@@ -31,13 +31,14 @@ from neardup.io.source import Columns, Layout, Partition, Source
 from neardup.memory_plan import PrivatePeak
 from neardup.output.publishing import local_output
 from neardup.output.record import record
-from neardup.output.writing import Writing, check_folder, check_inputs, check_outside, write_outputs
+from neardup.output.writing import OUTPUTS, Writing, check_inputs, check_outside, write_outputs
 from neardup.results.folder_results import FolderResults
 from neardup.results.results import MemoryResults, Results
 from neardup.scratch import Scratch
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 from neardup.state.band_store import BandStore
+from neardup.state.output_folder import check_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 
@@ -179,7 +180,7 @@ class Reclustering:
         check_inputs(out, map(str, self.results.inputs))
         check_outside(out, self.results.read_from)
         with local_output(out, overwrite=overwrite) as here:
-            check_folder(here, overwrite)
+            check_folder(here, overwrite, writes=OUTPUTS)
             state = RunState.create(here / RUN_FOLDER, overwrite=overwrite)
             with state, PrivatePeak() as peak, Pool(self.resources.threads) as pool:
                 try:

@@ -14,6 +14,7 @@ from neardup.errors import FormatError, InputError, InputNotFoundError, SpecErro
 from neardup.io.remote import find_remote, is_remote, is_stored_file, located, short_name
 from neardup.io.source import SourceFile, unreadable
 from neardup.io.streams import STDIN
+from neardup.result_record import RECORD, read_record
 
 FORMATS = ("jsonl", "parquet", "csv", "tsv", "arrow", "text")
 
@@ -89,6 +90,9 @@ def _expanded(name: str) -> list[_Group]:
     matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
     if not matches:
         raise InputNotFoundError(f"{name}: no file matches the pattern", "check the pattern")
+    for match in matches:
+        if Path(match).name == RECORD:
+            _refuse_result(Path(match).parent)
     # `data/**` matches the folders on the way to the files too, and those would come twice.
     return [_local(m) for m in [m for m in matches if not Path(m).is_dir()] or matches]
 
@@ -123,10 +127,24 @@ def _walk(folder: str) -> list[str]:
         raise error
 
     for top, folders, files in os.walk(folder, onerror=refuse):
+        if RECORD in files:
+            _refuse_result(Path(top))
         folders[:] = [f for f in folders if not f.startswith(".")]
         below = Path(top).relative_to(folder).as_posix()
         names += [f"{below}/{f}".removeprefix("./") for f in files if not _is_hidden(f)]
     return sorted(names)
+
+
+def _refuse_result(folder: Path) -> None:
+    """Refuse a folder that neardup wrote: its tables are no documents."""
+    record = read_record(folder)
+    if record is not None:
+        clean = next((name for name in record["files"] if name.partition(".")[0] == "clean"), None)
+        what = f"its clean corpus is {folder / clean}" if clean else "it has no clean corpus"
+        raise InputError(
+            f"{folder} is an output of neardup {record['command']}; {what}",
+            "name the files to read" if clean is None else f"read {folder / clean}",
+        )
 
 
 def _is_hidden(name: str) -> bool:

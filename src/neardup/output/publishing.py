@@ -1,6 +1,7 @@
 """An output folder at a URL: made in a local folder, and copied when it is done."""
 
 import io
+import json
 import os
 import shutil
 import tempfile
@@ -12,8 +13,10 @@ from pathlib import Path, PurePosixPath
 from neardup.errors import NeardupError, OutputError, SpecError
 from neardup.io import remote
 from neardup.io.remote_errors import failed
-from neardup.output.writing import OUTPUTS, RECORD
+from neardup.output.writing import OUTPUTS
 from neardup.private_files import system_errors
+from neardup.result_record import RECORD
+from neardup.state.run_state import RUN_FOLDER
 from neardup.threads import in_threads
 
 #: Is there from the beginning of a run to its end: that it can be written shows at once.
@@ -95,8 +98,16 @@ def _work_folder(work: Path | None, resume: bool) -> Iterator[Path]:
 def _check_target(out: str, overwrite: bool, resume: bool) -> bytes:
     """Refuse a URL that can't or must not be written, before any work is done; return our mark."""
     there = set(remote_names(out)) - {_MARK}
+    ours = _listed(out)
+    if there and ours is None and not resume:
+        raise OutputError(f"{out} exists, and neardup did not write it", "name another output")
     if there and not overwrite and not (resume and RECORD not in there):
         raise OutputError(f"{out} exists", "use overwrite=True, or name another output")
+    for name in sorted(there - (ours or set())):
+        if name.split("/")[0] in OUTPUTS and not resume:
+            raise OutputError(
+                f"{out}/{name} is a file that neardup did not write", "name another output"
+            )
     mark = uuid.uuid4().hex.encode()
     write_remote(f"{out}/{_MARK}", mark)
     return mark
@@ -116,8 +127,8 @@ def _check_mark(out: str, mark: bytes) -> None:
 def _publish(folder: Path, out: str, mark: bytes) -> None:
     """Copy an output folder to where it belongs, ``run.json`` last; what it replaces goes."""
     names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
-    names = [name for name in names if name.split("/")[0] in OUTPUTS and name != RECORD]
-    old = remote_names(out)
+    names = [n for n in names if n.split("/")[0] != RUN_FOLDER and n != RECORD]
+    old = _listed(out) or set()
 
     def write(name: str) -> None:
         write_remote(f"{out}/{name}", folder / name)
@@ -127,11 +138,30 @@ def _publish(folder: Path, out: str, mark: bytes) -> None:
         delete_remote(f"{out}/{RECORD}")
     for _ in in_threads(write, names, _WRITERS):
         pass
-    for name in old:
-        if name.split("/")[0] in OUTPUTS and name not in (*names, RECORD):
-            delete_remote(f"{out}/{name}")
+    for name in sorted(old.difference(names, {RECORD})):
+        delete_remote(f"{out}/{name}")
     _check_mark(out, mark)
     write(RECORD)
+
+
+def _listed(out: str) -> set[str] | None:
+    """Return the files that the record of an earlier result lists; None without a record."""
+    url = f"{out}/{RECORD}"
+    if RECORD not in remote_names(out):
+        return None
+    with _reaching(url), remote.open_remote(url) as file:
+        written = file.read()
+    with suppress(ValueError, LookupError, TypeError, AttributeError):
+        record = json.loads(written)
+        record["command"]
+        found: set[str] = set()
+        for name, inner in record["files"].items():
+            if isinstance(inner, int):  # too many to be listed
+                found.update(each for each in remote_names(out) if each.startswith(f"{name}/"))
+            else:
+                found.update([name] if inner is None else [f"{name}/{each}" for each in inner])
+        return found
+    return None
 
 
 @contextmanager

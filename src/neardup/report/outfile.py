@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from neardup.errors import OutputError
-from neardup.output.writing import CLEAN, OUTPUTS, check_outside
+from neardup.output.writing import check_outside
 from neardup.private_files import replacing
+from neardup.result_record import AUDIT, read_record
 from neardup.state.run_state import RUN_FOLDER
 
 
@@ -44,11 +45,12 @@ def check_file(
     return path
 
 
-def _is_of_run(place: Path) -> bool:
-    outputs = [folder for folder in place.parents if folder.name == CLEAN]
-    outputs += [place] if place.name in OUTPUTS else []
-    of_runs = (os.path.lexists(output.with_name("run.json")) for output in outputs)
-    return RUN_FOLDER in place.parts or any(of_runs)
+def _is_of_run(path: Path) -> bool:
+    records = {folder: read_record(folder) for folder in path.parents}
+    return RUN_FOLDER in path.parts or any(
+        record is not None and path.relative_to(folder).parts[0] in {*record["files"], AUDIT}
+        for folder, record in records.items()
+    )
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -23,14 +23,22 @@ from neardup.io.remote import Url, is_remote, located, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import Partition, Source
 from neardup.output import tables
+from neardup.output.clean import CLEAN
 from neardup.output.record import FORMAT, inputs_digest, texts_digest
-from neardup.output.writing import CLEAN
 from neardup.results.results import Places, Results
 from neardup.sketch.sketcher import Sketcher
 from neardup.threads import Pool
 
 #: What is raised besides by a table or a record that is damaged.
 _DAMAGED = ValueError, LookupError, TypeError, AttributeError, RecursionError
+#: Commands whose folders have the tables of a run, and what opens those of others.
+_COMMANDS = ("dedup", "recluster")
+_HINTS = {
+    "dedup --against": "read duplicates.parquet in it",
+    "decontaminate": "read matches.parquet in it",
+    "link": "use neardup evaluate, or read its tables",
+    "spark": "read its tables with Spark, pandas or DuckDB",
+}
 
 
 class FolderResults(Results):
@@ -43,7 +51,12 @@ class FolderResults(Results):
         path = f"{self.name}/run.json"
         with self._reading("run.json") as file:
             self.record = json.loads(file.read())
-            found = self.record.get("format")
+            command, found = self.record.get("command"), self.record.get("format")
+            if command not in (None, *_COMMANDS):
+                raise InputError(
+                    f"{self.name} was made by neardup {command}, which this does not work on",
+                    _HINTS.get(str(command), "name an output folder of neardup dedup"),
+                )
             if found == FORMAT:
                 _ = self.spec, self.recipe, self.documents
         if found != FORMAT:

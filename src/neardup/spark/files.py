@@ -18,9 +18,11 @@ from neardup.io import paths
 from neardup.io.formats.csv_tables import DELIMITERS, csv_header
 from neardup.io.source import Layout
 from neardup.io.writers import open_writer
+from neardup.result_record import RECORD
 from neardup.spark.checkpoint import hadoop_file
 from neardup.spark.spark_errors import worker_errors
 from neardup.spark.spark_job import SparkRun
+from neardup.state.output_folder import output_folder, write_record
 
 _CSV = {"header": True, "multiLine": True, "escape": '"'}
 #: What Spark calls formats of text, with their options.
@@ -115,7 +117,7 @@ def _with_options(side: Any, format: str, options: dict[str, Any]) -> Any:
 def write(
     run: SparkRun, folder: str, format: str = "parquet", single_file: bool = False
 ) -> dict[str, Any]:
-    """Write the clean corpus, the tables and ``summary.json`` into a new folder.
+    """Write the clean corpus, the tables and ``run.json`` into a new folder.
 
     Args:
         run: What was found.
@@ -130,42 +132,48 @@ def write(
     Raises:
         OutputError: The folder is there, or can't be written to.
     """
-    spark = run.df.sparkSession
-    local = Path(folder).absolute()
-    folder = f"file://{local}" if single_file else folder
-    check_new(spark, folder)
     tables = {"clean": run.clean, "clusters": run.clusters, "edges": run.edges}
-    for name, table in tables.items():
-        kind = format if name == "clean" else "parquet"
-        if single_file and table is not None:
-            _write_one(table, local, name, kind)
-        elif table is not None:
-            _with_options(table.write, kind, _WHOLE).save(f"{folder}/{name}")
-    path, system = hadoop_file(spark, f"{folder}/summary.json")
+    kinds = {name: format if name == "clean" else "parquet" for name in tables}
+    if single_file:
+        writes = [RECORD, *(f"{name}.{kind}" for name, kind in kinds.items())]
+        with output_folder(Path(folder), False, writes) as staged:
+            for name, table in tables.items():
+                if table is not None:
+                    _write_one(table, staged, name, kinds[name])
+            write_record(staged, "spark", run.summary)
+        return run.summary
+    spark = run.df.sparkSession
+    check_new(spark, folder)
+    written = {name: table for name, table in tables.items() if table is not None}
+    for name, table in written.items():
+        _with_options(table.write, kinds[name], _WHOLE).save(f"{folder}/{name}")
+    if Path(folder).is_dir():
+        write_record(Path(folder), "spark", run.summary)
+        return run.summary
+    record = {"command": "spark", **run.summary, "files": dict.fromkeys([*written, RECORD])}
+    path, system = hadoop_file(spark, f"{folder}/{RECORD}")
     stream = system.create(path)
-    stream.write(bytearray(json.dumps(run.summary, indent=1).encode()))
+    stream.write(bytearray(json.dumps(record, indent=1).encode()))
     stream.close()
     return run.summary
 
 
 @worker_errors()
 def check_new(spark: SparkSession, folder: str) -> None:
-    """Raise `OutputError` if there is such a folder."""
+    """Raise `OutputError` if there is such a folder, and it is not empty."""
     path, system = hadoop_file(spark, folder)
-    if system.exists(path):
+    if system.exists(path) and len(system.listStatus(path)):
         raise OutputError(f"{folder} exists", "name another folder, or remove it")
 
 
 def _write_one(table: DataFrame, folder: Path, name: str, format: str) -> None:
-    parts = folder / f".{name}"
+    parts = folder.absolute() / f".{name}"
     table.write.parquet(f"file://{parts}")
     found = ds.dataset(sorted(parts.glob("part-*.parquet")), format="parquet")
-    partial = folder / f".{name}.{format}"
     delimiter = DELIMITERS.get(format)
     header = csv_header(found.schema.names, delimiter) if delimiter else b""
     layout = Layout(format, None, header, found.schema)
-    with open_writer(partial, layout) as writer:
+    with open_writer(folder / f"{name}.{format}", layout) as writer:
         for batch in found.to_batches():
             writer.write(writer.prepare(pa.Table.from_batches([batch])))
-    partial.rename(folder / f"{name}.{format}")
     shutil.rmtree(parts)

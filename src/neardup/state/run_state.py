@@ -50,15 +50,18 @@ class RunState(AbstractContextManager["RunState"]):
     # The folder.
 
     @classmethod
-    def create(cls, folder: Path, *, overwrite: bool = False) -> Self:
-        """Begin a run in a folder, which may be missing, or replace the one it holds."""
+    def create(cls, folder: Path, *, overwrite: bool = False, resumable: bool = True) -> Self:
+        """Begin a run in a folder, which may be missing, or replace the one it holds.
+
+        One that is not ``resumable`` has a lock and scratch folders only.
+        """
         refuse_links(folder, folder / _FILE)
         with ExitStack() as undo:
             with system_errors(folder):
                 missing = [p for p in (folder, *folder.absolute().parents) if not p.exists()]
                 for path in reversed(missing):
                     undo.callback(_remove_empty, path)
-                    path.mkdir(mode=0o700 if path == folder else 0o777)
+                    path.mkdir(mode=0o700 if path in (folder, folder.parent) else 0o777)
                     sync_folder(path.parent)
                 names = {path.name for path in folder.iterdir()}
             if names and not names & {_LOCK, _FILE}:
@@ -75,8 +78,9 @@ class RunState(AbstractContextManager["RunState"]):
                         "continue it with resume=True, or start again with overwrite=True",
                     )
                 state._remove_files()
-                state._database.create(state._fill)
-                state._load()
+                if resumable:
+                    state._database.create(state._fill)
+                    state._load()
             except BaseException:
                 if missing:
                     with suppress(NeardupError):  # the first error counts

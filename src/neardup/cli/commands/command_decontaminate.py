@@ -89,7 +89,7 @@ def decontaminate(
     so that line breaks never matter. OUT gets matches.parquet (a row for each document and item
     that match, with the containment, and the longest passage that both have with its place in
     both), clean/ (the documents without a match, in the format of the input) and
-    decontamination.json.
+    run.json.
     """
     from neardup.api.comparing_corpora import decontaminate
 

@@ -52,11 +52,11 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
     clusterings but star. After a crash the same command with --resume continues the run.
 
     With --against, OUT gets clean/, duplicates.parquet (one row for each document: whether it is
-    kept, and what it is a duplicate of) and against.json.
+    kept, and what it is a duplicate of) and run.json.
 
     With --run, the sketches that neardup sketch put into the store are used.
 
-    With --json, what is in run.json, or in against.json, is printed as well.
+    With --json, what is in run.json is printed as well.
     """
     if against is not None:
         from neardup.cli.commands.command_decontaminate import dedup_against

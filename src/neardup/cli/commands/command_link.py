@@ -128,13 +128,14 @@ def link(
 ) -> None:
     """Find the records that are one, in a file A or across two files A and B.
 
-    OUT gets pairs.parquet, candidates.parquet, clusters.parquet and link.json. neardup evaluate
+    OUT gets pairs.parquet, candidates.parquet, clusters.parquet and run.json. neardup evaluate
     compares it with known pairs.
     """
-    from neardup.records.outputs.link_files import check_links_folder
+    from neardup.records.outputs.link_files import WRITES
     from neardup.report.outfile import check_file
+    from neardup.state.output_folder import check_folder
 
-    check_links_folder(out, overwrite)
+    check_folder(out, overwrite, writes=WRITES)
     if report is not None:
         check_file(report, files, overwrite)
     if index is not None and options["against"] is not None:
@@ -243,7 +244,7 @@ def evaluate_links_of(
     named = None if columns is None else columns.split(",")
     if run.is_file():
         result = evaluate_pairs(run, truth, columns=named, **options)
-    elif (run / "link.json").is_file():
+    elif (run / "run.json").is_file():
         result = evaluate_links(read_links(run)[0], truth, columns=named, **options)
     else:
         from neardup.records.incremental.record_index import RecordIndex

@@ -160,7 +160,9 @@ def evaluate(run: Path, truth: Path, columns: str | None, json_: bool, **options
     pairs within them and by B-cubed; the pairs by threshold too. Also reports blocking metrics:
     pairs completeness, pairs quality, reduction ratio.
     """
-    if run.is_file() or any((run / name).is_file() for name in ("link.json", "records.sqlite")):
+    from neardup.result_record import result_in
+
+    if run.is_file() or (run / "records.sqlite").is_file() or result_in(run) == "link":
         from neardup.cli.commands.command_link import evaluate_links_of
 
         evaluate_links_of(run, truth, columns, json_, options)

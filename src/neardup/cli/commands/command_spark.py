@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -73,15 +74,19 @@ def spark(
     answer is that of neardup dedup --order-by COLUMN with the column of the ids.
 
     OUT gets clean/ (the kept documents), clusters/ and, where pairs are listed, edges/, each a
-    folder that Spark writes, and summary.json.
+    folder that Spark writes, and run.json.
     """
     if single_file and "://" in out:
         raise SpecError("`single_file` needs a folder of this machine")
     asked = o.spec_of(options)
     from neardup.spark import files, spark_job
+    from neardup.state.output_folder import check_folder
 
     with files.session(master, quiet) as session:
-        files.check_new(session, out)
+        if single_file:
+            check_folder(Path(out), False)
+        else:
+            files.check_new(session, out)
         df = files.read(session, list(inputs), input_format)
         old = None if against is None else files.read(session, [against], input_format)
         run = spark_job.dedup(df, text=text, id=id, against=old, spec=asked, checkpoint=checkpoint)

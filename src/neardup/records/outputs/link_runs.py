@@ -287,7 +287,7 @@ class LinkRun:
         return write_link_page(self._linked, self.summary, Path(path), overwrite)
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write ``pairs``, ``candidates`` and ``clusters`` as Parquet, and ``link.json``.
+        """Write ``pairs``, ``candidates`` and ``clusters`` as Parquet, and ``run.json``.
 
         Raises:
             OutputError: The folder exists, or can't be written.

@@ -1,0 +1,134 @@
+"""The clean corpus: the kept documents in the format of the input or another one."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.engines.reading import Reader, Wanted
+from neardup.io.formats.json_text import common_schema
+from neardup.io.outputs import OutputFile, plan_outputs
+from neardup.io.writers import open_writer
+from neardup.private_files import sync_folder
+from neardup.state.run_state import RunState
+from neardup.threads import Pool, in_threads
+
+#: The folder, and the step of the run state that has its files.
+CLEAN = "clean"
+#: Size and time of a file.
+Stamp: TypeAlias = "list[int] | None"
+
+
+class Form(NamedTuple):
+    """How documents are written."""
+
+    format: str | None = None  # of `neardup.io.writers.OUTPUT_FORMATS`; None for the input's
+    compression: str | None = None  # None for that of the input
+    #: Makes what is added to each of some documents, by their positions int64[]; then all documents
+    #: are written.
+    adding: Callable[[np.ndarray], pa.Table] | None = None
+    added: pa.Schema | None = None
+
+
+@dataclass
+class CleanCorpus:
+    reader: Reader
+    places: list[tuple[int, int]]  # file and start of each partition
+    ends: np.ndarray  # int64[partitions]: documents up to the end of each
+    kept: np.ndarray  # bool[documents]
+    form: Form
+    pool: Pool
+    state: RunState | None = None  # of a run that can be resumed
+
+    def _outputs(self) -> list[OutputFile]:
+        source, format = self.reader.source, self.form.format
+        schema = None
+        if format not in (None, "jsonl") and source.format in ("jsonl", "mixed"):
+            # The columns of JSON lines have to be known before the first is written.
+            partitions = self.reader.partitions()
+            schema = common_schema(self.pool.ordered(lambda each: each[1].schema(), partitions))
+        added, compression = self.form.added, self.form.compression
+        return plan_outputs(source, self.places, format, added, schema, compression)
+
+    def write(self, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+        """Write all files; those that were finished before an interruption are not written again.
+
+        ``advance`` is called with the number of documents that were done since.
+        """
+        self.reader.source.check_unchanged()
+        outputs, state = self._outputs(), self.state
+        folder.mkdir(mode=0o700, exist_ok=True)
+        done = set() if state is None else state.done(CLEAN)
+
+        def write(number: int) -> int:
+            output = outputs[number]
+            path = folder / output.name if output.name else folder
+            if state is None or number not in done or not is_as_written(folder, state, number):
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._write(output, path)
+                if state is not None:
+                    state.put(CLEAN, number, about=[output.name, stamp(path)])
+            return int(self._starts[output.end] - self._starts[output.first])
+
+        # Compression takes most of the time, and a file is compressed by one thread: some at once.
+        threads = min(self.pool.threads, max(1, len(outputs)))
+        for written in in_threads(write, range(len(outputs)), threads):
+            advance(written)
+        for path in sorted({folder, *(p for p in folder.rglob("*") if p.is_dir())}):
+            sync_folder(path)
+
+    @property
+    def _starts(self) -> np.ndarray:
+        return np.append(0, self.ends)
+
+    def _write(self, output: OutputFile, path: Path) -> None:
+        with open_writer(path, output.layout) as writer:
+
+            def prepare(wanted: Wanted) -> Any:
+                cached = self.reader.held.pop(wanted.number, None)  # for the last time
+                arguments = (wanted.rows, wanted.documents, self._added(wanted), cached)
+                kind = wanted.partition.table if output.converted else wanted.partition.records
+                return writer.prepare(kind(*arguments))
+
+            # Several files wait at once: no more for each than keeps the threads at work.
+            ahead = self.pool.threads
+            for prepared in self.pool.ordered(prepare, self._wanted(output), ahead):
+                writer.write(prepared)
+
+    def _wanted(self, output: OutputFile) -> Iterator[Wanted]:
+        source, numbers = self.reader.source, range(output.first, output.end)
+        if numbers and len(source.files) > 1 and source.rereadable and source.format != "text":
+            found = source.partitions(self.places[output.first][0])
+        else:
+            every = self.reader.partitions()
+            found = (partition for _, partition in islice(every, output.first, None))
+        starts = self._starts
+        for number, partition in zip(numbers, found, strict=False):
+            first, last = starts[number : number + 2].tolist()
+            rows = None if self.form.adding else np.flatnonzero(self.kept[first:last])
+            if rows is None or len(rows):
+                rows = None if rows is None or len(rows) == last - first else rows
+                yield Wanted(number, partition, first, rows, last - first)
+
+    def _added(self, wanted: Wanted) -> pa.Table | None:
+        if self.form.adding is None:
+            return None
+        return self.form.adding(np.arange(wanted.first, wanted.first + wanted.documents))
+
+
+def stamp(path: Path) -> Stamp:
+    """Return size and time of a file, to notice a change; None for a folder, [] for nothing."""
+    if not path.exists():
+        return []
+    status = path.stat()
+    return None if path.is_dir() else [status.st_size, status.st_mtime_ns]
+
+
+def is_as_written(folder: Path, state: RunState, number: int) -> bool:
+    """Return whether a file of the clean corpus is as a run has stored that it wrote it."""
+    name, before = cast("tuple[str, Stamp]", state.about(CLEAN, number))
+    return stamp(folder / name) == before

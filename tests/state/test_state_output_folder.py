@@ -1,0 +1,287 @@
+"""Output folders: what is replaced in them, and what a kill at any system call leaves there."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common import Command, files_of, some_rows, write_lines
+from neardup.errors import OutputError
+from neardup.state import output_folder as folders
+from neardup.state.output_folder import check_folder, output_folder, write_record
+
+#: Calls that change names or make them durable.
+_CALLS = "rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,link,linkat,fsync,fdatasync"
+_EVERY = "NEARDUP_KILLS" in os.environ
+_STRACE = pytest.mark.skipif(
+    shutil.which("strace") is None, reason="strace, which injects the kills, is not installed"
+)
+#: Commands that make a folder: `A` and `B` are inputs, `RUN` is an output of dedup.
+COMMANDS = {
+    "dedup": "dedup A -o OUT --id id",
+    "against": "dedup A --against RUN -o OUT --id id",
+    "decontaminate": "decontaminate A --against B -o OUT --id id",
+    "link": "link A --fields text --id id -o OUT",
+    "recluster": "recluster RUN -o OUT --threshold 0.9",
+}
+
+
+def make(out: Path, content: str, names: tuple[str, ...] = ("a", "sub/b")) -> None:
+    with output_folder(out, True, ("a", "sub")) as folder:
+        for name in names:
+            path = folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(content)
+        write_record(folder, "dedup", {})
+
+
+def texts_of(out: Path) -> dict[str, str]:
+    found = files_of(out)
+    return {name: raw.decode() for name, raw in found.items() if name != "run.json"}
+
+
+@pytest.fixture(params=["exchange", "move"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways to publish: by one exchange, and file by file."""
+    if request.param == "move":
+        monkeypatch.setattr(folders, "_exchanged", lambda *_: False)
+    return str(request.param)
+
+
+def test_what_is_not_ours_stays(way: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    make(out, "1", ("a", "gone", "sub/b"))
+    (out / "thesis.txt").write_text("mine")
+    (out / "more" / "deep").mkdir(parents=True)
+    (out / "more" / "deep" / "x").write_text("mine")
+    (out / "link").symlink_to(tmp_path / "nowhere")
+    inode = (out / "thesis.txt").stat().st_ino
+    make(out, "2")
+    mine = {"thesis.txt": "mine", "more/deep/x": "mine"}
+    assert texts_of(out) == {"a": "2", "sub/b": "2", **mine}
+    assert (out / "link").is_symlink() and (out / "thesis.txt").stat().st_ino == inode
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_is_refused_is_untouched(tmp_path: Path) -> None:
+    def refused(out: Path, what: str) -> None:
+        before = files_of(out)
+        with pytest.raises(OutputError, match=what) as caught:
+            make(out, "2")
+        assert "folder" in caught.value.hint
+        assert files_of(out) == before and not (out / ".run").exists()
+
+    foreign = tmp_path / "foreign"
+    (foreign / "clean").mkdir(parents=True)
+    (foreign / "clean" / "thesis.txt").write_text("mine")
+    refused(foreign, "foreign exists, and neardup did not write it")
+    (foreign / "run.json").write_text('{"name": "of another program"}')
+    refused(foreign, "foreign exists, and neardup did not write it")
+    out = tmp_path / "out"
+    make(out, "1", ("sub/b",))
+    (out / "a").write_text("mine, under a name that a result would take")
+    refused(out, "out/a is a file that neardup did not write")
+    (out / "a").unlink()
+    (out / "sub" / "mine").write_text("mine, in a folder of the result")
+    refused(out, "out/sub/mine is a file that neardup did not write")
+    (out / "sub" / "mine").unlink()
+    make(out, "2")
+    with pytest.raises(OutputError, match="out exists"):
+        check_folder(out, False)
+
+
+def test_a_file_that_appears_meanwhile_stays(way: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    make(out, "1", ("sub/b",))
+    with (
+        pytest.raises(OutputError, match="out/a is a file that neardup did not write"),
+        output_folder(out, True, ("a", "sub")) as folder,
+    ):
+        (folder / "a").write_text("2")
+        write_record(folder, "dedup", {})
+        (out / "a").write_text("mine")
+    assert texts_of(out) == {"sub/b": "1", "a": "mine"}
+
+
+def test_an_empty_folder_is_taken_and_an_error_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    make(tmp_path / "out", "1")
+    for name in ("new", "empty"):
+        if name == "empty":
+            (tmp_path / name).mkdir()
+        with pytest.raises(ZeroDivisionError), output_folder(tmp_path / name, False, ()) as folder:
+            (folder / "a").write_text("half")
+            raise ZeroDivisionError
+    assert not (tmp_path / "new").exists() and not list((tmp_path / "empty").iterdir())
+
+
+def test_a_working_directory_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "out", "1")
+    monkeypatch.chdir(tmp_path / "out")
+    make(Path(), "2")
+    assert texts_of(Path()) == {"a": "2", "sub/b": "2"} and Path.cwd().exists()
+
+
+_MAKE = """
+import sys
+from pathlib import Path
+from neardup.state import output_folder as folders
+if sys.argv[2] == "move":
+    folders._exchanged = lambda *_: False
+with folders.output_folder(Path(sys.argv[1]), True, ("a", "sub")) as folder:
+    (folder / "sub").mkdir()
+    (folder / "a").write_text("2")
+    (folder / "sub/b").write_text("2")
+    folders.write_record(folder, "dedup", {})
+"""
+
+
+def killed_at(number: int, words: list[str], cwd: Path) -> Any:
+    """Run a command that is killed at its nth call; without an end where it has fewer."""
+    fault = f"inject={_CALLS}:signal=SIGKILL:when={number}"
+    trace = ["strace", "-f", "-qqq", "-o", os.devnull, "-e", fault]
+    return subprocess.run(
+        [*trace, *words], cwd=cwd, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@_STRACE
+@pytest.mark.parametrize("way", ["exchange", "move"])
+def test_killed_between_any_two_calls(way: str, tmp_path: Path) -> None:
+    """The user's file stays, and the old or the new result is there, complete.
+
+    Where files are moved one by one it may be neither, but then nothing says that it is one.
+    """
+    old, new = {"a": "1", "sub/b": "1", "gone": "1"}, {"a": "2", "sub/b": "2"}
+    killed = 0
+    for number in itertools.count(1):
+        top = tmp_path / str(number)
+        out = top / "out"
+        make(out, "1", ("a", "gone", "sub/b"))
+        (out / "thesis.txt").write_text("mine")
+        done = killed_at(number, [sys.executable, "-c", _MAKE, str(out), way], tmp_path)
+        found = {n: t for n, t in texts_of(out).items() if not n.startswith(".run/")}
+        assert found.pop("thesis.txt") == "mine"
+        if way == "exchange" or (out / "run.json").exists():
+            assert found in (old, new), number
+        make(out, "2")
+        assert texts_of(out) == new | {"thesis.txt": "mine"}
+        assert [path.name for path in top.iterdir()] == ["out"]
+        if done.returncode == 0:
+            break
+        killed += 1
+    assert killed > 5
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("killed")
+    write_lines(folder / "A.jsonl", some_rows())
+    write_lines(folder / "B.jsonl", some_rows()[:7])
+    call("dedup A -o RUN --id id", folder, folder / "RUN")
+    yield folder
+
+
+def words_of(line: str, inputs: Path, out: Path) -> list[str]:
+    names = {name: str(inputs / name) for name in ("A", "B", "RUN")}
+    names = {n: v if n == "RUN" else f"{v}.jsonl" for n, v in names.items()} | {"OUT": str(out)}
+    words = [names.get(word, word) for word in line.split()]
+    return [sys.executable, "-m", "neardup", *words, "--quiet"]
+
+
+def call(line: str, inputs: Path, out: Path) -> None:
+    done = subprocess.run(
+        words_of(line, inputs, out), capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def content_of(out: Path) -> dict[str, Any]:
+    """Return all that a command left, but times and memory."""
+    found: dict[str, Any] = dict(files_of(out))
+    if "run.json" in found:
+        record = json.loads(found["run.json"])
+        found["run.json"] = record["command"], sorted(record["files"]), record.get("counts")
+    return {name: each for name, each in found.items() if not name.startswith(".run/")}
+
+
+@_STRACE
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_killed_command_leaves_the_old_or_the_new_result(
+    name: str, inputs: Path, tmp_path: Path
+) -> None:
+    line, before, wanted = COMMANDS[name], tmp_path / "before", tmp_path / "wanted"
+    call("dedup B -o OUT --id id --keep longest", inputs, before)
+    (before / "thesis.txt").write_text("mine")
+    old = content_of(before)
+    shutil.copytree(before, wanted)
+    call(f"{line} --overwrite", inputs, wanted)
+    new = content_of(wanted)
+    assert new["thesis.txt"] == b"mine" and new["run.json"] != old["run.json"]
+    for number in itertools.count(1, 1 if _EVERY else 17):
+        out = tmp_path / str(number) / "out"
+        shutil.copytree(before, out)
+        done = killed_at(number, words_of(f"{line} --overwrite", inputs, out), tmp_path)
+        assert content_of(out) in (old, new), number
+        if done.returncode == 0:
+            break
+        assert done.returncode == -9 or done.returncode == 137, done.stderr
+        call(f"{line} --overwrite", inputs, out)
+        assert content_of(out) == new
+        assert [path.name for path in out.parent.iterdir()] == ["out"]
+    assert number > 1
+
+
+@_STRACE
+def test_a_killed_creation_of_an_index_can_be_repeated(tmp_path: Path, kernels: None) -> None:
+    words = [sys.executable, "-m", "neardup", "index", "create", "OUT"]
+    for number in itertools.count(1, 1 if _EVERY else 40):
+        out = tmp_path / str(number) / "it"
+        out.parent.mkdir()
+        done = killed_at(number, [*words[:-1], str(out)], tmp_path)
+        there = out.exists() and any(path.name != ".run" for path in out.iterdir())
+        again = subprocess.run([*words[:-1], str(out)], capture_output=True, text=True, check=False)
+        assert ("exists already" in again.stderr) if there else again.returncode == 0
+        stats = subprocess.run([*words[:-2], "stats", str(out)], capture_output=True, check=False)
+        assert stats.returncode == 0 and [p.name for p in out.parent.iterdir()] == ["it"]
+        if done.returncode == 0:
+            break
+    assert number > 1
+
+
+def test_no_mixed_outputs(
+    tmp_path: Path, inputs: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any command over the output of any other leaves its own files alone."""
+    monkeypatch.chdir(tmp_path)
+    alone = {}
+    for name, line in COMMANDS.items():
+        assert command(*words_of(line, inputs, tmp_path / name)[3:]).code == 0
+        alone[name] = set(files_of(tmp_path / name))
+    for first, second in itertools.permutations(COMMANDS, 2):
+        out = tmp_path / f"{first} {second}"
+        shutil.copytree(tmp_path / first, out)
+        words = words_of(COMMANDS[second], inputs, out)[3:]
+        assert command(*words).code == 1
+        assert command(*words, "--overwrite").code == 0
+        assert set(files_of(out)) == alone[second], (first, second)
+
+
+def test_an_earlier_output_as_input_is_recognised(
+    tmp_path: Path, inputs: Path, command: Command
+) -> None:
+    refused = command("dedup", run := inputs / "RUN", "-o", tmp_path / "out")
+    assert refused.code == 1 and not (tmp_path / "out").exists()
+    assert (
+        f"{run} is an output of neardup dedup; its clean corpus is {run / 'clean'}" in refused.err
+    )
+    assert command("dedup", inputs / "RUN" / "clean", "-o", tmp_path / "out").code == 0
