@@ -1,0 +1,476 @@
+"""Runs of words that occur earlier: anchors that rule out, hashes that decide, passages that grow.
+
+A *run* is ``words`` consecutive tokens. A *position* is ``document << 32 | token``, so that positions
+compare as documents in keep order do, then as tokens. See ``docs/method.md``, "Passages".
+"""
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix, popcount
+
+#: No position.
+NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
+_OTHER = np.uint64(0xD6E8FEB86659FD93)
+_PRIME = np.uint64((1 << 61) - 1)
+_BASE = np.uint64(0x0A3B1C9D7E5F2468)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+@njit(cache=True, nogil=True)
+def window_anchors(tokens, offsets, gram, window, keys, since, counts):
+    """Select the anchors of each document; return how many there are.
+
+    The anchor of a run is the leftmost of its ``window`` grams of ``gram`` tokens with the smallest
+    hash: a function of the tokens of the run alone, so that equal runs have equal anchors. A run
+    has ``gram + window - 1`` tokens; shorter documents have no anchor.
+
+    Args:
+        tokens: uint64[tokens] of all documents.
+        offsets: int64[documents + 1] into ``tokens``.
+        gram: Tokens of a gram.
+        window: Grams of a run.
+        keys: uint64[tokens] for the hash of each anchor.
+        since: int32[tokens] for the first run that has it; the runs up to the next one's have it.
+        counts: int32[documents] for the number of anchors.
+    """
+    top = np.uint64(1)
+    for _ in range(gram):
+        top *= TOKEN_MULTIPLIER
+    longest = np.int64(0)
+    for d in range(offsets.shape[0] - 1):
+        longest = max(longest, offsets[d + 1] - offsets[d])
+    hashes = np.empty(longest, dtype=np.uint64)
+    count = np.int64(0)
+    for d in range(offsets.shape[0] - 1):
+        first = offsets[d]
+        grams = offsets[d + 1] - first - gram + 1
+        before = count
+        if grams >= window:
+            h = np.uint64(0)
+            for i in range(gram):
+                h = h * TOKEN_MULTIPLIER + tokens[first + i]
+            hashes[0] = mix(h)
+            for i in range(1, grams):
+                gone = tokens[first + i - 1] * top
+                h = h * TOKEN_MULTIPLIER + (tokens[first + i + gram - 1] - gone)
+                hashes[i] = mix(h)
+            best = np.int64(-1)
+            smallest = np.uint64(0)
+            for end in range(window - 1, grams):
+                start = end - window + 1
+                chosen = best
+                if best < start:
+                    chosen, smallest = start, hashes[start]
+                    for i in range(start + 1, end + 1):
+                        if hashes[i] < smallest:
+                            chosen, smallest = i, hashes[i]
+                elif hashes[end] < smallest:
+                    chosen, smallest = end, hashes[end]
+                if chosen != best:
+                    best = chosen
+                    keys[count], since[count] = mix(smallest), start
+                    count += 1
+        counts[d] = count - before
+    return count
+
+
+@njit(cache=True, nogil=True)
+def mark(bits, anchors):
+    """Set the bits, uint8[], of some anchors, by their numbers, int64[]."""
+    for anchor in anchors:
+        bits[anchor >> 3] |= np.uint8(1 << (anchor & 7))
+
+
+@njit(cache=True, nogil=True)
+def count_bits(bits):
+    """Return how many bits of uint8[] are set."""
+    count = np.int64(0)
+    for byte in bits:
+        count += np.int64(popcount(np.uint64(byte)))
+    return count
+
+
+@njit(cache=True, nogil=True)
+def marked_of(bits, first, last):
+    """Return bool[last - first]: which anchors have their bit set."""
+    out = np.empty(last - first, dtype=np.bool_)
+    for anchor in range(first, last):
+        out[anchor - first] = bits[anchor >> 3] >> (anchor & 7) & 1
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _times(a, b):
+    """Return the product of two numbers below 2**61 - 1, modulo that prime."""
+    thirty_two, twenty_nine = np.uint64(32), np.uint64(29)
+    a_high, a_low = a >> thirty_two, a & _LOW
+    b_high, b_low = b >> thirty_two, b & _LOW
+    middle = a_high * b_low + a_low * b_high  # below 2**62
+    low = a_low * b_low
+    # 2**64 is 8 and 2**61 is 1 modulo the prime.
+    total = (a_high * b_high) * np.uint64(8)
+    total = (total & _PRIME) + (total >> np.uint64(61))
+    total += (middle >> twenty_nine) + ((middle << thirty_two) & _PRIME)
+    total += (low & _PRIME) + (low >> np.uint64(61))
+    total = (total & _PRIME) + (total >> np.uint64(61))
+    return total - _PRIME if total >= _PRIME else total
+
+
+@njit(cache=True, nogil=True)
+def _reduced(token):
+    token = (token & _PRIME) + (token >> np.uint64(61))
+    return token - _PRIME if token >= _PRIME else token
+
+
+@njit(cache=True, nogil=True)
+def runs_of_anchors(tokens, offsets, numbers, anchors, words, high, low, position, key):
+    """Hash the runs of anchors that are marked; return how many there are.
+
+    Args:
+        tokens: uint64[tokens] of all documents.
+        offsets: int64[documents + 1] into ``tokens``.
+        numbers: int64[documents], in keep order.
+        anchors: Keys uint64[anchors], first runs int32[anchors], number of them in each document
+            int32[documents], and bool[anchors], which are marked.
+        words: Tokens of a run.
+        high: uint64[runs] for the first 64 bits of the hash: a polynomial modulo 2**61 - 1, mixed.
+        low: uint64[runs] for the other 64: a polynomial modulo 2**64 with another base, mixed.
+        position: uint64[runs] for the position of each run.
+        key: uint64[runs] for the key of its anchor, so that equal runs have equal keys.
+    """
+    keys, since, counts, marked = anchors
+    power, top = np.uint64(1), np.uint64(1)
+    for _ in range(words):
+        power *= _OTHER
+        top = _times(top, _BASE)
+    salt = np.uint64(words) * TOKEN_LENGTH
+    count = np.int64(0)
+    anchor = np.int64(0)
+    for d in range(offsets.shape[0] - 1):
+        start = offsets[d]
+        document = np.uint64(numbers[d]) << np.uint64(32)
+        done = np.int64(-2)  # the run whose hashes are a and b
+        a, b = np.uint64(0), np.uint64(0)
+        last = anchor + counts[d]
+        while anchor < last:
+            end = offsets[d + 1] - start - words + 1
+            if anchor + 1 < last:
+                end = np.int64(since[anchor + 1])
+            if marked[anchor]:
+                for i in range(np.int64(since[anchor]), end):
+                    if done == i - 1:
+                        gone, new = tokens[start + i - 1], tokens[start + i + words - 1]
+                        b = b * _OTHER + (new - gone * power)
+                        a = _reduced(_times(a, _BASE) + _reduced(new))
+                        a = _reduced(a + _PRIME - _times(_reduced(gone), top))
+                    else:
+                        a, b = np.uint64(0), np.uint64(0)
+                        for j in range(start + i, start + i + words):
+                            b = b * _OTHER + tokens[j]
+                            a = _reduced(_times(a, _BASE) + _reduced(tokens[j]))
+                    done = i
+                    high[count], low[count] = mix(a ^ salt), mix(b ^ salt)
+                    position[count] = document | np.uint64(i)
+                    key[count] = keys[anchor]
+                    count += 1
+            anchor += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def divide(keys, parts, order, ends):
+    """Sort rows into parts by their keys, stably.
+
+    Args:
+        keys: uint64[n], which fill their range evenly.
+        parts: Number of parts.
+        order: int64[n] for the rows of part 0, then those of part 1, and so on.
+        ends: int64[parts + 1] for where each part begins, and the end.
+    """
+    ends[:] = 0
+    parts = np.uint64(parts)
+    for key in keys:
+        ends[np.int64(key % parts) + 1] += 1
+    for part in range(ends.shape[0] - 1):
+        ends[part + 1] += ends[part]
+    fill = ends.copy()
+    for row in range(keys.shape[0]):
+        part = np.int64(keys[row] % parts)
+        order[fill[part]] = row
+        fill[part] += 1
+
+
+@njit(cache=True, nogil=True)
+def _document(position):
+    return np.int64(position >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def _is_earlier(source, position, words):
+    """Whether a run at an earlier position is the source of a later one: does not overlap it."""
+    if _document(source) < _document(position):
+        return True
+    return (source & _LOW) + np.uint64(words) <= (position & _LOW)
+
+
+@njit(cache=True, nogil=True)
+def sources_of_runs(rows, starts, low, position, words, groups, found):
+    """Find the earlier positions of each run, and how many documents have it.
+
+    Args:
+        rows: int32[], rows of equal ``high`` hashes, each list in ascending order of position;
+            those whose ``low`` hash differs are taken apart, in place.
+        starts: int32[lists + 1] into ``rows``.
+        low: uint64[n], the second half of the hash of each row.
+        position: uint64[n], ascending.
+        words: Tokens of a run.
+        groups: Group of each document int32[documents], -1 for none; whether sources are in
+            other groups (else in the same one); documents from which on groups don't count for a
+            run; working memory int64[3, groups] of -1. Without groups: no documents.
+        found: Four arrays: uint64[n] for the first position of an equal run, `NONE` where there is
+            no other; uint64[n] for the first earlier position, and for the latest one, `NONE` where
+            there is none; uint32[n] for the number of documents with an equal run.
+    """
+    for part in range(starts.shape[0] - 1):
+        begin, end = np.int64(starts[part]), np.int64(starts[part + 1])
+        while begin < end:
+            stop = _equal(rows, begin, end, low)
+            if stop - begin > 1:
+                _sources(rows, begin, stop, position, words, found)
+                if groups[0].shape[0] > 0 and found[3][rows[begin]] < groups[2]:
+                    _sources_in_groups(rows, begin, stop, position, words, groups, found)
+            begin = stop
+
+
+@njit(cache=True, nogil=True)
+def _equal(rows, begin, end, low):
+    """Bring the rows with the same ``low`` hash as the first to the front; return their end."""
+    value = low[rows[begin]]
+    stop = begin + 1
+    while stop < end and low[rows[stop]] == value:
+        stop += 1
+    for i in range(stop + 1, end):  # two halves of a hash that differ: hardly ever
+        row = rows[i]
+        if low[row] == value:
+            for j in range(i, stop, -1):
+                rows[j] = rows[j - 1]
+            rows[stop] = row
+            stop += 1
+    return stop
+
+
+@njit(cache=True, nogil=True)
+def _sources(rows, begin, end, position, words, found):
+    first, origin, latest, documents = found
+    start = position[rows[begin]]
+    count = np.uint32(0)
+    before = np.int64(-1)
+    back = begin  # the first row that may overlap the one at hand
+    for i in range(begin, end):
+        row = rows[i]
+        here = position[row]
+        if _document(here) != before:
+            before = _document(here)
+            count += np.uint32(1)
+        while back < i and _is_earlier(position[rows[back]], here, words):
+            back += 1
+        first[row] = start
+        origin[row] = start if back > begin else NONE
+        latest[row] = position[rows[back - 1]] if back > begin else NONE
+    for i in range(begin, end):
+        documents[rows[i]] = count
+
+
+@njit(cache=True, nogil=True)
+def _sources_in_groups(rows, begin, end, position, words, groups, found):
+    """Find origins and latest sources again, among the documents of the same or other groups."""
+    group, others, _, table = groups
+    _, origin, latest, _ = found
+    # Of other groups: the first and the last row so far, and those of a second group.
+    ends = np.full((2, 2), -1, dtype=np.int64)
+    of = np.full((2, 2), -1, dtype=np.int64)
+    i = begin
+    while i < end:
+        document = _document(position[rows[i]])
+        value = group[document]
+        stop = i + 1
+        while stop < end and _document(position[rows[stop]]) == document:
+            stop += 1
+        back = i
+        for k in range(i, stop):
+            row = rows[k]
+            here = position[row]
+            a = b = np.int64(-1)
+            if others and value >= 0:
+                a = ends[0, 0] if of[0, 0] != value else ends[0, 1]
+                b = ends[1, 0] if of[1, 0] != value else ends[1, 1]
+            elif value >= 0:
+                while back < k and _is_earlier(position[rows[back]], here, words):
+                    back += 1
+                if table[0, value] == begin:
+                    a, b = table[1, value], table[2, value]
+                elif back > i:
+                    a = i
+                b = back - 1 if back > i else b
+            origin[row] = position[rows[a]] if a >= 0 else NONE
+            latest[row] = position[rows[b]] if b >= 0 else NONE
+        if value >= 0 and not others:
+            if table[0, value] != begin:
+                table[0, value], table[1, value] = begin, i
+            table[2, value] = stop - 1
+        elif value >= 0:
+            if of[0, 0] == -1 or (of[0, 0] != value and of[0, 1] == -1):
+                which = 0 if of[0, 0] == -1 else 1
+                ends[0, which], of[0, which] = i, value
+            if of[1, 0] != value:
+                ends[1, 1], of[1, 1] = ends[1, 0], of[1, 0]
+            ends[1, 0], of[1, 0] = stop - 1, value
+        i = stop
+
+
+@njit(cache=True, nogil=True)
+def index_of(positions, position):
+    """Return the index of a position in uint64[], ascending; -1 where it is not there."""
+    low, high = np.int64(0), np.int64(positions.shape[0])
+    while low < high:
+        middle = (low + high) >> 1
+        if positions[middle] < position:
+            low = middle + 1
+        else:
+            high = middle
+    if low < positions.shape[0] and positions[low] == position:
+        return low
+    return np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def _is_common(documents, row, boilerplate):
+    return boilerplate > 0 and documents[row] >= boilerplate
+
+
+@njit(cache=True, nogil=True)
+def _reach(table, row, end, source, boilerplate):
+    """Return how many runs, from ``row`` on, are repeated and stand in this order at a source."""
+    position, first, _, latest, documents = table
+    at = index_of(position, source)
+    if at < 0:
+        return np.int64(0)
+    common = _is_common(documents, row, boilerplate)
+    reach = np.int64(0)
+    while row + reach < end and at + reach < position.shape[0]:
+        step = np.uint64(reach)
+        if position[row + reach] != position[row] + step or latest[row + reach] == NONE:
+            break
+        if position[at + reach] != source + step or first[at + reach] != first[row + reach]:
+            break
+        if _is_common(documents, row + reach, boilerplate) != common:
+            break
+        reach += 1
+    return reach
+
+
+@njit(cache=True, nogil=True)
+def grow(table, begin, end, rule, boilerplate, out):
+    """Join the repeated runs of some documents to passages; return how many there are.
+
+    Args:
+        table: position, first, origin and latest, uint64[runs], and documents, uint32[runs], in
+            ascending order of position, see `sources_of_runs`.
+        begin: First row of the table that is looked at; documents are complete.
+        end: Row after the last.
+        rule: Which source: 0 the one that reaches furthest, 1 the latest, 2 the first.
+        boilerplate: Documents from which on a run is boilerplate; 0 for never.
+        out: uint64[passages, 5] for position, number of runs, source, origin and documents.
+    """
+    position, _, origin, latest, documents = table
+    count = np.int64(0)
+    row = begin
+    while row < end:
+        if latest[row] == NONE:
+            row += 1
+            continue
+        source = origin[row] if rule == 2 else latest[row]
+        reach = _reach(table, row, end, source, boilerplate)
+        if rule == 0:
+            other = origin[row]
+            further = _reach(table, row, end, other, boilerplate) if other != source else reach
+            if further > reach:
+                source, reach = other, further
+            while True:
+                source, grown = _furthest(table, row, end, source, reach, boilerplate)
+                if grown == reach:
+                    break
+                reach = grown
+        least = documents[row]
+        for k in range(row + 1, row + reach):
+            least = min(least, documents[k])
+        out[count, 0], out[count, 1] = position[row], np.uint64(reach)
+        out[count, 2], out[count, 3] = source, origin[row]
+        out[count, 4] = np.uint64(least)
+        count += 1
+        row += reach
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _furthest(table, row, end, source, reach, boilerplate):
+    """Return (source, reach) after the sources of the run just behind a passage were tried."""
+    position, _, origin, latest, documents = table
+    behind = row + reach
+    best, longest = source, reach
+    if behind >= end or position[behind] != position[row] + np.uint64(reach):
+        return best, longest
+    if latest[behind] == NONE:
+        return best, longest
+    if _is_common(documents, behind, boilerplate) != _is_common(documents, row, boilerplate):
+        return best, longest
+    for k in range(2):
+        there = latest[behind] if k == 0 else origin[behind]
+        if there & _LOW < np.uint64(reach):
+            continue
+        there -= np.uint64(reach)
+        found = _reach(table, row, end, there, boilerplate)
+        if found > longest or (found == longest and found > reach and there > best):
+            best, longest = there, found
+    return best, longest
+
+
+@njit(cache=True, nogil=True)
+def share_words(passages, starts, tokens, words, boilerplate, gained, copied, common):
+    """Count the words of each document that are copied, each for one passage.
+
+    A word belongs to boilerplate if it lies in it, else to the passage that starts first.
+
+    Args:
+        passages: uint64[passages, 5] as `grow` writes them.
+        starts: int64[documents + 1] into ``passages``.
+        tokens: int32[documents], the number of tokens of each.
+        words: Tokens of a run.
+        boilerplate: Documents from which on a run is boilerplate; 0 for never.
+        gained: int32[passages] for the words that a passage has.
+        copied: int32[documents] for the copied words, without boilerplate.
+        common: int32[documents] for the words of boilerplate.
+    """
+    longest = np.int64(0)
+    for d in range(starts.shape[0] - 1):
+        longest = max(longest, np.int64(tokens[d]))
+    taken = np.zeros(longest, dtype=np.bool_)
+    for d in range(starts.shape[0] - 1):
+        taken[: tokens[d]] = False
+        copied[d] = common[d] = 0
+        for kind in range(2):
+            for k in range(starts[d], starts[d + 1]):
+                is_common = boilerplate > 0 and np.int64(passages[k, 4]) >= boilerplate
+                if is_common != (kind == 0):
+                    continue
+                first = np.int64(passages[k, 0] & _LOW)
+                count = 0
+                for i in range(first, first + np.int64(passages[k, 1]) + words - 1):
+                    count += not taken[i]
+                    taken[i] = True
+                gained[k] = count
+                if kind == 0:
+                    common[d] += count
+                else:
+                    copied[d] += count

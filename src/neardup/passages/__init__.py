@@ -1,0 +1,1 @@
+"""Copied passages: which runs of words occur earlier, and where."""
