@@ -56,7 +56,9 @@ class Oracle:
 
     def earlier(self, d: int, i: int) -> list[Position]:
         found = [
-            (e, j) for e, j in self.places[self.run(d, i)] if e < d or (e == d and j <= i - self.length)
+            (e, j)
+            for e, j in self.places[self.run(d, i)]
+            if e < d or (e == d and j <= i - self.length)
         ]
         if self.groups is None or self.is_common(d, i):
             return found

@@ -1,7 +1,7 @@
 """Runs of words that occur earlier: anchors that rule out, hashes that decide, passages that grow.
 
-A *run* is ``words`` consecutive tokens. A *position* is ``document << 32 | token``, so that positions
-compare as documents in keep order do, then as tokens. See ``docs/method.md``, "Passages".
+A *run* is ``words`` consecutive tokens. A *position* is ``document << 32 | token``: positions compare
+as documents in keep order do, then as tokens. See ``docs/method.md``, "Passages".
 """
 
 import numpy as np
@@ -474,3 +474,64 @@ def share_words(passages, starts, tokens, words, boilerplate, gained, copied, co
                     common[d] += count
                 else:
                     copied[d] += count
+
+
+@njit(cache=True, nogil=True)
+def character_offsets(data, offsets, spans, token_offsets, rows, ends, out):
+    """Find where tokens begin and end in their texts, in code points.
+
+    Args:
+        data: uint8[], valid UTF-8.
+        offsets: int64[documents + 1] into ``data``.
+        spans: First byte of each token and the byte after its last one, int64[tokens] each.
+        token_offsets: int64[documents + 1] into ``spans``.
+        rows: int64[asked], document of each end that is asked for, ascending.
+        ends: int64[asked], ascending within a document: twice the token, plus 1 for its end.
+        out: int64[asked] for the code points before that end in the text.
+    """
+    before = np.int64(-1)
+    at = characters = np.int64(0)
+    for i in range(rows.shape[0]):
+        d = rows[i]
+        if d != before:
+            before, at, characters = d, offsets[d], np.int64(0)
+        token = token_offsets[d] + (ends[i] >> 1)
+        byte = spans[1][token] if ends[i] & 1 else spans[0][token]
+        while at < byte:
+            characters += np.int64((data[at] & 0xC0) != 0x80)
+            at += 1
+        out[i] = characters
+
+
+@njit(cache=True, nogil=True)
+def bridge(passages, sources, gap, numbers):
+    """Number passages that are joined over a few changed words; return the changed words.
+
+    Args:
+        passages: uint64[passages, 2], position and words, ascending.
+        sources: uint64[passages], position of the source.
+        gap: Words between two passages at most, in the document and in the source.
+        numbers: int64[passages] for the number of the joined ones, from 0; -1 for a passage alone.
+
+    Returns:
+        int64[passages]: changed words before each passage.
+    """
+    changed = np.zeros(passages.shape[0], dtype=np.int64)
+    number = np.int64(-1)
+    for i in range(passages.shape[0]):
+        numbers[i] = -1
+        if i == 0 or _document(passages[i, 0]) != _document(passages[i - 1, 0]):
+            continue
+        if _document(sources[i]) != _document(sources[i - 1]) or sources[i] < sources[i - 1]:
+            continue
+        words = np.int64(passages[i - 1, 1])
+        here = np.int64(passages[i, 0] - passages[i - 1, 0]) - words
+        there = np.int64(sources[i] - sources[i - 1]) - words
+        if here > gap or there > gap:
+            continue
+        if numbers[i - 1] < 0:
+            number += 1
+            numbers[i - 1] = number
+        numbers[i] = number
+        changed[i] = max(np.int64(0), here)
+    return changed

@@ -154,8 +154,7 @@ class Finder:
             if found:
                 *columns, ends = found
                 runs.add_divided(columns, ends)
-        found = self._sources(runs, corpus, groups, boilerplate)
-        return found
+        return self._sources(runs, corpus, groups, boilerplate)
 
     def _runs(
         self, text: pa.LargeStringArray, numbers: np.ndarray, marked: np.ndarray, parts: int
@@ -189,7 +188,10 @@ class Finder:
 
     def anchors_of(self, tokens: Ragged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return keys, first runs, and anchors of each document."""
-        keys, since = np.empty(len(tokens.values), np.uint64), np.empty(len(tokens.values), np.int32)
+        keys, since = (
+            np.empty(len(tokens.values), np.uint64),
+            np.empty(len(tokens.values), np.int32),
+        )
         counts = np.empty(len(tokens.offsets) - 1, np.int32)
         filled = kernels.window_anchors(
             *tokens, self.length.gram, self.length.window, keys, since, counts

@@ -1,0 +1,100 @@
+"""Where tokens begin and end in the original text, in code points."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.kernels import passages as kernels
+from neardup.sketch.texts import as_text, normalise
+from neardup.sketch.tokenising import Tokeniser, batches
+from neardup.spec import ShingleSpec
+
+
+def ends_of(
+    tokeniser: Tokeniser, text: pa.LargeStringArray, rows: np.ndarray, ends: np.ndarray
+) -> np.ndarray:
+    """Return int64[asked]: code points of the original text before the ends of some tokens.
+
+    Args:
+        tokeniser: Of the run.
+        text: The documents.
+        rows: int64[asked], the row in ``text`` of each end, ascending.
+        ends: int64[asked], ascending within a row: twice the token's number, plus 1 for its end.
+    """
+    out = np.empty(len(rows), np.int64)
+    data, offsets = tokeniser.normalise(text)
+    for first, last in batches(offsets):
+        low, high = np.searchsorted(rows, [first, last]).tolist()
+        if low == high:
+            continue
+        limits = offsets[first : last + 1]
+        tokens, spans = tokeniser.tokens(data, limits, want_spans=True)
+        kernels.character_offsets(
+            data,
+            limits,
+            tuple(spans),
+            tokens.offsets,
+            rows[low:high] - first,
+            ends[low:high],
+            out[low:high],
+        )
+    spec = tokeniser.spec
+    if spec.nfkc or spec.strip_accents:
+        _to_original(text, spec, rows, ends, out)
+    return out
+
+
+def _to_original(
+    text: pa.LargeStringArray,
+    spec: ShingleSpec,
+    rows: np.ndarray,
+    ends: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Turn offsets in normalised texts into those in the original ones, in place."""
+    documents, begins = np.unique(rows, return_index=True)
+    limits = np.append(begins, len(rows)).tolist()
+    for row, (low, high) in zip(documents.tolist(), pairwise(limits), strict=True):
+        original = text[row].as_py()
+        if original.isascii():
+            continue
+        starts, stops = _origins(original, spec)
+        for i in range(low, high):
+            at = int(out[i])
+            out[i] = stops[at - 1] if ends[i] & 1 else starts[at]
+
+
+def _origins(original: str, spec: ShingleSpec) -> tuple[np.ndarray, np.ndarray]:
+    """Return, for each character of the normalised text, first and last of the original ones.
+
+    A text is cut before each character that can't combine with what is before it; what is between
+    two cuts is normalised by itself. Where that is not the normalised text, cuts are left out.
+    """
+
+    def normal(pieces: list[str]) -> list[str]:
+        found: list[str] = normalise(as_text(pieces), spec).to_pylist()
+        return found
+
+    (expected,) = normal([original])
+    cuts = [i for i, c in enumerate(original) if i == 0 or not _combines(c)]
+    while True:
+        limits = [*cuts, len(original)]
+        pieces = normal([original[a:b] for a, b in pairwise(limits)])
+        if "".join(pieces) == expected or len(cuts) <= 1:
+            break
+        cuts = cuts[::2]
+    sizes = [len(piece) for piece in pieces]
+    starts = np.repeat(np.array(limits[:-1], np.int64), sizes)
+    stops = np.repeat(np.array(limits[1:], np.int64), sizes)
+    return starts, stops
+
+
+def _combines(character: str) -> bool:
+    """Whether a character may combine with the one before it."""
+    if unicodedata.category(character)[0] == "M" or unicodedata.combining(character):
+        return True
+    return "\u1160" <= character <= "\u11ff"  # vowels and ends of syllables of Hangul
