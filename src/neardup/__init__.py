@@ -13,6 +13,7 @@ __version__ = "0.2.0"
 # Names are resolved when they are asked for, so that `neardup --help` imports nothing heavy.
 _HOMES = {
     "neardup.api.comparing_corpora": "decontaminate",
+    "neardup.api.copying": "PassageRun copied passages",
     "neardup.api.dedup": "dedup plan sketch_corpus",
     "neardup.api.linking": "blocks link",
     "neardup.api.indexing": "Index",
@@ -37,6 +38,9 @@ __all__ = ["__version__", *(name for names in _HOMES.values() for name in names.
 # `as` is for type checkers: these names are public.
 if TYPE_CHECKING:
     from neardup.api.comparing_corpora import decontaminate as decontaminate
+    from neardup.api.copying import PassageRun as PassageRun
+    from neardup.api.copying import copied as copied
+    from neardup.api.copying import passages as passages
     from neardup.api.dedup import dedup as dedup
     from neardup.api.dedup import plan as plan
     from neardup.api.dedup import sketch_corpus as sketch_corpus

@@ -34,6 +34,7 @@ _COMMANDS = {
     "tune": "forecast",
     "sketch": "dedup",
     "spark": "spark",
+    "passages": "passages",
     "link": "link",
     "blocks": "link",
     "index": "index",

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.identifiers import Ids, check_ids, id_array
+from neardup.engines.metadata import joined
 from neardup.engines.reading import Reader
 from neardup.io.opening import Reading
 from neardup.io.source import Documents, Layout, Partition
@@ -28,24 +29,27 @@ class InputCorpus:
         places: File and start of each partition that was read.
         counts: Documents of each.
         skipped: Documents that were left out for their size.
+        wanted: Other columns that are read.
     """
 
     reader: Reader
     id_column: str | None
+    wanted: tuple[str, ...] = ()
     places: list[tuple[int, int]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     skipped: int = 0
     _ids: list[pa.ChunkedArray[Any]] = field(default_factory=list)
+    _columns: list[pa.Table] = field(default_factory=list)
 
     @classmethod
-    def open(cls, source: Any, reading: Reading) -> InputCorpus:
+    def open(cls, source: Any, reading: Reading, wanted: tuple[str, ...] = ()) -> InputCorpus:
         """Open an input, as `neardup.dedup` does.
 
         Raises:
             InputError: It can't be used; the subclasses say why.
         """
-        opened = reading.open(source)
-        return cls(Reader(opened), opened.id_column)
+        opened, _ = reading.open_sized(source, wanted)
+        return cls(Reader(opened), opened.id_column, wanted)
 
     @property
     def documents(self) -> int:
@@ -54,7 +58,8 @@ class InputCorpus:
 
     def read(self, partition: Partition) -> Documents:
         """Read a partition; for any thread."""
-        return partition.read((self.id_column,) if self.id_column else ())
+        ids = (self.id_column,) if self.id_column else ()
+        return partition.read(tuple(dict.fromkeys((*ids, *self.wanted))))
 
     def enter(self, partition: Partition, documents: Documents) -> None:
         """Note that a partition was read; in the order of the input."""
@@ -63,6 +68,8 @@ class InputCorpus:
         self.skipped += documents.skipped
         if self.id_column:
             self._ids.append(id_array(documents.columns.column(self.id_column), self.id_column))
+        if self.wanted:
+            self._columns.append(documents.columns.select(self.wanted))
 
     def ids(self) -> Ids:
         """Return the ids of all documents, once they are known to be unique.
@@ -72,9 +79,18 @@ class InputCorpus:
         """
         if self.id_column is None:
             return None
-        found: Any = pa.chunked_array([chunk for ids in self._ids for chunk in ids.chunks])
+        chunks = [chunk for ids in self._ids for chunk in ids.chunks]
+        if not chunks:
+            return pa.chunked_array([pa.array([], pa.int64())])
+        found: Any = pa.chunked_array(chunks)
         check_ids(found, self.id_column, lambda place: f"record {place + 1}", False)
         return found  # type: ignore[no-any-return]
+
+    def column(self, name: str) -> pa.ChunkedArray[Any]:
+        """Return one of the ``wanted`` columns of all documents."""
+        if not self._columns:
+            return pa.chunked_array([pa.nulls(0)])
+        return joined([table.select([name]) for table in self._columns]).column(0)
 
     def write(self, kept: np.ndarray, folder: Path, format: str | None, pool: Pool) -> None:
         """Write some of the documents, bool[documents], into a new folder."""

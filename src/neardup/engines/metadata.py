@@ -135,7 +135,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
         tokens,
         shingles,
         bitmaps,
-        _joined([part.table for part in about]),
+        joined([part.table for part in about]),
         np.array(ends, dtype=np.int64),
         [(part.file, part.start, part.size) for part in about],
         sum(part.text for part in about),
@@ -144,7 +144,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
     )
 
 
-def _joined(tables: list[pa.Table]) -> pa.Table:
+def joined(tables: list[pa.Table]) -> pa.Table:
     """Join the tables of all partitions; each column in a type that fits all of them."""
     names = dict.fromkeys(name for table in tables for name in table.column_names)
     columns: dict[str, Any] = {name: _joined_column(name, tables) for name in names}

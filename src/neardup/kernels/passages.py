@@ -1,7 +1,7 @@
 """Runs of words that occur earlier: anchors that rule out, hashes that decide, passages that grow.
 
-A *run* is ``words`` consecutive tokens. A *position* is ``document << 32 | token``: positions compare
-as documents in keep order do, then as tokens. See ``docs/method.md``, "Passages".
+A *run* is ``words`` consecutive tokens. A *position* is ``document << 32 | token``: positions are
+ordered as documents in keep order, then as tokens. See ``docs/method.md``, "Passages".
 """
 
 import numpy as np
@@ -381,9 +381,10 @@ def grow(table, begin, end, rule, boilerplate, out):
         end: Row after the last.
         rule: Which source: 0 the one that reaches furthest, 1 the latest, 2 the first.
         boilerplate: Documents from which on a run is boilerplate; 0 for never.
-        out: uint64[passages, 5] for position, number of runs, source, origin and documents.
+        out: uint64[passages, 6] for position, number of runs, source, origin, documents, and a hash
+            of the text.
     """
-    position, _, origin, latest, documents = table
+    position, first, origin, latest, documents = table
     count = np.int64(0)
     row = begin
     while row < end:
@@ -402,12 +403,13 @@ def grow(table, begin, end, rule, boilerplate, out):
                 if grown == reach:
                     break
                 reach = grown
-        least = documents[row]
-        for k in range(row + 1, row + reach):
+        least, text = documents[row], np.uint64(0)
+        for k in range(row, row + reach):
             least = min(least, documents[k])
+            text = mix(text ^ first[k])
         out[count, 0], out[count, 1] = position[row], np.uint64(reach)
         out[count, 2], out[count, 3] = source, origin[row]
-        out[count, 4] = np.uint64(least)
+        out[count, 4], out[count, 5] = np.uint64(least), text
         count += 1
         row += reach
     return count
@@ -443,7 +445,7 @@ def share_words(passages, starts, tokens, words, boilerplate, gained, copied, co
     A word belongs to boilerplate if it lies in it, else to the passage that starts first.
 
     Args:
-        passages: uint64[passages, 5] as `grow` writes them.
+        passages: uint64[passages, 6] as `grow` writes them.
         starts: int64[documents + 1] into ``passages``.
         tokens: int32[documents], the number of tokens of each.
         words: Tokens of a run.
@@ -535,3 +537,41 @@ def bridge(passages, sources, gap, numbers):
         numbers[i] = number
         changed[i] = max(np.int64(0), here)
     return changed
+
+
+@njit(cache=True, nogil=True)
+def last_sources(passages, words, source, cuts, cut_words, dropped, lost, needed):
+    """Follow the sources of cut words to a word that is not cut, and see whether it is left out.
+
+    A word is cut if it is in one of the rows ``cuts``. Its source is that of the passage that
+    starts first among those that cover it.
+
+    Args:
+        passages: uint64[passages], first word of each: document << 32 | word, ascending.
+        words: int64[passages].
+        source: uint64[passages]: position of the source of the first word.
+        cuts: uint64[rows], first word of each row that is cut, ascending, without overlap.
+        cut_words: int64[rows].
+        dropped: bool[documents] that are left out.
+        lost: int64[documents] for the words of each that are cut and stand nowhere any more.
+        needed: bool[documents] to mark those left out that have the only occurrence of cut words.
+    """
+    for r in range(cuts.shape[0]):
+        d = np.int64(cuts[r] >> np.uint64(32))
+        if dropped[d]:
+            continue
+        for i in range(cut_words[r]):
+            at = cuts[r] + np.uint64(i)
+            while True:
+                row = np.searchsorted(cuts, at, side="right") - 1
+                if row < 0 or at >= cuts[row] + np.uint64(cut_words[row]):
+                    break
+                k = np.searchsorted(passages, at, side="right") - 1
+                # Passages overlap: the first that covers the word.
+                while k > 0 and passages[k - 1] + np.uint64(words[k - 1]) > at:
+                    k -= 1
+                at = source[k] + (at - passages[k])
+            last = np.int64(at >> np.uint64(32))
+            if dropped[last]:
+                lost[d] += 1
+                needed[last] = True

@@ -12,6 +12,7 @@ import pyarrow as pa
 from neardup.engines.reading import Reader, Wanted
 from neardup.io.formats.json_text import common_schema
 from neardup.io.outputs import OutputFile, plan_outputs
+from neardup.io.source import Records
 from neardup.io.writers import open_writer
 from neardup.private_files import sync_folder
 from neardup.state.run_state import RunState
@@ -28,10 +29,11 @@ class Form(NamedTuple):
 
     format: str | None = None  # of `neardup.io.writers.OUTPUT_FORMATS`; None for the input's
     compression: str | None = None  # None for that of the input
-    #: Makes what is added to each of some documents, by their positions int64[]; then all documents
-    #: are written.
+    #: Makes what is added to each of some documents, by their positions int64[].
     adding: Callable[[np.ndarray], pa.Table] | None = None
     added: pa.Schema | None = None
+    #: Changes the texts of some records, given their positions int64[].
+    changing: Callable[[np.ndarray, Records], Records] | None = None
 
 
 @dataclass
@@ -39,7 +41,7 @@ class CleanCorpus:
     reader: Reader
     places: list[tuple[int, int]]  # file and start of each partition
     ends: np.ndarray  # int64[partitions]: documents up to the end of each
-    kept: np.ndarray  # bool[documents]
+    kept: np.ndarray  # bool[documents] that are written
     form: Form
     pool: Pool
     state: RunState | None = None  # of a run that can be resumed
@@ -92,7 +94,10 @@ class CleanCorpus:
                 cached = self.reader.held.pop(wanted.number, None)  # for the last time
                 arguments = (wanted.rows, wanted.documents, self._added(wanted), cached)
                 kind = wanted.partition.table if output.converted else wanted.partition.records
-                return writer.prepare(kind(*arguments))
+                found = kind(*arguments)
+                if self.form.changing is not None:
+                    found = self.form.changing(_positions(wanted), found)
+                return writer.prepare(found)
 
             # Several files wait at once: no more for each than keeps the threads at work.
             ahead = self.pool.threads
@@ -109,15 +114,20 @@ class CleanCorpus:
         starts = self._starts
         for number, partition in zip(numbers, found, strict=False):
             first, last = starts[number : number + 2].tolist()
-            rows = None if self.form.adding else np.flatnonzero(self.kept[first:last])
-            if rows is None or len(rows):
-                rows = None if rows is None or len(rows) == last - first else rows
+            some = np.flatnonzero(self.kept[first:last])
+            if len(some):
+                rows = None if len(some) == last - first else some
                 yield Wanted(number, partition, first, rows, last - first)
 
     def _added(self, wanted: Wanted) -> pa.Table | None:
         if self.form.adding is None:
             return None
-        return self.form.adding(np.arange(wanted.first, wanted.first + wanted.documents))
+        return self.form.adding(_positions(wanted))
+
+
+def _positions(wanted: Wanted) -> np.ndarray:
+    rows = np.arange(wanted.documents) if wanted.rows is None else wanted.rows
+    return wanted.first + rows
 
 
 def stamp(path: Path) -> Stamp:

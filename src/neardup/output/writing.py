@@ -154,7 +154,7 @@ def _clean_corpus(outcome: Outcome, writing: Writing, pool: Pool) -> CleanCorpus
         outcome.reader,
         [(file, start) for file, start, _ in corpus.places],
         corpus.ends,
-        outcome.answer.duplicate_of < 0,
+        (outcome.answer.duplicate_of < 0) | writing.annotate,
         Form(
             writing.format,
             writing.compression,

@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.copies.asked import SOURCES, PassageSpec
+from neardup.copies.repeats import Corpus, Repeats
 from neardup.kernels import passages as kernels
-from neardup.passages.repeats import Corpus, Repeats
 from neardup.threads import Pool
 
-#: Which source a passage has, in the order of `kernels.grow`.
-SOURCES = ("longest", "latest", "first")
 #: Rows of the repeated runs that a thread looks at together.
 _ROWS = 1 << 20
 
@@ -26,6 +25,7 @@ class Passages(NamedTuple):
     documents: np.ndarray  # int64[passages]: documents that have its rarest run
     common: np.ndarray  # bool[passages]: boilerplate
     gained: np.ndarray  # int32[passages]: copied words that are counted for its source
+    text: np.ndarray  # uint64[passages]: equal texts have equal hashes
 
 
 class Counts(NamedTuple):
@@ -36,32 +36,36 @@ class Counts(NamedTuple):
 
 
 def build(
-    repeats: Repeats, corpus: Corpus, words: int, source: str, boilerplate: int, pool: Pool
+    repeats: Repeats,
+    corpus: Corpus,
+    spec: PassageSpec,
+    pool: Pool,
+    old: int = 0,
 ) -> tuple[Passages, Counts]:
     """Join the repeated runs to passages.
 
     Args:
         repeats: Of the corpus.
         corpus: Its documents.
-        words: Tokens of a run.
-        source: One of `SOURCES`.
-        boilerplate: Documents from which on a run is boilerplate; 0 for never.
+        spec: What counts as copied.
         pool: Threads.
+        old: Documents, the first ones, that have no passages of their own.
     """
     total = len(repeats.position)
-    rule = SOURCES.index(source)
-    marks = np.arange(0, total, _ROWS)
+    rule, words, boilerplate = SOURCES.index(spec.source), spec.words, spec.boilerplate
+    begin = int(np.searchsorted(repeats.position, np.uint64(old << 32)))
+    marks = np.arange(begin, total, _ROWS)
     # No document is divided.
     documents = (repeats.position[marks] >> np.uint64(32)) << np.uint64(32)
     bounds = np.unique(np.append(np.searchsorted(repeats.position, documents), total))
 
     def work(low: int, high: int) -> np.ndarray:
         first, last = int(bounds[low]), int(bounds[low + 1])
-        out = np.empty((last - first, 5), np.uint64)
+        out = np.empty((last - first, 6), np.uint64)
         return out[: kernels.grow(tuple(repeats), first, last, rule, boilerplate, out)].copy()
 
     found = pool.ranges(work, len(bounds) - 1, 1)
-    every = np.concatenate([np.empty((0, 5), np.uint64), *found])
+    every = np.concatenate([np.empty((0, 6), np.uint64), *found])
     tokens = np.empty_like(corpus.tokens)
     tokens[corpus.numbers] = corpus.tokens
     limits = np.arange(corpus.documents + 1, dtype=np.uint64) << np.uint64(32)
@@ -70,11 +74,10 @@ def build(
     counts = Counts(*(np.empty(corpus.documents, np.int32) for _ in range(2)))
     kernels.share_words(every, starts, tokens, words, boilerplate, gained, *counts)
     size = every[:, 1].astype(np.int64) + words - 1
-    held_by = every[:, 4].astype(np.int64)
-    common = held_by >= boilerplate if boilerplate else np.zeros(len(every), np.bool_)
-    columns = (np.ascontiguousarray(every[:, k]) for k in (0, 2, 3))
-    position, sources, origin = columns
-    return Passages(position, size, sources, origin, held_by, common, gained), counts
+    holders = every[:, 4].astype(np.int64)
+    common = holders >= boilerplate if boilerplate else np.zeros(len(every), np.bool_)
+    position, sources, origin, text = (np.ascontiguousarray(every[:, k]) for k in (0, 2, 3, 5))
+    return Passages(position, size, sources, origin, holders, common, gained, text), counts
 
 
 class Bridges(NamedTuple):

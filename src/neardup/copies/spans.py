@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -76,7 +77,8 @@ def _origins(original: str, spec: ShingleSpec) -> tuple[np.ndarray, np.ndarray]:
     """
 
     def normal(pieces: list[str]) -> list[str]:
-        found: list[str] = normalise(as_text(pieces), spec).to_pylist()
+        found: Any = normalise(as_text(pieces), spec).to_pylist()
+        assert isinstance(found, list)
         return found
 
     (expected,) = normal([original])

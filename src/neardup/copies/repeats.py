@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from neardup.copies.spill import Spill
 from neardup.kernels import passages as kernels
 from neardup.match.bucketing import group
-from neardup.passages.spill import Spill
 from neardup.scratch import Scratch
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
@@ -102,7 +103,7 @@ class Finder:
         self._memory, self._folder = memory, folder
         self.temporary = 0  # bytes that were written to files
 
-    def _spill(self, columns: Sequence[type[np.generic]], size: int) -> Spill:
+    def _spill(self, columns: Sequence[npt.DTypeLike], size: int) -> Spill:
         parts = int(np.clip(-(-size // _PART), 1, _MOST_PARTS))
         return Spill(columns, parts, self._memory, self._folder)
 
@@ -311,7 +312,7 @@ class Anchors:
 
         def twice(part: int) -> np.ndarray:
             keys, anchors = self._spill.take(part)
-            return anchors[group(keys).members]
+            return np.asarray(anchors[group(keys).members])
 
         for marked in pool.ordered(twice, range(self._spill.parts), pool.threads):
             kernels.mark(bits, marked)

@@ -104,7 +104,7 @@ class Spill:
                     if number == 0:
                         file.write(np.array(len(values), _COUNT).tobytes())
                         self.written += _COUNT.itemsize
-                    file.write(memoryview(values).cast("B"))
+                    file.write(values.tobytes())
                     self.written += values.nbytes
                 blocks.clear()
         except OSError as error:

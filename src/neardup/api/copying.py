@@ -1,0 +1,370 @@
+"""Which parts of a text were copied, and from where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from neardup.api.arguments import checked
+from neardup.api.progress import Progress, show_progress
+from neardup.copies.asked import CutSpec, PassageSpec
+from neardup.copies.finding import Inputs, Work
+from neardup.copies.result import NAMES, WRITES, Result, make
+from neardup.corpora.corpus import InputCorpus
+from neardup.engines.clock import Clock
+from neardup.errors import InputError, InputNotFoundError, SpecError
+from neardup.io.opening import Reading, paths_of
+from neardup.io.outputs import check_output
+from neardup.io.remote import is_remote, local_target, located
+from neardup.memory_plan import memory_of
+from neardup.output.writing import check_inputs, check_outside
+from neardup.result_record import read_record
+from neardup.state.output_folder import check_folder, output_folder
+from neardup.threads import Pool, check_threads
+
+#: Words of the shortest run, by preset.
+WORDS = {"web": 50, "clinical": 10}
+
+
+class PassageRun:
+    """What `neardup.passages` found, in memory or in its folder.
+
+    Attributes:
+        path: The output folder; None for a run that is in memory only.
+        summary: Settings, counts and notes: what ``run.json`` holds.
+    """
+
+    def __init__(self, result: Result | None, path: Path | None, summary: dict[str, Any]) -> None:
+        self._result, self.path, self.summary = result, path, summary
+
+    def _table(self, name: str) -> pa.Table:
+        if self._result is not None:
+            if name not in self._result.tables:
+                raise SpecError(f"this run has no table {name!r}", _LACKING[name])
+            return self._result.tables[name]
+        assert self.path is not None
+        file = self.path / f"{name}.parquet"
+        if not file.exists():
+            raise SpecError(f"{self.path} has no table {name!r}", _LACKING[name])
+        return pq.read_table(file)
+
+    @property
+    def passages(self) -> pa.Table:
+        """A row for each passage: ``doc_id``, ``start``, ``end``, ``words``, its source and origin.
+
+        Characters are code points of the original text, half open.
+        """
+        return self._table("passages")
+
+    @property
+    def documents(self) -> pa.Table:
+        """A row for each document: ``words``, ``copied_words``, ``copied_share``, main source."""
+        return self._table("documents")
+
+    @property
+    def boilerplate(self) -> pa.Table:
+        """A row for each text that occurs in many documents, with its first occurrence."""
+        return self._table("boilerplate")
+
+    @property
+    def cuts(self) -> pa.Table:
+        """A row for each stretch that was cut, with its offsets in both texts."""
+        return self._table("cuts")
+
+    def __len__(self) -> int:
+        return int(self.summary["counts"]["documents"])
+
+    def __repr__(self) -> str:
+        counts = self.summary["counts"]
+        share = counts["copied_words"] / max(1, counts["words"])
+        where = "" if self.path is None else f" in {self.path}"
+        return (
+            f"<PassageRun{where}: {counts['documents']:,} documents, {counts['passages']:,} "
+            f"passages, {share:.1%} of {counts['words']:,} words copied>"
+        )
+
+    def _repr_html_(self) -> str:
+        counts = self.summary["counts"]
+        shown = ("documents", "words", "novel_words", "copied_words", "boilerplate_words")
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{name.replace('_', ' ')}</th>"
+            f"<td>{counts[name]:,}</td></tr>"
+            for name in (*shown, "passages")
+        )
+        return f"<table>{rows}</table>"
+
+    @checked
+    def clean(self, kind: str | None = None) -> Any:
+        """Return the corpus as it was cut, with all its columns.
+
+        Args:
+            kind: ``"arrow"``, ``"pandas"`` or ``"polars"``; an Arrow table by default.
+
+        Raises:
+            SpecError: The run is in a folder: read its folder ``clean``.
+        """
+        if self._result is None:
+            raise SpecError(f"the corpus is in {self.path}/clean", "read the files there")
+        with _work(None, None, None) as work:
+            return _as(self._result.clean(work), kind)
+
+    @checked
+    def to_pandas(self, table: str = "passages") -> Any:
+        """Return a table as a pandas DataFrame."""
+        return _as(self._table(table), "pandas")
+
+    @checked
+    def to_polars(self, table: str = "passages") -> Any:
+        """Return a table as a Polars DataFrame."""
+        return _as(self._table(table), "polars")
+
+    @checked
+    def explain(self, id: object) -> dict[str, Any]:
+        """Return the document's row, and those of its passages.
+
+        Raises:
+            InputError: There is no document of that id.
+        """
+        documents = self.documents
+        ids: Any = documents.column("doc_id")
+        asked = pa.scalar(str(id), pa.large_string())
+        found = pc.equal(ids.cast(pa.large_string()), asked)
+        rows = documents.filter(found).to_pylist()
+        if not rows:
+            raise InputError(
+                f"no document has the id {str(id)[:100]}",
+                "the ids are in the column doc_id of the table of documents",
+            )
+        own: Any = self.passages.column("doc_id").cast(pa.large_string())
+        return {**rows[0], "passages": self.passages.filter(pc.equal(own, asked)).to_pylist()}
+
+    @classmethod
+    def open(cls, folder: Path) -> PassageRun:
+        """Open the output folder of ``neardup passages``."""
+        record = read_record(folder)
+        if record is None or record["command"] != "passages":
+            raise InputNotFoundError(
+                f"{folder} was not made by neardup passages", "name an output folder of it"
+            )
+        return cls(None, folder, record)
+
+
+_LACKING = dict.fromkeys(NAMES, f"known are {', '.join(NAMES)}") | {
+    "boilerplate": "ask for it with `boilerplate`, a number of documents",
+    "cuts": "nothing was cut; ask for it with `cut`",
+}
+
+
+def _as(table: pa.Table, kind: str | None) -> Any:
+    from neardup.api.run_tables import _pandas, _polars
+
+    if kind not in (None, "arrow", "pandas", "polars"):
+        raise SpecError(f"`kind` is {kind!r}; expected arrow, pandas or polars")
+    if kind == "pandas":
+        return _pandas(table)
+    return _polars(table) if kind == "polars" else table
+
+
+@contextmanager
+def _work(
+    memory: int | str | None, threads: int | None, folder: Path | None, clock: Clock | None = None
+) -> Iterator[Work]:
+    check_threads(threads)
+    with Pool(threads) as pool:
+        yield Work(pool, clock or Clock(), memory_of(memory) or 1 << 30, folder)
+
+
+@checked
+def passages(
+    source: object,
+    *,
+    text: str | Sequence[str] = "text",
+    id: str | None = None,
+    words: int | None = None,
+    preset: str | None = None,
+    order_by: str | None = None,
+    within: str | None = None,
+    across: str | None = None,
+    against: object = None,
+    by: str | None = None,
+    name_source: str = "longest",
+    boilerplate: int = 0,
+    bridge: int = 0,
+    stem: str | None = None,
+    keep_case: bool = False,
+    nfkc: bool = False,
+    strip_accents: bool = False,
+    cut: bool = False,
+    cut_boilerplate: bool = False,
+    mask: str | None = None,
+    whole: str | None = None,
+    drop_above: float | None = None,
+    drop_below: int | None = None,
+    keep_sources: bool = False,
+    annotate: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    format: str | None = None,
+    compression: str | None = None,
+    overwrite: bool = False,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    input_format: str | None = None,
+    delimiter: str | None = None,
+    encoding_errors: str = "strict",
+    max_document: int | str = "256MB",
+    skip_large: bool = False,
+    progress: Progress = "auto",
+) -> PassageRun:
+    """Find every run of words that occurs earlier, exactly, and name its source.
+
+    A run of ``words`` words is repeated if an equal one starts in an earlier document, or in the
+    same one at least so many words before. Words in a repeated run are copied. Nothing is deleted
+    unless it is asked for.
+
+    Args:
+        source: As for `neardup.dedup`, as are ``text``, ``id``, ``input_format``, ``delimiter``,
+            ``encoding_errors``, ``max_document``, ``skip_large``, ``memory``, ``threads`` and
+            ``progress``.
+        words: Words of the shortest run that counts; 25 by default.
+        preset: ``"web"`` (50 words) or ``"clinical"`` (10 words), unless ``words`` is given.
+        order_by: Column that gives the order of the documents; the order of the input without it.
+            Documents without a value come last.
+        within: Column, such as a patient: only documents with equal values are compared.
+        across: Column, such as a site: only documents with different values are compared.
+        against: Another corpus, whose documents come first and are never cut: paths, a frame, or
+            an output folder of `neardup.dedup`, of which the clean corpus counts.
+        by: Column, such as an author, by whose values the totals are listed too.
+        name_source: ``"longest"`` names the source that a passage has the most words from;
+            ``"latest"`` and ``"first"`` the latest or first occurrence of its first run.
+        boilerplate: Documents from which on a run is boilerplate, which is counted apart.
+        bridge: Most changed words between two passages from one source that are joined.
+        stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc`` and ``strip_accents``.
+        cut: Cut the copied words.
+        cut_boilerplate: Cut boilerplate, but for its first occurrence.
+        mask: Put this text in place of each stretch that is cut.
+        whole: ``"line"``, ``"sentence"`` or ``"paragraph"``: cut only complete ones.
+        drop_above: Leave out documents of which a larger share of the words is copied.
+        drop_below: Leave out documents with fewer words left.
+        keep_sources: Leave no document out that has the only occurrence of words that were cut.
+        annotate: Add words, copied_share and copied_from to each document of the corpus.
+        out: Folder to write to: ``passages.parquet``, ``documents.parquet``, ``run.json``, and
+            ``clean`` where documents change.
+        format: Format of the corpus, as for `neardup.dedup`, as is ``compression``.
+        overwrite: Replace what an earlier call left there.
+
+    Returns:
+        What was found.
+
+    Raises:
+        InputError: The input can't be used; the subclasses say why.
+        OutputError: The output folder exists, or can't be written.
+        SpecError: A setting is out of range, or two contradict each other.
+
+    Examples:
+        >>> run = passages(["a b c d", "x b c d y"], words=3, progress=False)
+        >>> run.passages.select(["doc_id", "start", "end", "source_id"]).to_pylist()
+        [{'doc_id': 1, 'start': 2, 'end': 7, 'source_id': 0}]
+    """
+    if preset is not None and preset not in WORDS:
+        raise SpecError(f"preset is {preset!r}; expected {' or '.join(WORDS)}")
+    length = words or (WORDS[preset] if preset else 25) if words != 0 else 0
+    spec = PassageSpec(
+        length,
+        order_by,
+        within,
+        across,
+        name_source,
+        boilerplate,
+        bridge,
+        stem,
+        keep_case,
+        nfkc,
+        strip_accents,
+    )
+    cutting = CutSpec(
+        cut, cut_boilerplate, mask, whole, drop_above, drop_below, keep_sources, annotate
+    )
+    if cut_boilerplate and not boilerplate:
+        raise SpecError("`cut_boilerplate` needs `boilerplate`, a number of documents")
+    folder = None if out is None else local_target(out)
+    reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document, skip_large)
+    wanted = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
+    new = InputCorpus.open(source, reading, wanted)
+    inputs = Inputs(new, _old(against, reading, spec))
+    check_output(new.reader.source, format, compression=compression)
+    if folder is not None:
+        check_folder(folder, overwrite, writes=WRITES)
+        for given, corpus in ((source, new), (against, inputs.old)):
+            if corpus is not None:
+                check_inputs(folder, [file.path for file in corpus.reader.source.files])
+                check_outside(folder, [located(path) for path in paths_of(given) or ()])
+    if cutting.cuts:
+        from neardup.copies.records import changer
+
+        changer(new.reader.source, lambda _: {})
+    with show_progress(progress) as listener:
+        clock = Clock(listener)
+        if folder is None:
+            with _work(memory, threads, None, clock) as work:
+                result = make(inputs, spec, cutting, work, by)
+                return PassageRun(result, None, result.record)
+        with (
+            output_folder(folder, overwrite, WRITES) as made,
+            _work(memory, threads, made.parent, clock) as work,
+        ):
+            result = make(inputs, spec, cutting, work, by)
+            result.write(made, format, compression, work)
+    return PassageRun.open(folder)
+
+
+def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | None:
+    """Open the corpus that comes first."""
+    if against is None:
+        return None
+    wanted = tuple(name for name in (spec.within, spec.across) if name)
+    if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
+        folder = Path(against)
+        record = read_record(folder)
+        if record is not None:
+            clean = next((n for n in record["files"] if n.partition(".")[0] == "clean"), None)
+            if clean is None:
+                raise InputError(
+                    f"{folder} was made by neardup {record['command']}, and has no clean corpus",
+                    "name the files that are compared with",
+                )
+            against = folder / clean
+    return InputCorpus.open(against, reading, wanted)
+
+
+@checked
+def copied(text_a: str, text_b: str, *, words: int = 10) -> list[dict[str, int]]:
+    """Return the passages of a text that occur in another one.
+
+    Args:
+        text_a: The text that may have been copied from.
+        text_b: The text whose passages are looked for.
+        words: Words of the shortest passage.
+
+    Returns:
+        A dict for each, in the order of ``text_b``: ``start_a``, ``end_a``, ``start_b``, ``end_b``,
+        in code points, half open, and ``words``.
+
+    Examples:
+        >>> copied("one two three four", "zero two three four five", words=3)
+        [{'start_a': 4, 'end_a': 18, 'start_b': 5, 'end_b': 19, 'words': 3}]
+    """
+    frame = pa.table({"text": pa.array([text_a, text_b], pa.large_string()), "of": ["a", "b"]})
+    run = passages(frame, words=words, across="of", progress=False)
+    names = ("source_start", "source_end", "start", "end", "words")
+    keys = ("start_a", "end_a", "start_b", "end_b", "words")
+    return [
+        dict(zip(keys, (row[name] for name in names), strict=True))
+        for row in run.passages.to_pylist()
+    ]

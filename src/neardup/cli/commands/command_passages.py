@@ -1,0 +1,107 @@
+"""``neardup passages``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neardup.cli import options as o
+from neardup.cli.showing import show_events
+
+
+@o.grouped(
+    "neardup passages notes.jsonl -o out --id id --order-by date --within patient\n"
+    "neardup passages web/ -o out --preset web --cut"
+)
+@o.inputs_argument
+@o.input_options
+@o.skip_large_option
+@o.of_input(
+    "--against CORPUS",
+    type=o.PATH,
+    help="Another corpus, or the output folder of neardup dedup; its documents come first.",
+)
+@o.compared("--words L", type=int, help="Words of the shortest run that counts. [default: 25]")
+@o.compared("--preset [web|clinical]", help="50 or 10 words, unless --words is given.")
+@o.compared("--order-by COLUMN", help="Order of the documents. [default: that of the input]")
+@o.compared("--within COLUMN", help="Compare only documents with equal values, as of a patient.")
+@o.compared("--across COLUMN", help="Compare only documents with different values, as of a site.")
+@o.compared(
+    "--source [longest|latest|first]",
+    "name_source",
+    default="longest",
+    help="Which earlier occurrence of a passage is named.",
+)
+@o.compared("--boilerplate N", default=0, help="Count runs in N documents or more apart.")
+@o.compared("--bridge G", type=int, default=0, help="Join passages over G changed words at most.")
+@o.advanced("--stem LANGUAGE", help="Compare word stems; a Snowball language.")
+@o.advanced("--keep-case", help="Distinguish upper and lower case.")
+@o.advanced("--nfkc", help="Unicode compatibility composition first.")
+@o.advanced("--strip-accents", help="Remove nonspacing marks.")
+@o.local_out_option
+@o.of_output("--by COLUMN", help="List the totals by its values too, as of an author.")
+@o.of_output(
+    "--format", type=o.FORMATS, help="Format of the clean corpus. [default: that of the input]"
+)
+@o.of_output(
+    "--compression [gzip|zstd|none|snappy|brotli|lz4]",
+    help="Compression of the clean corpus. [default: that of the input]",
+)
+@o.of_output("--annotate", help="Add words, copied_share and copied_from to each document.")
+@o.of_output("--overwrite", help="Replace what an earlier run left in the output folder.")
+@o.of_output("--json", "json_", help="Print JSON.")
+@o.kept("--cut", help="Cut the copied words. [default: nothing is cut]")
+@o.kept("--cut-boilerplate", help="Cut boilerplate, but for its first occurrence.")
+@o.kept("--mask TEXT", help="Put TEXT in place of each stretch that is cut.")
+@o.kept(
+    "--whole [line|sentence|paragraph]", help="Cut only complete ones that are copied completely."
+)
+@o.kept("--drop-above SHARE", help="Leave out documents of which a larger share is copied.")
+@o.kept("--drop-below WORDS", type=int, help="Leave out documents with fewer words left.")
+@o.kept("--keep-sources", help="Leave no document out that has the only occurrence of cut words.")
+@o.resource_options
+@o.quiet_option
+def passages(
+    inputs: tuple[str, ...], out: Path, text: str, json_: bool, quiet: bool, **options: Any
+) -> None:
+    """Find every run of words in INPUT that occurs earlier, exactly, and name its source.
+
+    OUT gets passages.parquet (a row for each copied passage, with the characters of it and of its
+    source), documents.parquet (words, copied words and the main source of each document) and
+    run.json. Nothing is deleted unless it is asked for: --cut and the other options of what is kept
+    write clean/ too, in the format of the input.
+    """
+    from neardup.api.copying import passages as find
+
+    with show_events(not quiet) as listener:
+        run = find(
+            [Path(name) for name in inputs],
+            text=text.split(","),
+            out=out,
+            progress=listener or False,
+            **options,
+        )
+    record = run.summary
+    if json_:
+        click.echo(json.dumps(record, indent=2))
+    if json_ or quiet:
+        return
+    counts = record["counts"]
+    words = max(1, counts["words"])
+    shown = [
+        ("documents", f"{counts['documents']:,}"),
+        ("words", f"{counts['words']:,}"),
+        ("copied", f"{counts['copied_words']:,} ({counts['copied_words'] / words:.1%})"),
+        ("passages", f"{counts['passages']:,} in {counts['documents_with_copies']:,} documents"),
+    ]
+    if counts["boilerplate_words"]:
+        share = counts["boilerplate_words"] / words
+        shown.append(("boilerplate", f"{counts['boilerplate_words']:,} words ({share:.1%})"))
+    if counts["cut_words"]:
+        shown.append(("cut", f"{counts['cut_words']:,} words"))
+    if counts["dropped"]:
+        shown.append(("left out", f"{counts['dropped']:,} documents"))
+    shown.append(("written", str(out)))
+    for name, value in shown:
+        click.echo(f"{name:<11} {value}", err=True)

@@ -1,0 +1,191 @@
+"""From an input to its passages: two passes over the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.arrays import numbers
+from neardup.copies.asked import PassageSpec
+from neardup.copies.building import Counts, Passages, build
+from neardup.copies.repeats import Corpus, Finder, Groups
+from neardup.corpora.corpus import InputCorpus
+from neardup.engines.clock import Clock, Event
+from neardup.engines.metadata import joined
+from neardup.engines.ordering import document_order
+from neardup.io.source import Partition
+from neardup.scratch import Scratch
+from neardup.sketch.tokenising import Tokeniser
+from neardup.spec import Spec
+from neardup.threads import Pool
+
+#: Part of the memory that rows may take before they go to files.
+_SPILL_SHARE = 4
+
+
+class Inputs(NamedTuple):
+    """The corpus, and one that its documents are compared with as well."""
+
+    new: InputCorpus
+    old: InputCorpus | None = None
+
+    @property
+    def all(self) -> list[InputCorpus]:
+        """Both; the documents of the old one come first."""
+        return [self.new] if self.old is None else [self.old, self.new]
+
+    @property
+    def old_documents(self) -> int:
+        return 0 if self.old is None else self.old.documents
+
+    def column(self, name: str) -> Any:
+        """Return a column of all documents, in a type that fits all of them."""
+        columns: list[Any] = [corpus.column(name) for corpus in self.all]
+        return joined([pa.table({name: column}) for column in columns]).column(0)
+
+    def check_unchanged(self) -> None:
+        for corpus in self.all:
+            corpus.reader.source.check_unchanged()
+
+
+@dataclass
+class Work:
+    """What finding needs besides the input."""
+
+    pool: Pool
+    clock: Clock
+    memory: int  # bytes
+    folder: Path | None = None  # for temporary files; None for that of the system
+
+    def __post_init__(self) -> None:
+        self.scratch = Scratch(self.memory // 2, self.folder)
+        self.temporary = 0  # bytes that were written to files
+
+
+class Found(NamedTuple):
+    """Passages of a corpus; numbers of documents are those of keep order, the old ones first."""
+
+    passages: Passages
+    counts: Counts
+    tokens: np.ndarray  # int32[documents], by number
+    positions: np.ndarray  # int64[documents]: position in the input of each number
+    numbers: np.ndarray  # int64[documents]: the reverse
+    notes: list[str]
+
+
+def find(inputs: Inputs, spec: PassageSpec, work: Work) -> Found:
+    """Find the passages of a corpus."""
+    tokeniser = Tokeniser(spec.shingle)
+    finder = Finder(
+        spec.words, tokeniser, work.pool, work.scratch, work.memory // _SPILL_SHARE, work.folder
+    )
+    sizes = [corpus.reader.source.total_bytes or 0 for corpus in inputs.all]
+    anchors = finder.anchors(sum(sizes))
+    with work.clock.stage("find anchors", sum(sizes) or None, "bytes") as advance:
+        for corpus in inputs.all:
+
+            def read(partition: Partition, corpus: InputCorpus = corpus) -> Any:
+                documents = corpus.read(partition)
+                return partition, documents, anchors.of(documents.text)
+
+            every = (partition for _, partition in corpus.reader.partitions())
+            for partition, documents, found in work.pool.ordered(read, every):
+                corpus.enter(partition, documents)
+                anchors.add(found)
+                advance(partition.size)
+    entered = anchors.corpus()
+    notes: list[str] = []
+    entered.numbers[:] = _numbers(inputs, spec, notes)
+    groups = _groups(inputs, spec, entered.numbers, notes)
+    with work.clock.stage("find repeated runs", entered.documents) as advance:
+        bits = anchors.bits(work.pool, work.scratch)
+        repeats = finder.repeats(
+            entered, bits, lambda: _again(inputs, advance), groups, spec.boilerplate
+        )
+    inputs.check_unchanged()
+    with work.clock.stage("join passages"):
+        old = inputs.old_documents
+        passages, counts = build(repeats, entered, spec, work.pool, old)
+    work.temporary += finder.temporary
+    tokens = np.empty_like(entered.tokens)
+    tokens[entered.numbers] = entered.tokens
+    positions = np.empty(entered.documents, np.int64)
+    positions[entered.numbers] = np.arange(entered.documents)
+    _note_short(spec, entered, notes)
+    return Found(passages, counts, tokens, positions, entered.numbers, notes)
+
+
+def _again(
+    inputs: Inputs, advance: Callable[[int], None]
+) -> Iterator[tuple[int, Callable[[np.ndarray], pa.LargeStringArray]]]:
+    first = 0
+    for corpus in inputs.all:
+        for number, partition in corpus.reader.partitions():
+            count = corpus.counts[number]
+
+            def texts(
+                rows: np.ndarray, partition: Partition = partition, count: int = count
+            ) -> pa.LargeStringArray:
+                return partition.texts(rows, count)
+
+            yield first + number, texts
+            advance(count)
+        first += len(corpus.counts)
+
+
+def _numbers(inputs: Inputs, spec: PassageSpec, notes: list[str]) -> np.ndarray:
+    """Return int64[documents]: the number in keep order of each document."""
+    old, new = inputs.old_documents, inputs.new.documents
+    found = np.arange(old + new)
+    if spec.order_by is not None:
+        column: Any = inputs.new.column(spec.order_by)
+        table = pa.table({spec.order_by: column})
+        order = document_order(table, Spec(order_by=spec.order_by))
+        assert order is not None
+        found[old + order] = np.arange(old, old + new)
+        if none := table.column(0).null_count:
+            notes.append(f"{none:,} documents have no {spec.order_by}; they come last")
+    return found
+
+
+def _groups(
+    inputs: Inputs, spec: PassageSpec, positions: np.ndarray, notes: list[str]
+) -> Groups | None:
+    name = spec.within or spec.across
+    if name is None:
+        return None
+    column = inputs.column(name)
+    codes: Any = pc.dictionary_encode(column).combine_chunks()
+    if isinstance(codes, pa.ChunkedArray):
+        codes = codes.chunk(0) if codes.num_chunks else pa.array([], pa.int32()).dictionary_encode()
+    indices: Any = codes.indices.fill_null(-1)
+    of = numbers(indices, np.int32)
+    if none := int(np.count_nonzero(of < 0)):
+        notes.append(f"{none:,} documents have no {name}; they are compared with none")
+    by_number = np.empty_like(of)
+    by_number[positions] = of
+    return Groups(by_number, spec.across is not None)
+
+
+def _note_short(spec: PassageSpec, corpus: Corpus, notes: list[str]) -> None:
+    if not corpus.documents:
+        notes.append("the input has no documents")
+    elif int(corpus.tokens.max()) < spec.words:
+        notes.append(f"no document has {spec.words} words; none can have a copied passage")
+    elif short := int(np.count_nonzero(corpus.tokens < spec.words)):
+        notes.append(
+            f"{short:,} documents have fewer than {spec.words} words and are never copied; "
+            "`neardup dedup` finds equal ones"
+        )
+
+
+def tell(clock: Clock, notes: list[str]) -> None:
+    """Pass notes on to who listens."""
+    for note in notes:
+        clock.emit(Event("passages", note=note))

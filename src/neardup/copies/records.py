@@ -1,0 +1,140 @@
+"""Records with another text: only the text changes, all other bytes and columns stay."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Mapping
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.arrays import array_of
+from neardup.errors import SpecError
+from neardup.io.source import Records, Source, TextFiles
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+def changer(
+    source: Source, changed: Callable[[np.ndarray], Mapping[int, str]]
+) -> Callable[[np.ndarray, Records], Records]:
+    """Return what puts new texts into records.
+
+    Args:
+        source: The input, with one column of text.
+        changed: Gives the new texts of some documents, by their positions; of those alone that
+            change.
+    """
+    if len(source.columns.text) != 1:
+        raise SpecError(
+            f"the text is in {len(source.columns.text)} columns, and it can't be cut in several",
+            "name one column with `text`, or leave `cut` out",
+        )
+    (name,) = source.columns.text
+    if source.format == "mixed":
+        raise SpecError(
+            "the input has files of several formats, which can't be cut together",
+            "cut the files of each format by themselves",
+        )
+    delimiter = next((file.delimiter for file in source.files if file.delimiter), "")
+    delimiter = delimiter or ("\t" if source.format == "tsv" else ",")
+
+    def change(positions: np.ndarray, records: Records) -> Records:
+        new = changed(positions)
+        rows = {row: new[p] for row, p in enumerate(positions.tolist()) if p in new}
+        if not rows:
+            return records
+        if isinstance(records, pa.Table):
+            return _in_table(records, name, rows)
+        if isinstance(records, TextFiles):
+            contents = list(records.contents)
+            for row, text in rows.items():
+                contents[row] = text.encode()
+            return TextFiles(records.names, contents)
+        if source.format == "jsonl":
+            return memoryview(_in_lines(bytes(records), name, rows))
+        header = source.layout(0).header.decode("utf-8-sig", "replace")
+        column = next(csv.reader([header], delimiter=delimiter)).index(name)
+        return memoryview(_in_csv(bytes(records), column, delimiter, rows))
+
+    return change
+
+
+def _in_table(table: pa.Table, name: str, rows: Mapping[int, str]) -> pa.Table:
+    number = table.schema.get_field_index(name)
+    field = table.schema.field(number)
+    text: Any = table.column(number).cast(pa.large_string())
+    mask = np.zeros(table.num_rows, np.bool_)
+    mask[list(rows)] = True
+    values = pa.array([rows[row] for row in sorted(rows)], pa.large_string())
+    text = text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+    if isinstance(text, pa.ChunkedArray):
+        text = pa.concat_arrays(text.chunks)
+    new: Any = pc.replace_with_mask(text, array_of(mask), values)
+    kind: Any = field.type
+    if pa.types.is_dictionary(kind):
+        new = new.cast(kind.value_type).dictionary_encode().cast(kind)
+    return table.set_column(number, field, new.cast(kind))
+
+
+def _in_lines(data: bytes, name: str, rows: Mapping[int, str]) -> bytes:
+    lines = data.split(b"\n")
+    for row, text in rows.items():
+        lines[row] = in_object(lines[row].decode("utf-8", "replace"), name, text).encode()
+    return b"\n".join(lines)
+
+
+def in_object(line: str, name: str, text: str) -> str:
+    """Put a text into a JSON object, in which all other characters stay.
+
+    >>> in_object('{"a": 1.50, "text": "one two", "b": []}', "text", "one")
+    '{"a": 1.50, "text": "one", "b": []}'
+    """
+    start, end = _value_of(line, name)
+    return line[:start] + json.dumps(text, ensure_ascii=False) + line[end:]
+
+
+def _value_of(line: str, name: str) -> tuple[int, int]:
+    def skip(at: int) -> int:
+        found = _BLANK.match(line, at)
+        return at if found is None else found.end()
+
+    at, span = skip(0) + 1, (0, 0)
+    while line[(at := skip(at))] == '"':
+        key, at = scanstring(line, at + 1, True)
+        start = skip(skip(at) + 1)
+        at = _DECODER.raw_decode(line, start)[1]
+        if key == name:
+            span = start, at
+        at = skip(at)
+        if line[at] == ",":
+            at += 1
+    return span
+
+
+def _in_csv(data: bytes, column: int, delimiter: str, rows: Mapping[int, str]) -> bytes:
+    # Not splitlines, which cuts at other characters too.
+    lines = [line + "\n" for line in data.decode("utf-8", "replace").split("\n")]
+    lines[-1] = lines[-1].removesuffix("\n")
+    lines = lines if lines[-1] else lines[:-1]
+    reader = csv.reader(iter(lines), delimiter=delimiter)
+    out, first = [], 0
+    for row, fields in enumerate(reader):
+        last = reader.line_num
+        if row in rows:
+            fields[column] = rows[row]
+            record = io.StringIO()
+            end = "\r\n" if lines[last - 1].endswith("\r\n") else "\n"
+            csv.writer(record, delimiter=delimiter, lineterminator=end).writerow(fields)
+            out.append(record.getvalue())
+        else:
+            out += lines[first:last]
+        first = last
+    return "".join(out).encode()

@@ -1,0 +1,302 @@
+"""All that is made of an input: tables, cuts, and the corpus without its copied words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.arrays import array_of
+from neardup.copies import stretches as st
+from neardup.copies import tables
+from neardup.copies.asked import CutSpec, PassageSpec
+from neardup.copies.cutting import Cut, cut
+from neardup.copies.finding import Found, Inputs, Work, find, tell
+from neardup.copies.offsets import Offsets
+from neardup.copies.records import changer
+from neardup.corpora.corpus import write_table
+from neardup.io.formats.json_text import common_schema, conform
+from neardup.kernels.passages import last_sources
+from neardup.output.clean import CLEAN, CleanCorpus, Form
+from neardup.result_record import RECORD
+from neardup.sketch.tokenising import Tokeniser
+from neardup.state.output_folder import write_record
+
+#: What is written to an output folder.
+NAMES = ("passages", "documents", "boilerplate", "cuts")
+WRITES = (CLEAN, *(f"{name}.parquet" for name in NAMES), RECORD)
+_ANNOTATED = ("words", "copied_share", "copied_from")
+#: Values of a column of which the totals are listed.
+_VALUES = 1000
+
+
+@dataclass
+class Result:
+    """Passages of a corpus, and how it is cut.
+
+    Attributes:
+        inputs: The corpus.
+        tables: Tables by name, see ``docs/formats.md``.
+        record: What ``run.json`` holds.
+    """
+
+    inputs: Inputs
+    spec: PassageSpec
+    cutting: CutSpec
+    tables: dict[str, pa.Table]
+    record: dict[str, Any]
+    stretches: st.Stretches
+    kept: np.ndarray  # bool[documents]
+
+    def changed(self, positions: np.ndarray, text_of: Mapping[int, str]) -> dict[int, str]:
+        """Return the new texts of some documents, by position in the input."""
+        return {p: new for p, (new, _) in self._cut(positions, text_of).items()}
+
+    def _cut(
+        self, positions: np.ndarray, text_of: Mapping[int, str]
+    ) -> dict[int, tuple[str, list[Cut]]]:
+        of = self.stretches.document - self.inputs.old_documents
+        mask = self.cutting.mask or ""
+        found = {}
+        for position in positions.tolist():
+            low, high = np.searchsorted(of, [position, position + 1]).tolist()
+            if high > low:
+                rows = zip(
+                    self.stretches.start[low:high].tolist(),
+                    self.stretches.end[low:high].tolist(),
+                    strict=True,
+                )
+                found[position] = cut(text_of[position], rows, mask)
+        return found
+
+    def texts_of(self, positions: np.ndarray) -> dict[int, str]:
+        """Return the original texts of some documents, ascending positions in the input."""
+        reader, ends = self.inputs.new.reader, np.cumsum(self.inputs.new.counts)
+        found: dict[int, str] = {}
+        for wanted in reader.again(ends, positions):
+            assert wanted.rows is not None
+            texts: Any = reader.texts(wanted).to_pylist()
+            found |= zip((wanted.first + wanted.rows).tolist(), texts, strict=True)
+        return found
+
+    @property
+    def cut_documents(self) -> np.ndarray:
+        """int64[]: positions of the documents that are cut and kept, ascending."""
+        found = np.unique(self.stretches.document - self.inputs.old_documents)
+        return np.asarray(found[self.kept[found]])
+
+    def form(self, format: str | None, compression: str | None, work: Work) -> Form:
+        """Return how the corpus is written."""
+        new = self.inputs.new
+        adding = added = changing = None
+        if self.cutting.annotate:
+            table = self.annotations()
+            added = table.schema
+
+            def adding(positions: np.ndarray) -> pa.Table:
+                return table.take(array_of(positions))
+
+        if self.cutting.cuts:
+
+            def changed(positions: np.ndarray) -> dict[int, str]:
+                here = np.intersect1d(positions, self.cut_documents)
+                return self.changed(here, self.texts_of(here))
+
+            changing = changer(new.reader.source, changed)
+        return Form(format, compression, adding, added, changing)
+
+    def annotations(self) -> pa.Table:
+        """Return the columns that are added to each document."""
+        documents = self.tables["documents"]
+        found = documents.select(["words", "copied_share", "source_id"])
+        return found.rename_columns(list(_ANNOTATED))
+
+    def clean_corpus(self, format: str | None, compression: str | None, work: Work) -> CleanCorpus:
+        """Return what writes the corpus."""
+        new = self.inputs.new
+        form = self.form(format, compression, work)
+        ends = np.cumsum(np.array(new.counts, np.int64))
+        return CleanCorpus(new.reader, new.places, ends, self.kept, form, work.pool)
+
+    def clean(self, work: Work) -> pa.Table:
+        """Return the corpus as a table."""
+        new = self.inputs.new
+        form, parts, first = self.form(None, None, work), [], 0
+        for number, partition in new.reader.partitions():
+            count = new.counts[number]
+            rows = np.flatnonzero(self.kept[first : first + count])
+            positions = first + rows
+            added = None if form.adding is None else form.adding(positions)
+            part: Any = partition.table(None if len(rows) == count else rows, count, added)
+            if form.changing is not None:
+                part = form.changing(positions, part)
+            parts.append(part)
+            first += count
+        if not parts:
+            source = new.reader.source
+            found = source.layout(0 if source.files else -1).schema
+            return (found or pa.schema([])).empty_table()
+        schema = common_schema([part.schema for part in parts])
+        return pa.concat_tables([conform(part, schema, "the input") for part in parts])
+
+    def write(self, folder: Path, format: str | None, compression: str | None, work: Work) -> None:
+        """Write all files into an empty folder."""
+        with work.clock.stage("write tables"):
+            for name, table in self.tables.items():
+                write_table(folder / f"{name}.parquet", table)
+        if self.cutting.writes:
+            with work.clock.stage("write clean corpus", self.inputs.new.documents) as advance:
+                self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
+        self.inputs.check_unchanged()
+        self.record["seconds"] = {name: round(s, 3) for name, s in work.clock.seconds.items()}
+        write_record(folder, "passages", self.record)
+
+
+def make(
+    inputs: Inputs, spec: PassageSpec, cutting: CutSpec, work: Work, by: str | None = None
+) -> Result:
+    """Find the passages of a corpus, and decide what is cut."""
+    found = find(inputs, spec, work)
+    old, tokeniser = inputs.old_documents, Tokeniser(spec.shingle)
+    rows = tables.Rows.of(found)
+    stretches = st.stretches_of(st.words_to_cut(found.passages, cutting), found)
+    if not cutting.cuts:
+        stretches = st.Stretches(*(column[:0] for column in stretches))
+    with work.clock.stage("find characters", len(found.tokens)) as advance:
+        offsets = Offsets(np.concatenate([*rows.asked(), *st.keys_of(stretches)]))
+        offsets.fill(inputs, tokeniser, work.pool, advance)
+        if cutting.whole is not None:
+            stretches = st.complete_units(
+                stretches, cutting.whole, inputs, found, tokeniser, work.pool
+            )
+        else:
+            stretches = st.with_characters(stretches, offsets)
+    dropped = st.dropped_documents(found, stretches, cutting, old)
+    lost = _lost_words(found, stretches, dropped, cutting, old)
+    with work.clock.stage("make tables"):
+        made = {
+            "passages": tables.passages_table(found, rows, offsets, inputs, spec),
+            "documents": tables.documents_table(found, inputs, spec, ~dropped),
+        }
+        if spec.boilerplate:
+            made["boilerplate"] = tables.boilerplate_table(found, rows, offsets, inputs)
+    counts = tables.counts_of(found, made["documents"], made["passages"])
+    counts |= {
+        "old_documents": old,
+        "skipped": inputs.new.skipped,
+        "cut_words": int(stretches.words[~dropped[stretches.document - old]].sum()),
+        "dropped": int(dropped.sum()),
+    }
+    if cutting.drops and cutting.cuts:
+        counts["cut_words_left_nowhere"] = lost
+        if lost:
+            found.notes.append(
+                f"{lost:,} words that were cut stand nowhere any more, since the documents that "
+                "have them are left out; `keep_sources` keeps these"
+            )
+    record = {
+        "spec": vars(spec) | {"by": by},
+        "cut": vars(cutting),
+        "counts": counts,
+        "notes": found.notes,
+        "temporary_bytes": work.temporary,
+    }
+    result = Result(inputs, spec, cutting, made, record, stretches, ~dropped)
+    if by is not None:
+        record["by_value"] = _totals(inputs, by, made)
+    if spec.order_by is not None:
+        years = _years(inputs, spec.order_by, made)
+        if years:
+            record["by_year"] = years
+    if cutting.cuts:
+        result.tables["cuts"] = _cuts_table(result)
+    tell(work.clock, found.notes)
+    return result
+
+
+def _lost_words(
+    found: Found, stretches: st.Stretches, dropped: np.ndarray, cutting: CutSpec, old: int
+) -> int:
+    """Count cut words whose only occurrence is left out; with ``keep_sources`` keep it."""
+    if not (cutting.cuts and dropped.any()):
+        return 0
+    by_number = np.zeros(len(found.tokens), np.bool_)
+    by_number[found.numbers[old:]] = dropped
+    document = found.numbers[stretches.document].astype(np.uint64)
+    position = document << np.uint64(32) | stretches.position & np.uint64(0xFFFFFFFF)
+    order = np.argsort(position)
+    lost = np.zeros(len(found.tokens), np.int64)
+    needed = np.zeros(len(found.tokens), np.bool_)
+    passages = found.passages
+    columns = passages.position, passages.words, passages.source
+    while True:
+        rows = position[order], stretches.words[order]
+        lost[:] = 0
+        needed[:] = False
+        last_sources(*columns, *rows, by_number, lost, needed)
+        if not (cutting.keep_sources and needed.any()):
+            break
+        by_number[needed] = False  # their own cut words have to stand somewhere too
+    dropped[:] = by_number[found.numbers[old:]]
+    return int(lost.sum())
+
+
+def _cuts_table(result: Result) -> pa.Table:
+    """Return the characters that were cut, with their offsets in the clean text."""
+    documents = result.cut_documents
+    own, _ = tables.ids_of(result.inputs)
+    of: list[int] = []
+    cuts: list[Cut] = []
+    for low in range(0, len(documents), 10_000):
+        some = documents[low : low + 10_000]
+        for position, (_, rows) in result._cut(some, result.texts_of(some)).items():
+            of += [position] * len(rows)
+            cuts += rows
+    columns = zip(*cuts, strict=True) if cuts else ((),) * 4
+    names = ("start", "end", "at", "inserted")
+    arrays = [pa.array(values, pa.int64()) for values in columns]
+    return pa.table(
+        {"doc_id": own.take(pa.array(of, pa.int64()))} | dict(zip(names, arrays, strict=True))
+    )
+
+
+def _totals(inputs: Inputs, by: str, made: dict[str, pa.Table]) -> list[dict[str, Any]]:
+    """Return the totals by value of a column, those with most words first."""
+    found = _sums("value", inputs.new.column(by).cast(pa.large_string()), made)
+    found = found.sort_by([("words", "descending"), ("value", "ascending")])
+    rows: list[dict[str, Any]] = found.slice(0, _VALUES).to_pylist()
+    if found.num_rows > _VALUES:
+        rest = found.slice(_VALUES)
+        names = ("documents", "words", "copied_words")
+        sums = {name: pc.sum(rest.column(name)).as_py() for name in names}
+        rows.append({"others": rest.num_rows, **sums})
+    return rows
+
+
+def _years(inputs: Inputs, name: str, made: dict[str, pa.Table]) -> list[dict[str, Any]]:
+    """Return the totals by year, where the column of the order holds dates."""
+    column: Any = inputs.new.column(name)
+    if pa.types.is_temporal(column.type) and not pa.types.is_time(column.type):
+        text = pc.cast(pc.year(column), pa.large_string())
+    elif pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
+        if pc.any(pc.invert(pc.match_substring_regex(column, r"^\d{4}-\d\d"))).as_py():
+            return []
+        text = pc.utf8_slice_codeunits(column, 0, 4)
+    else:
+        return []
+    rows: list[dict[str, Any]] = _sums("year", text, made).sort_by("year").to_pylist()
+    return rows
+
+
+def _sums(name: str, values: Any, made: dict[str, pa.Table]) -> pa.Table:
+    """Return documents, words and copied words by value."""
+    table = made["documents"].select(["words", "copied_words"]).append_column(name, values)
+    found = table.group_by(name).aggregate(
+        [("words", "count"), ("words", "sum"), ("copied_words", "sum")]
+    )
+    return found.rename_columns([name, "documents", "words", "copied_words"])

@@ -1,0 +1,195 @@
+"""What was found, as tables."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.arrays import array_of
+from neardup.copies.asked import PassageSpec
+from neardup.copies.building import Passages, bridges, largest_sources
+from neardup.copies.finding import Found, Inputs
+from neardup.copies.offsets import Offsets, in_input, key_of
+from neardup.engines.metadata import joined
+from neardup.errors import ColumnError
+
+_LOW = np.uint64(0xFFFFFFFF)
+_DOCUMENT = np.uint64(32)
+
+
+class Tables(NamedTuple):
+    """Tables by name; rows of documents are in the order of the input."""
+
+    passages: pa.Table
+    documents: pa.Table
+    boilerplate: pa.Table
+
+
+def ids_of(inputs: Inputs) -> tuple[Any, Any]:
+    """Return the ids of the new documents, and of all, the old ones first, in one type."""
+    own: list[Any] = [corpus.ids() for corpus in inputs.all]
+    counts = [corpus.documents for corpus in inputs.all]
+    found: list[Any] = [
+        pa.chunked_array([pa.array(np.arange(count))]) if ids is None else ids
+        for ids, count in zip(own, counts, strict=True)
+    ]
+    if len(found) == 1:
+        return found[0], found[0]
+    try:
+        every = joined([pa.table({"id": ids}) for ids in found]).column(0)
+    except ColumnError:  # of types that have nothing in common, such as numbers and bytes
+        every = pa.chunked_array([c for ids in found for c in ids.cast(pa.large_string()).chunks])
+    return found[-1], every
+
+
+def _document(position: np.ndarray) -> np.ndarray:
+    return (position >> _DOCUMENT).astype(np.int64)
+
+
+class Rows(NamedTuple):
+    """Passages in the order of the input, with positions there."""
+
+    order: np.ndarray  # int64[passages]: into `Passages`
+    position: np.ndarray  # uint64[passages]
+    last: np.ndarray  # uint64[passages]: of the last word
+    source: np.ndarray
+    source_last: np.ndarray
+    origin: np.ndarray
+
+    @classmethod
+    def of(cls, found: Found) -> Rows:
+        """Sort the passages."""
+        passages = found.passages
+        position = in_input(found, passages.position)
+        order = np.argsort(position)
+        more = (passages.words[order] - 1).astype(np.uint64)
+        source = in_input(found, passages.source)[order]
+        origin = in_input(found, passages.origin)[order]
+        position = position[order]
+        return cls(order, position, position + more, source, source + more, origin)
+
+    def asked(self) -> list[np.ndarray]:
+        """Return what `Offsets` is asked for."""
+        return [
+            key_of(self.position, False),
+            key_of(self.last, True),
+            key_of(self.source, False),
+            key_of(self.source_last, True),
+            key_of(self.origin, False),
+        ]
+
+
+def passages_table(
+    found: Found, rows: Rows, offsets: Offsets, inputs: Inputs, spec: PassageSpec
+) -> pa.Table:
+    """Return a row for each passage, in the order of the documents, then of their characters."""
+    passages, order, old = found.passages, rows.order, inputs.old_documents
+    own, every = ids_of(inputs)
+    document, source = _document(rows.position), _document(rows.source)
+    start, end, source_start, source_end, origin_start = (offsets.of(k) for k in rows.asked())
+    kind = np.where(passages.common[order], 2, np.where(source == document, 1, 0)).astype(np.int8)
+    names = pa.array(["copy", "within", "boilerplate"])
+    columns: dict[str, Any] = {
+        "doc_id": own.take(array_of(document - old)),
+        "start": array_of(start),
+        "end": array_of(end),
+        "words": array_of(passages.words[order]),
+        "source_id": every.take(array_of(source)),
+        "source_start": array_of(source_start),
+        "source_end": array_of(source_end),
+        "origin_id": every.take(array_of(_document(rows.origin))),
+        "origin_start": array_of(origin_start),
+        "documents": array_of(passages.documents[order]),
+        "kind": names.take(array_of(kind)),
+    }
+    if inputs.old is not None:
+        columns["in_old"] = array_of(source < old)
+    if spec.bridge:
+        number = bridges(passages, spec.bridge).number[order]
+        columns["bridge"] = pa.array(number, mask=number < 0)
+    return pa.table(columns)
+
+
+def documents_table(found: Found, inputs: Inputs, spec: PassageSpec, kept: np.ndarray) -> pa.Table:
+    """Return a row for each document; ``kept`` is bool[documents]."""
+    old, total = inputs.old_documents, len(found.tokens)
+    of = found.numbers[old:]
+    largest = largest_sources(found.passages, total)
+    own, every = ids_of(inputs)
+    words = found.tokens[of].astype(np.int64)
+    copied = found.counts.copied[of].astype(np.int64)
+    source = largest.source[of]
+    position = np.where(source >= 0, found.positions[source], 0) if total else source
+    columns: dict[str, Any] = {
+        "doc_id": own,
+        "words": array_of(words),
+        "copied_words": array_of(copied),
+        "copied_share": array_of(copied / np.maximum(words, 1)),
+        "source_id": every.take(pa.array(position, mask=source < 0)),
+        "words_from_source": array_of(largest.words[of]),
+        "kept": array_of(kept),
+    }
+    if inputs.old is not None:
+        columns["in_old"] = pa.array((source >= 0) & (position < old), mask=source < 0)
+    if spec.boilerplate:
+        columns["boilerplate_words"] = array_of(found.counts.common[of].astype(np.int64))
+    if spec.bridge:
+        changed = np.zeros(total, np.int64)
+        joined_words = bridges(found.passages, spec.bridge).changed
+        np.add.at(changed, _document(found.passages.position), joined_words)
+        columns["changed_words"] = array_of(changed[of])
+    return pa.table(columns)
+
+
+def boilerplate_table(found: Found, rows: Rows, offsets: Offsets, inputs: Inputs) -> pa.Table:
+    """Return a row for each text of boilerplate, those in most documents first."""
+    passages: Passages = found.passages
+    _, every = ids_of(inputs)
+    common = np.flatnonzero(passages.common[rows.order])
+    chosen = rows.order[common]
+    # Equal texts have equal characters at their sources; hashes of their words say which.
+    text = passages.text[chosen]
+    _, first, number = np.unique(text, return_index=True, return_inverse=True)
+    count = np.bincount(number, minlength=len(first))
+    documents = np.zeros(len(first), np.int64)
+    np.maximum.at(documents, number, passages.documents[chosen])
+    source = np.full(len(first), np.iinfo(np.uint64).max)
+    np.minimum.at(source, number, rows.source[common])
+    at = common[first]
+    # The first occurrence of all in the input.
+    best = np.lexsort((source, -documents))
+    last = source + (passages.words[rows.order[at]] - 1).astype(np.uint64)
+    return pa.table(
+        {
+            "words": array_of(passages.words[rows.order[at]][best]),
+            "documents": array_of(documents[best]),
+            "occurrences": array_of(count[best] + 1),
+            "doc_id": every.take(array_of(_document(source)[best])),
+            "start": array_of(offsets.of(key_of(source, False))[best]),
+            "end": array_of(offsets.of(key_of(last, True))[best]),
+        }
+    )
+
+
+def counts_of(found: Found, documents: pa.Table, passages: pa.Table) -> dict[str, int]:
+    """Return totals that add up: words are novel, copied or boilerplate."""
+    words = int(pc.sum(documents.column("words")).as_py() or 0)
+    copied = int(pc.sum(documents.column("copied_words")).as_py() or 0)
+    common = 0
+    if "boilerplate_words" in documents.column_names:
+        common = int(pc.sum(documents.column("boilerplate_words")).as_py() or 0)
+    within: Any = pc.equal(passages.column("kind"), pa.scalar("within"))
+    return {
+        "documents": documents.num_rows,
+        "documents_with_copies": int(np.count_nonzero(documents.column("copied_words").to_numpy())),
+        "words": words,
+        "novel_words": words - copied - common,
+        "copied_words": copied,
+        "boilerplate_words": common,
+        "passages": passages.num_rows,
+        "passages_within": int(pc.sum(within).as_py() or 0),
+        "kept": int(pc.sum(documents.column("kept")).as_py() or 0),
+    }

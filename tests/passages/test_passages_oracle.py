@@ -1,0 +1,179 @@
+"""Passages against the definition in plain Python, on small corpora over few words."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from oracle_passages import Oracle
+
+import neardup
+from neardup.copies import finding
+
+_RULES = ("longest", "latest", "first")
+
+
+def planted(rng: random.Random) -> list[list[str]]:
+    """Documents over a few words, with parts and wholes of earlier ones in them."""
+    words = [
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "f",
+        "g",
+        "h",
+        "i",
+        "j",
+        "k",
+        "l",
+        "m",
+        "n",
+        "o",
+        "p",
+        "q",
+        "r",
+        "s",
+        "t",
+    ][: rng.choice([1, 2, 3, 4, 5, 20])]
+    made: list[list[str]] = []
+    for _ in range(rng.randrange(12)):
+        document = [rng.choice(words) for _ in range(rng.randrange(30))]
+        for _ in range(rng.randrange(3)):
+            if made and (other := rng.choice(made)):
+                at = rng.randrange(len(other))
+                where = rng.randrange(len(document) + 1)
+                document[where:0] = other[at : at + rng.randrange(1, 25)]
+        made.append(list(rng.choice(made)) if made and rng.random() < 0.1 else document)
+    return made
+
+
+def spans(words: list[str]) -> list[tuple[int, int]]:
+    """Characters of the words of a text that blanks separate."""
+    found, at = [], 0
+    for word in words:
+        found.append((at, at + len(word)))
+        at += len(word) + 1
+    return found
+
+
+def expected_rows(oracle: Oracle, ids: list[Any], old: int) -> list[list[Any]]:
+    documents = [spans(words) for words in oracle.documents]
+    rows = []
+    for p in oracle.passages:
+        of, source = documents[p.document], documents[p.source[0]]
+        rows.append(
+            [
+                *(ids[p.document], of[p.first][0], of[p.first + p.words - 1][1], p.words),
+                *(ids[p.source[0]], source[p.source[1]][0]),
+                source[p.source[1] + p.words - 1][1],
+                *(ids[p.origin[0]], documents[p.origin[0]][p.origin[1]][0]),
+                *(p.documents, p.kind),
+                *([p.source[0] < old] if old else []),
+            ]
+        )
+    return rows
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_corpora(block: int, kernels: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = 0
+    for seed in range(block * 40, block * 40 + 40):
+        rng = random.Random(seed)
+        documents, length = planted(rng), rng.randrange(2, 13)
+        rule, boilerplate = rng.choice(_RULES), rng.choice([0, 0, 2, 3, 5])
+        old = rng.randrange(1, len(documents)) if len(documents) > 1 and rng.random() < 0.3 else 0
+        names = [f"d{i}" for i in range(len(documents))]
+        rank = list(range(old, len(documents)))
+        rng.shuffle(rank)
+        order = [*range(old), *(old + rank.index(n) for n in range(old, len(documents)))]
+        groups = [rng.choice([None, "x", "y", "z"]) for _ in documents]
+        grouped = rng.choice([None, "within", "across"])
+        table = pa.table(
+            {
+                "id": pa.array(names, pa.string()),
+                "text": pa.array([" ".join(words) for words in documents], pa.string()),
+                "rank": pa.array([*range(old), *rank], pa.int64()),
+                "group": pa.array(groups, pa.string()),
+            }
+        )
+        monkeypatch.setattr(finding, "_SPILL_SHARE", rng.choice([4, 1 << 30]))
+        run = neardup.passages(
+            table.slice(old),
+            against=table.slice(0, old) if old else None,
+            id="id",
+            words=length,
+            order_by="rank",
+            name_source=rule,
+            boilerplate=boilerplate,
+            threads=rng.choice([1, 2]),
+            progress=False,
+            **({grouped: "group"} if grouped else {}),
+        )
+        in_order = [documents[i] for i in order]
+        group_of = [groups[i] for i in order] if grouped else None
+        oracle = Oracle(in_order, length, rule, group_of, grouped == "across", boilerplate, old)
+        rows = expected_rows(oracle, [names[i] for i in order], old)
+        rows.sort(key=lambda row: (names.index(row[0]), row[1]))
+        assert [list(row.values()) for row in run.passages.to_pylist()] == rows, seed
+        _check_words(run, oracle, [names[i] for i in order], old)
+        found += len(rows)
+    assert found > 100
+
+
+def _check_words(run: neardup.PassageRun, oracle: Oracle, ids: list[str], old: int) -> None:
+    """Copied words are those in a repeated run, each counted for one source."""
+    table = {row["doc_id"]: row for row in run.documents.to_pylist()}
+    for d in range(old, len(ids)):
+        words = oracle.documents[d]
+        common, copied = set(), set()
+        by_source: dict[int, int] = {}
+        own = [p for p in oracle.passages if p.document == d]
+        for p in own:
+            if p.kind == "boilerplate":
+                common |= set(range(p.first, p.first + p.words))
+        for p in own:
+            if p.kind != "boilerplate":
+                new = set(range(p.first, p.first + p.words)) - common - copied
+                copied |= new
+                by_source[p.source[0]] = by_source.get(p.source[0], 0) + len(new)
+        row = table[ids[d]]
+        assert row["words"] == len(words) and row["copied_words"] == len(copied)
+        assert row.get("boilerplate_words", 0) == len(common)
+        best = max(by_source.values(), default=0)
+        sources = [e for e, count in by_source.items() if count == best and best]
+        assert row["words_from_source"] == best
+        assert row["source_id"] == (ids[min(sources)] if sources else None)
+
+
+def test_the_worked_example(kernels: None) -> None:
+    table = pa.table(
+        {
+            "id": list("ABCD"),
+            "text": [
+                "the patient is well and goes home today",
+                "seen at noon the patient is well and has no pain",
+                "the patient is well and goes home today",
+                "no pain no pain no pain no pain",
+            ],
+        }
+    )
+
+    def rows(source: str) -> list[list[Any]]:
+        run = neardup.passages(table, id="id", words=3, name_source=source, progress=False)
+        assert run.documents.column("copied_words").to_pylist() == [0, 5, 8, 4]
+        assert run.summary["counts"]["novel_words"] == 18
+        return [list(row.values()) for row in run.passages.to_pylist()]
+
+    last = ["D", 16, 31, 4, "D", 0, 15, "D", 0, 1, "within"]
+    first = ["B", 13, 36, 5, "A", 0, 23, "A", 0, 3, "copy"]
+    assert rows("longest") == [first, ["C", 0, 39, 8, "A", 0, 39, "A", 0, 2, "copy"], last]
+    assert rows("latest") == [
+        first,
+        ["C", 0, 23, 5, "B", 13, 36, "A", 0, 3, "copy"],
+        ["C", 15, 39, 5, "A", 15, 39, "A", 15, 2, "copy"],
+        last,
+    ]
