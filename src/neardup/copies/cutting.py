@@ -78,7 +78,7 @@ def cut(text: str, stretches: Iterable[tuple[int, int]], mask: str = "") -> tupl
 
     The white space behind a stretch goes with it where white space or the start of the text is
     before it. If that takes a line end and none is left, the white space before becomes one. Where
-    two words would join, a blank keeps them apart.
+    two words would join, a space keeps them apart.
 
     >>> cut("one two, three four five", [(4, 14)])[0]
     'one four five'

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.arrays import array_of
+from neardup.copies import copy_tables as tables
 from neardup.copies import stretches as st
-from neardup.copies import tables
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.cutting import Cut, cut
 from neardup.copies.finding import Found, Inputs, Work, find, tell

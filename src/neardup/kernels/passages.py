@@ -442,7 +442,7 @@ def _furthest(table, row, end, source, reach, boilerplate):
 def share_words(passages, starts, tokens, words, boilerplate, gained, copied, common):
     """Count the words of each document that are copied, each for one passage.
 
-    A word belongs to boilerplate if it lies in it, else to the passage that starts first.
+    A word belongs to boilerplate if it is in one, else to the passage that starts first.
 
     Args:
         passages: uint64[passages, 6] as `grow` writes them.

@@ -1,0 +1,124 @@
+"""neardup passages beside a suffix array of words, on notes with and without a common template.
+
+    python bench/passages.py [--size 100000] [--runs 3] [--large]
+
+The tools take turns; each run is a fresh process that reads JSON lines and writes what it found.
+With --large, a million and ten million notes too, by neardup alone. Writes
+bench/results/passages-SIZE.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from harness import BENCH, DATA, NEARDUP, measure, median, peer_python, save, say, synthetic, table
+
+WORDS = 25
+SHAPES = ("few", "mixed")
+TEMPLATE = 200
+
+
+def with_template(source: Path) -> Path:
+    """The same notes, each after a template of 200 words."""
+    path = source.with_name(f"template-{source.name}")
+    if not path.exists():
+        template = " ".join(f"template{i}" for i in range(TEMPLATE))
+        with source.open(encoding="utf-8") as lines, path.open("w", encoding="utf-8") as out:
+            for line in lines:
+                row = json.loads(line)
+                row["text"] = f"{template} {row['text']}"
+                out.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return path
+
+
+def periodic(size: int) -> Path:
+    """One document of so many bytes of "0 0 0 ..."."""
+    path = DATA / f"periodic-{size}.jsonl"
+    if not path.exists():
+        path.write_text(json.dumps({"id": "p", "text": "0 " * (size // 2)}) + "\n")
+    return path
+
+
+def ours(source: Path, *options: str) -> list[str]:
+    common = ["--words", str(WORDS), "--overwrite", "--quiet", "--threads", "2"]
+    return [NEARDUP, "passages", str(source), "-o", str(DATA / "out"), *common, *options]
+
+
+def theirs(source: Path) -> list[str]:
+    script = BENCH / "peers" / "with_pydivsufsort.py"
+    words = ["--words", str(WORDS)]
+    return [str(peer_python("pydivsufsort")), str(script), str(source), str(DATA / "peer"), *words]
+
+
+def copied(name: str) -> int | None:
+    """Copied words that a tool has just found."""
+    path = DATA / "peer" if name == "pydivsufsort" else DATA / "out" / "run.json"
+    if not path.exists():
+        return None
+    found = json.loads(path.read_text())
+    return int(found.get("counts", found)["copied_words"])
+
+
+def compare(ways: dict[str, list[str]], runs: int) -> dict[str, dict[str, Any]]:
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in ways}
+    words: dict[str, Any] = {}
+    disk: dict[str, int] = {}
+    for _ in range(runs):
+        for name, command in ways.items():
+            found[name].append(measure(command))
+            words[name] = copied(name)
+            if name != "pydivsufsort":
+                record = json.loads((DATA / "out" / "run.json").read_text())
+                disk[name] = record["temporary_bytes"]
+    shutil.rmtree(DATA / "out", ignore_errors=True)
+    return {
+        name: {**median(each), "copied_words": words[name], "temporary": disk.get(name)}
+        for name, each in found.items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", type=int, default=100_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--large", action="store_true")
+    args = parser.parse_args()
+    results: dict[str, Any] = {}
+    peer = (BENCH / ".venvs" / "pydivsufsort" / "installed").exists()
+    for shape in SHAPES:
+        source = synthetic(shape, args.size, ["jsonl"]).jsonl
+        assert source is not None
+        ways = {
+            "tables": ours(source),
+            "cut": ours(source, "--cut"),
+            "template": ours(with_template(source)),
+        }
+        if peer:
+            ways["pydivsufsort"] = theirs(source)
+        results[shape] = {"bytes": source.stat().st_size, **compare(ways, args.runs)}
+    results["periodic"] = compare({"50 MB": ours(periodic(50_000_000))}, 1)
+    if args.large:
+        for size in (1_000_000, 10_000_000):
+            source = synthetic("mixed", size, ["jsonl"]).jsonl
+            assert source is not None
+            large = compare({"tables": ours(source, "--memory", "1GB")}, 1)
+            results[f"mixed-{size}"] = {"bytes": source.stat().st_size, **large}
+            source.unlink()
+    rows = []
+    for shape, of in results.items():
+        for name, run in of.items():
+            if isinstance(run, dict) and run.get("seconds"):
+                seconds, peak = run["seconds"], run["peak_bytes"]
+                rows.append([shape, name, f"{seconds:.2f}", f"{peak / 1e6:,.0f}"])
+                rows[-1] += [str(run["copied_words"]), str(run["temporary"])]
+    header = ["shape", "what", "seconds", "peak MB", "copied words", "temporary bytes"]
+    print(table(header, rows))
+    say(str(save(f"passages-{args.size}", results)))
+
+
+if __name__ == "__main__":
+    main()
