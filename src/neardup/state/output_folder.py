@@ -111,6 +111,11 @@ def _check_existing(out: Path, overwrite: bool, writes: Iterable[str], resume: b
     for name in sorted(there & set(writes)):
         if name not in ours:
             raise _not_ours(out / name)
+    _check_added(out, ours)
+
+
+def _check_added(out: Path, ours: dict[str, Any]) -> None:
+    """Refuse to replace a folder of ours to which somebody added a file."""
     for name, inner in ours.items():
         if isinstance(inner, list) and (out / name).is_dir():
             added = set(files_below(out / name)) - set(inner)
@@ -164,7 +169,9 @@ def publish(staged: Path, out: Path) -> None:
             sync_folder(Path(top))
         for path in _beside(out):
             remove_path(path)  # of a process that was killed
-        for name in {path.name for path in staged.iterdir()}.difference(_ours(out)):
+        ours = _ours(out)
+        _check_added(out, ours)  # the work may have taken hours
+        for name in {path.name for path in staged.iterdir()}.difference(ours):
             if os.path.lexists(out / name):  # somebody put it there meanwhile
                 raise _not_ours(out / name)
         beside = out.with_name(f".{out.name}.{uuid.uuid4().hex[:12]}.neardup")
@@ -175,6 +182,9 @@ def publish(staged: Path, out: Path) -> None:
         sync_folder(out.parent)
         (beside / RUN_FOLDER).rename(out / RUN_FOLDER)
         (out / RUN_FOLDER / _JOURNAL).unlink(missing_ok=True)
+        for path in beside.iterdir():  # somebody put it there between two of these lines
+            if path.name not in ours and not os.path.lexists(out / path.name):
+                path.rename(out / path.name)
         sync_folder(out)
         shutil.rmtree(beside, ignore_errors=True)
         sync_folder(out.parent)
