@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.beginning import Head, choose_recipe
+from neardup.engines.beginning import Head, recipe_of
 from neardup.engines.clock import Clock
 from neardup.engines.job import Job, Resources
 from neardup.engines.local import Outcome, run
@@ -106,7 +106,7 @@ def plan(job: Job) -> Plan:
     """
     with Pool(job.resources.threads) as pool:
         head = Head.of(Reader(job.source), job.wanted)
-        recipe = choose_recipe(job, head)
+        recipe = recipe_of(job)
         if not head.documents:  # a frame
             raise InputError("the input holds no documents", "there is nothing to estimate")
         looked = _look(job, head, pool)
