@@ -82,6 +82,8 @@ def begin(
         job.recipe.require_usable("the earlier run")
         return Beginning(job.recipe, _plan(job, job.recipe, threads))
     head = Head.of(reader, job.wanted)
+    if head.documents == 0:
+        refuse_nothing(job)
     recipe = recipe_of(job)
     plan = _plan(job, recipe, threads, head)
     header = Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))

@@ -14,6 +14,8 @@ MAX_HASHES = 1024
 #: Documents that bands are chosen for, unless a spec says how many: the same for every corpus, so
 #: that the bands never depend on the input.
 DOCUMENTS = 1_000_000
+#: From so many documents on, such bands make many candidates that are not similar.
+_MANY = 20 * DOCUMENTS
 #: Mean similarity of unrelated documents: of shingles of three words or more, and of shorter ones.
 COMMON, COMMON_SHORT = 1 / 150, 1 / 35
 
@@ -182,3 +184,12 @@ def recipe_for(spec: Spec) -> Recipe:
         common = COMMON if spec.shingle.unit == "word" and spec.shingle.n > 2 else COMMON_SHORT
         num_bands, rows, _ = choose_bands(spec.threshold, spec.recall, documents, common)
     return Recipe(spec.shingle, spec.scheme, spec.seed, num_bands, rows)
+
+
+def advice_on_bands(spec: Spec, documents: int) -> str:
+    """Return what makes a run faster whose bands are chosen for far fewer documents; or nothing."""
+    chosen = spec.documents or spec.num_bands or spec.method == "allpairs"
+    if documents <= _MANY or chosen:
+        return ""
+    what = f"there are {documents:,} documents, and the bands are chosen for {DOCUMENTS:,}"
+    return f"{what}; `documents`, their number, makes a run faster"
