@@ -148,12 +148,12 @@ def test_the_bands_do_not_depend_on_the_input(kernels: None) -> None:
 def test_the_choice_of_each_preset_is_pinned(name: str) -> None:
     """What it chooses is what two corpora, and two engines, can be compared by."""
     chosen = recipe_for(preset(name))
-    pinned = {"web": (11, 3), "clinical": (9, 3), "records": (72, 4)}
+    pinned = {"web": (17, 4), "clinical": (13, 4), "records": (72, 4)}
     assert (chosen.num_bands, chosen.rows) == pinned[name]
 
 
 def test_very_many_documents_are_advised_to_say_so() -> None:
-    assert "bands are chosen for 1,000,000" in advice_on_bands(Spec(), 30_000_000)
-    assert not advice_on_bands(Spec(), 20_000_000)
+    assert "bands are chosen for 5,000,000" in advice_on_bands(Spec(), 200_000_000)
+    assert not advice_on_bands(Spec(), 100_000_000)
     for spec in (Spec(documents=10), Spec(num_bands=3, rows=3), Spec(method="allpairs")):
         assert not advice_on_bands(spec, 10**9)

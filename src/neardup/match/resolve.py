@@ -62,7 +62,7 @@ def resolve(
 
     Documents are numbered in keep order. One is removed if it reaches the threshold with a kept one
     before it that shares a bucket with it, and is kept otherwise; those of an ``old`` corpus, which
-    come first, are always kept. The answer does not depend on threads, batches, or on which ones are
+    come first, are always kept. The answer does not depend on threads, batches, or on which are
     searched for by an index.
 
     The members of the buckets are overwritten. ``advance`` is called with (documents done since,

@@ -13,11 +13,11 @@ from neardup.spec import Spec, check_probability, check_whole
 MAX_HASHES = 1024
 #: Documents that bands are chosen for, unless a spec says how many: the same for every corpus, so
 #: that the bands never depend on the input.
-DOCUMENTS = 1_000_000
+DOCUMENTS = 5_000_000
 #: From so many documents on, such bands make many candidates that are not similar.
 _MANY = 20 * DOCUMENTS
 #: Mean similarity of unrelated documents: of shingles of three words or more, and of shorter ones.
-COMMON, COMMON_SHORT = 1 / 150, 1 / 35
+COMMON, COMMON_SHORT = 1 / 150, 1 / 60
 
 # Cost model, in nanoseconds on one core (measured; only their ratios matter, and only for speed):
 # a hash of a document's signature, a band of a document (key, grouping), a pair that its bitmaps
@@ -153,7 +153,7 @@ def choose_bands(
 
     Examples:
         >>> choose_bands(0.7, 0.99)
-        Bands(num_bands=11, rows=3, recall=0.9892)
+        Bands(num_bands=17, rows=4, recall=0.9910407838217748)
     """
     check_probability("threshold", threshold, low_open=True, high_open=False)
     check_probability("recall", recall, low_open=True, high_open=True)

@@ -176,8 +176,8 @@ def resolve(sketches: DataFrame, duplicates: DataFrame, compared: DataFrame) -> 
 def edges(compared: DataFrame, duplicates: DataFrame, spec: Spec) -> DataFrame:
     """Return pairs that reach the threshold: ``id_a`` before ``id_b``, and ``similarity``.
 
-    With ``pairs="all"`` these are all pairs. Else one document stands for a group of exact
-    duplicates, and each of the others has one edge, to that one.
+    With ``pairs="all"`` these are all pairs. Else one document represents a group of exact
+    duplicates, and each of the others has an edge to that one, and to what it is a duplicate of.
     """
     found = compared.where("edge").selectExpr("id a", "other b", "similarity")
     same = duplicates.selectExpr("first a", "id b", "1.0D similarity")
@@ -188,5 +188,9 @@ def edges(compared: DataFrame, duplicates: DataFrame, spec: Spec) -> DataFrame:
         same = within.selectExpr("x a", "y b", "1.0D similarity")
         found = found.join(left, "a", "left").join(right, "b", "left")
         found = found.selectExpr("coalesce(x, a) a", "coalesce(y, b) b", "similarity")
+    else:
+        answers = compared.where("not edge and other is not null")
+        copies = answers.withColumnRenamed("id", "first").join(duplicates, "first")
+        same = same.unionByName(copies.selectExpr("other a", "id b", "similarity"))
     both = found.unionByName(same)
     return both.selectExpr("least(a, b) id_a", "greatest(a, b) id_b", "similarity")

@@ -170,7 +170,7 @@ def _solve(whole: pa.RecordBatch, spec: Spec) -> Rows:
     other = numbers(found.fill_null(-1))
     cluster = np.where(other < 0, own, other)
     if spec.enumerates and among:
-        (edges,) = match_stage.pairs(buckets, [shingles], spec.threshold)
+        (edges,) = match_stage.pairs(buckets, [shingles], spec.threshold, answers=[answer])
         a, b, none = ids.take(edges["a"]), ids.take(edges["b"]), pa.nulls(len(edges), ids.type)
         yield _found(True, a, b, edges["similarity"], none)
         if spec.cluster != "star":

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from neardup.arrays import array_of
 from neardup.kernels.jaccard import Sets
@@ -73,10 +74,16 @@ def resolve(
     yield pa.RecordBatch.from_arrays(columns, schema=ANSWERS)
 
 
-def pairs(buckets: Batches, sets: Batches, threshold: float, threads: int = 1) -> Rows:
+def pairs(
+    buckets: Batches,
+    sets: Batches,
+    threshold: float,
+    threads: int = 1,
+    answers: Batches = (),
+) -> Rows:
     """List the pairs that share a bucket and reach the threshold, in one sorted batch of `EDGES`.
 
-    Arguments are as for `resolve`.
+    Arguments are as for `resolve`. The pairs of ``answers``, which it returned, are listed, too.
     """
     docs, made = _sets(sets)
     order = content_order(made)
@@ -84,5 +91,15 @@ def pairs(buckets: Batches, sets: Batches, threshold: float, threads: int = 1) -
     with Pool(threads) as pool:
         listed = pairs_of_buckets(made.take(order), by_content, threshold, pool)
     edges = edges_of(listed, order)
+    duplicate_of, similarity = np.full(len(docs), -1, np.int32), np.full(len(docs), np.nan)
+    for batch in answers:
+        there = pc.is_valid(batch.column("duplicate_of"))
+        doc, other, how = columns_of([batch.filter(there)], "doc", "duplicate_of", "similarity")
+        inside = np.isin(doc, docs)
+        rows = np.searchsorted(docs, doc[inside])
+        duplicate_of[rows] = np.searchsorted(docs, other[inside])
+        similarity[rows] = how[inside]
+    if (duplicate_of >= 0).any():
+        edges = edges.with_answers(duplicate_of, similarity)
     columns = docs[edges.a], docs[edges.b], edges.similarity
     yield pa.RecordBatch.from_arrays([array_of(column) for column in columns], schema=EDGES)
