@@ -182,22 +182,6 @@ def test_shuffled_rows_in_a_given_order_give_the_same_tables(name: str) -> None:
         )
 
 
-def test_which_documents_come_first_does_not_choose_the_bands() -> None:
-    """A sample of the first rows would, where a family of a template is at their head."""
-    rng = np.random.default_rng(2)
-    template = " ".join(f"t{i}" for i in range(8))
-    texts = [f"{template} {' '.join(f'x{v}' for v in rng.integers(0, 9, 3))}" for _ in range(512)]
-    texts += [" ".join(f"w{v}" for v in rng.integers(0, 10**6, 12)) for _ in range(1488)]
-    rows = pa.table({"text": texts, "id": range(2000)})
-    whole, run = (
-        neardup.dedup(table, id="id", order_by="id", shingle="word:2")
-        for table in (rows, shuffled(rows, 1))
-    )
-    assert run.summary["recipe"] == whole.summary["recipe"]
-    columns = [name for name in whole.clusters.column_names if name != "position"]
-    assert run.clusters.select(columns).equals(whole.clusters.select(columns))
-
-
 def test_large_buckets_list_the_same_pairs_in_any_order() -> None:
     """Which pairs of a large bucket are listed depends on what is in the bucket alone."""
     rng = np.random.default_rng(8)

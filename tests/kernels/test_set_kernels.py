@@ -276,25 +276,23 @@ def test_against_kept_and_among_themselves(seed: int) -> None:
     threshold = float(rng.choice(THRESHOLDS))
     bands = buckets_of(rng, documents, int(rng.integers(1, 4)), int(rng.choice([2, 4, 30])))
     buckets, sets = gathered(bands, documents), made(lists)
-    limit = int(rng.choice([2**31 - 1, 2**31 - 1, 3]))
+    limit, old = int(rng.choice([2**31 - 1, 2**31 - 1, 3])), int(rng.choice([0, documents // 3]))
     sizes = np.diff(buckets.starts)
-    kept = KeptPlaces(np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32), limit)
+    kept = KeptPlaces(np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32), limit, old)
     columns = columns_of(sizes, int(rng.choice([0, 8, 10_000])))
     answers = Answers(np.full(documents, -1, np.int32), np.full(documents, np.nan))
     seen, counts = np.full(documents, -1, np.int32), np.zeros(3, np.int64)
     nowhere = np.zeros(documents, np.bool_)
-    state = reference.State(lists, buckets.of.tolist(), threshold, limit)
+    state = reference.State(lists, buckets.of.tolist(), threshold, limit, old)
     step = int(rng.choice([1, 7, 64, 1000]))
     for first in range(0, documents, step):
         last = min(first + step, documents)
-        resolving.against_kept(
-            first, last, buckets, kept, columns, sets, threshold, nowhere, seen, answers, counts
-        )
-        reference.against_kept(state, first, last)
+        new = max(first, old)
+        common = buckets, kept, columns, sets, threshold
+        resolving.against_kept(new, last, *common, nowhere, seen, answers, counts)
+        reference.against_kept(state, new, last)
         check_answers(answers, state)
-        resolving.among_themselves(
-            first, last, buckets, kept, columns, sets, threshold, seen, answers, counts
-        )
+        resolving.among_themselves(first, last, *common, seen, answers, counts)
         reference.among_themselves(state, first, last)
         check_answers(answers, state)
         for bucket, low in enumerate(buckets.starts[:-1]):
@@ -320,7 +318,7 @@ def test_what_was_found_elsewhere_is_improved_in_small_buckets_only() -> None:
     sets = made(lists)
     for large, elsewhere, expected in ((0, True, 1), (0, False, 0), (9, True, 0)):
         buckets = gathered([[[0, 1, 2, 3]]], 4)
-        kept = KeptPlaces(np.array([3], np.int32), np.zeros(1, np.int32), 2**31 - 1)
+        kept = KeptPlaces(np.array([3], np.int32), np.zeros(1, np.int32), 2**31 - 1, 0)
         columns = columns_of(np.array([4]), large)
         if large == 0:
             for place in range(3):

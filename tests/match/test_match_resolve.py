@@ -7,6 +7,8 @@ import pytest
 from numba import config
 
 import oracle
+from neardup.kernels.jaccard import Sets
+from neardup.kernels.resolving import Buckets
 from neardup.match import pairs, prefix_index
 from neardup.match import resolve as resolving
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
@@ -102,6 +104,7 @@ def test_resolving_equals_the_definition(
     expected = [np.nan if s is None else s for s in similarity]
     assert np.array_equal(found.similarity, expected, equal_nan=True)
     assert found.not_compared == 0
+    check_old(sets, bucket_documents(found_bands, documents, bands), edges, threshold, rng)
     listed = {
         (a, b): s
         for part in all_pairs.parts
@@ -110,6 +113,36 @@ def test_resolving_equals_the_definition(
     assert listed == edges
     assert sum(len(part[0]) for part in all_pairs.parts) == len(edges)
     assert all_pairs.not_compared == 0
+
+
+def check_old(
+    sets: Sets,
+    buckets: Buckets,
+    edges: dict[tuple[int, int], float],
+    threshold: float,
+    rng: np.random.Generator,
+) -> None:
+    """The documents of an old corpus stay, and the others may be compared with them only."""
+    documents, among = len(sets.size), bool(rng.integers(2))
+    old = int(rng.integers(0, documents + 1))
+    if not among:
+        edges = {(a, b): s for (a, b), s in edges.items() if a < old}
+    expected, _ = oracle.resolve(documents, edges, old)
+    with Pool(2) as pool:
+        found = resolve(sets, buckets, threshold, pool, Limits(old=old, among=among))
+    assert found.duplicate_of.tolist() == expected
+    assert (found.duplicate_of[:old] < 0).all()
+
+
+@pytest.mark.parametrize("among", [True, False])
+def test_a_family_in_an_old_corpus_takes_one_pass(among: bool) -> None:
+    """Each new document is compared with the first old one, and no old one with another."""
+    family = {1, 2, 3, 4, 5, 6, 7, 8, 9}
+    sets = make_sets(ragged([family] * 300 + [{*family, 10}] * 100 + [{11, 12}]))
+    with Pool(2) as pool:
+        found = resolve(sets, one_bucket(401), 0.5, pool, Limits(old=300, among=among))
+    assert found.duplicate_of.tolist() == [-1] * 300 + [0] * 100 + [-1]
+    assert found.compared == 100
 
 
 @pytest.mark.parametrize(

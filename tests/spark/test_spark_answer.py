@@ -382,9 +382,9 @@ def test_limits_are_checked_before_the_work(spark: Any, df: Any) -> None:
     large = df.selectExpr("id", "1000000 shingles", "1L root")
     with pytest.raises(SpecError, match="expected 1,000 or fewer"):
         spark_job.compare_large(large, df, Spec(), 1_000_000, lambda name, make: make())
-    with pytest.warns(UserWarning, match="bands are chosen for a million"):
-        steps.warn_of_bands(Spec(), 30_000_000)
-    steps.warn_of_bands(Spec(documents=30_000_000), 30_000_000)
+    with pytest.warns(UserWarning, match="bands are chosen for 5,000,000"):
+        steps.warn_of_bands(Spec(), 200_000_000)
+    steps.warn_of_bands(Spec(documents=200_000_000), 200_000_000)
 
 
 def test_numbers_as_text_are_ordered_as_one_machine_does(spark: Any) -> None:

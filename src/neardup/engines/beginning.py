@@ -9,8 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from neardup.engines.job import Job
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, RecipeError, ResumeError, StoreError
@@ -18,15 +16,18 @@ from neardup.io.source import Documents, Partition
 from neardup.json_values import differences
 from neardup.memory_plan import MemoryPlan, Workload, plan_memory
 from neardup.recipe import Recipe
-from neardup.sketch.bands import SAMPLE, recipe_for, sample_pairs
+from neardup.sketch.bands import recipe_for
 from neardup.state import open_store
 from neardup.state.band_store import BandStore, Header
 from neardup.state.shards import require_shards
 
+#: Documents by which the memory is estimated.
+_FIRST = 512
+
 
 @dataclass
 class Head:
-    """The first partitions of a source, read to choose the bands and to estimate the memory."""
+    """The first partitions of a source, read to estimate the memory."""
 
     parts: list[tuple[int, Partition, Documents]]  # with their numbers
     rest: Iterator[tuple[int, Partition]]
@@ -34,9 +35,9 @@ class Head:
 
     @classmethod
     def of(cls, reader: Reader, columns: tuple[str, ...]) -> Head:
-        """Read partitions until there are enough documents for a sample."""
+        """Read partitions until there are some documents."""
         head = cls([], reader.partitions())
-        while head.documents < SAMPLE and (found := next(head.rest, None)):
+        while head.documents < _FIRST and (found := next(head.rest, None)):
             number, partition = found
             head.parts.append((number, partition, partition.read(columns)))
         following = list(itertools.islice(head.rest, 1))
@@ -81,7 +82,9 @@ def begin(
         job.recipe.require_usable("the earlier run")
         return Beginning(job.recipe, _plan(job, job.recipe, threads))
     head = Head.of(reader, job.wanted)
-    recipe = choose_recipe(job, head)
+    if head.documents == 0:
+        refuse_nothing(job)
+    recipe = recipe_of(job)
     plan = _plan(job, recipe, threads, head)
     header = Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
     if shared:
@@ -97,20 +100,12 @@ def begin(
     return Beginning(recipe, plan, head)
 
 
-def choose_recipe(job: Job, head: Head) -> Recipe:
-    """Choose the bands by the first documents, unless the user did."""
-    if head.documents == 0:
-        refuse_nothing(job)
-    if job.recipe is not None:
-        job.recipe.require_usable("the earlier run")
-        return job.recipe
-    spec, documents, sample = job.spec, 0, None
-    # With ``order_by`` the result must not depend on which documents are the first of the input.
-    if spec.method == "lsh" and spec.num_bands is None and spec.order_by is None and head.documents:
-        documents = int(head.documents * head.scale(job.source.total_bytes))
-        texts: Any = pa.chunked_array([found.text for found in head.read])
-        sample = sample_pairs(texts.slice(0, SAMPLE), spec.shingle)
-    return recipe_for(spec, documents, sample)
+def recipe_of(job: Job) -> Recipe:
+    """Return the recipe of an earlier run, or that of the spec."""
+    if job.recipe is None:
+        return recipe_for(job.spec)
+    job.recipe.require_usable("the earlier run")
+    return job.recipe
 
 
 def refuse_nothing(job: Job) -> None:

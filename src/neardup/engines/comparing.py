@@ -138,7 +138,7 @@ class Comparing:
         if spec.enumerates:
             found, edges = self._pairs(docs, sets)
             _add(counts, found)
-            answer.edges, counts["edges"] = edges, _listed(answer, edges, spec.pairs == "all")
+            answer.edges = edges
         with self.clock.stage("resolve", len(docs)) as advance:
             if answer.edges is not None and not counts["not_compared"] and spec.max_bucket is None:
                 # All pairs are there: they decide, without another comparison.
@@ -149,9 +149,14 @@ class Comparing:
                 limits = Limits(spec.max_bucket, self.scratch.empty)
                 decided = resolve(sets, buckets, spec.threshold, self.pool, limits, watch)
                 _add(counts, decided)
+                if answer.edges is not None:
+                    found_by = decided.duplicate_of, decided.similarity, self.scratch.empty
+                    answer.edges = answer.edges.with_answers(*found_by)
         removed = np.flatnonzero(decided.duplicate_of >= 0)
         answer.duplicate_of[docs[removed]] = docs[decided.duplicate_of[removed]]
         answer.similarity[docs[removed]] = decided.similarity[removed]
+        if answer.edges is not None:
+            counts["edges"] = _listed(answer, answer.edges, spec.pairs == "all")
         with self.clock.stage("clusters", len(docs)):
             labels = star(decided.duplicate_of)
             if answer.edges is not None and spec.cluster != "star":
@@ -177,9 +182,13 @@ class Comparing:
 
 def _listed(answer: Answer, edges: Edges, every: bool) -> int:
     """Return how many edges there are, those of exact duplicates included."""
-    docs, sizes = answer.docs, np.bincount(answer.first)
+    docs, first = answer.docs, answer.first
     if not every:
-        return len(edges) + answer.counts["exact_duplicates"]
+        # An exact duplicate has an edge to the first of its group, and to its ``duplicate_of``.
+        others = np.flatnonzero(first != np.arange(len(first)))
+        removed = int((answer.duplicate_of[first[others]] >= 0).sum())
+        return len(edges) + len(others) + removed
+    sizes = np.bincount(first)
     within = int((sizes * (sizes - 1) // 2).sum())
     return within + int((sizes[docs[edges.a]] * sizes[docs[edges.b]]).sum())
 

@@ -27,6 +27,7 @@ from neardup.io.source import Documents, Partition
 from neardup.memory_plan import DOCUMENT
 from neardup.recipe import Recipe
 from neardup.scratch import Scratch
+from neardup.sketch.bands import advice_on_bands
 from neardup.sketch.sketcher import Sketcher
 from neardup.state.band_store import BandStore, Entry
 from neardup.state.memory_store import MemoryStore
@@ -77,7 +78,7 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
         # Sketches in memory stay with the run, for another threshold.
         sketches = store if isinstance(store, MemoryStore) else None
         with store if sketches is None else nullcontext():
-            with clock.stage("choose bands"):
+            with clock.stage("begin"):
                 beginning = begin(job, store, reader, pool.threads)
             recipe = beginning.recipe
             parts = _Sketching(job, store, reader, beginning, pool).run()
@@ -89,6 +90,8 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
                 raise InputError(
                     f"the input holds {documents:,} documents; a run takes at most {2**31 - 1:,}"
                 )
+            if note := advice_on_bands(job.spec, documents):
+                clock.emit(Event("read and sketch", note=note))
             arrays = beginning.plan.arrays
             if beginning.head is None:  # nothing was known of the size then
                 arrays = max(0, arrays - DOCUMENT * documents)

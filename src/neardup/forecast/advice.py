@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.engines.local import Outcome
+from neardup.sketch.bands import advice_on_bands
 
 #: From this share of the documents on, many have fewer tokens than a shingle.
 _SHORT = 0.05
@@ -16,12 +17,13 @@ _COMPARED, _OTHERS, _DENSITY = 0.8, 10, 0.02
 
 @dataclass(frozen=True)
 class Advice:
-    kind: str  # ``short``, ``long shingle`` or ``crowded``
+    kind: str  # ``short``, ``long shingle``, ``crowded`` or ``many``
     text: str
     value: float  # the number that it is about
 
 
-def advice(outcome: Outcome) -> Iterator[Advice]:
+def advice(outcome: Outcome, total: int) -> Iterator[Advice]:
+    """Yield what to know before a run over ``total`` documents, by one over a sample of them."""
     counts, tokens, spec = outcome.answer.counts, outcome.corpus.tokens, outcome.job.spec
     n, word, documents = spec.shingle.n, spec.shingle.unit == "word", len(tokens)
     unit, one = ("words", "word") if word else ("characters", "character")
@@ -44,6 +46,8 @@ def advice(outcome: Outcome) -> Iterator[Advice]:
         text += "so that time grows with the square of their number; use "
         text += f"{'longer' if word else 'words as'} shingles for texts of this length, or raise "
         yield Advice("crowded", f"{text}the `threshold`", density)
+    if text := advice_on_bands(spec, total):
+        yield Advice("many", text, total)
 
 
 def one_word_changed(tokens: float, n: int) -> float:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.beginning import Head, choose_recipe
+from neardup.engines.beginning import Head, recipe_of, refuse_nothing
 from neardup.engines.clock import Clock
 from neardup.engines.job import Job, Resources
 from neardup.engines.local import Outcome, run
@@ -106,8 +106,9 @@ def plan(job: Job) -> Plan:
     """
     with Pool(job.resources.threads) as pool:
         head = Head.of(Reader(job.source), job.wanted)
-        recipe = choose_recipe(job, head)
-        if not head.documents:  # a frame
+        recipe = recipe_of(job)
+        if not head.documents:
+            refuse_nothing(job)  # a frame may be empty
             raise InputError("the input holds no documents", "there is nothing to estimate")
         looked = _look(job, head, pool)
         threads = pool.threads
@@ -230,5 +231,5 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
         disk_output=output,
         seconds_low=_START[0] + _FASTEST * fastest,
         seconds_high=_START[1] + _SLOWEST * slowest,
-        warnings=tuple(advice(outcome)),
+        warnings=tuple(advice(outcome, documents)),
     )

@@ -7,13 +7,19 @@ from typing import Any
 import numpy as np
 
 from neardup.errors import SpecError, spelled
-from neardup.sketch.bands import Bands, band_cost, candidate_probability, similarity_at, steepest
+from neardup.sketch.bands import (
+    COMMON,
+    DOCUMENTS,
+    Bands,
+    band_cost,
+    candidate_probability,
+    similarity_at,
+    steepest,
+)
 from neardup.spec import check_probability, check_whole
 
 #: As in `neardup.Spec`.
 _MAX_HASHES, _MAX_BANDS, _MAX_ROWS = 8192, 4096, 64
-#: Documents that the cost is estimated for.
-_DOCUMENTS = 1_000_000
 #: Probabilities whose similarities are reported of each choice.
 REPORTED = (0.001, 0.5, 0.99)
 _EXAMPLE = "for example 0.5:0.99, similarity 0.5 with probability 99 %"
@@ -209,7 +215,7 @@ def solve(points: Sequence[Point], num_hashes: int) -> list[Choice]:
             asked = point.probability
             fits &= chance >= asked if point.at_least else chance <= asked
         for number in bands[fits].tolist():
-            cost = band_cost(Bands(number, rows, 0.0), threshold, _DOCUMENTS, None)
+            cost = band_cost(Bands(number, rows, 0.0), threshold, DOCUMENTS, COMMON)
             found.append((cost, rows, Choice(number, rows, tuple(points))))
     return [choice for _, _, choice in sorted(found, key=lambda f: f[:2])]
 

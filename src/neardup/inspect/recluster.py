@@ -219,7 +219,7 @@ class Reclustering:
             chance = candidate_probability(spec.threshold, recipe.num_bands, recipe.rows)
             note = f"the bands were chosen for {old.threshold:g}; a pair at {spec.threshold:g} is "
             note += f"found with probability {100 * chance:.1f} %"
-            self.clock.emit(Event("choose bands", note=note))
+            self.clock.emit(Event("begin", note=note))
         with self._sketches(job) as sketches:
             self.used = "input" if sketches is None else "sketches"
             return run(replace(job, sketches=sketches))

@@ -33,6 +33,7 @@ class KeptPlaces(NamedTuple):
     held: np.ndarray  # int32[buckets]: how many there are at the front of the bucket
     beyond: np.ndarray  # int32[buckets]: kept documents not there, since the bucket is full
     limit: int  # documents that a bucket holds at most
+    old: int  # the first so many documents are kept, whatever they are similar to
 
 
 class BitmapLanes(NamedTuple):
@@ -190,7 +191,7 @@ def among_themselves(first, last, buckets, kept, columns, sets, threshold, seen,
         if answers.duplicate_of[x] >= 0:
             continue  # an earlier document than any of these
         best = np.int64(none)
-        for band in range(buckets.of.shape[1]):
+        for band in range(buckets.of.shape[1] if x >= kept.old else 0):
             bucket = buckets.of[x, band]
             if bucket < 0:
                 continue

@@ -43,9 +43,11 @@ class Resolved:
 class Limits(NamedTuple):
     max_bucket: int | None = None  # the first so many kept documents of each bucket are compared
     empty: Allocate = np.empty  # allocates what may be large
+    old: int = 0  # the first so many documents stay, whatever they are similar to
+    among: bool = True  # the others are compared with each other, and not only with those
 
 
-_NONE = Limits()
+NO_LIMITS = Limits()
 
 
 def resolve(
@@ -53,14 +55,15 @@ def resolve(
     buckets: Buckets,
     threshold: float,
     pool: Pool,
-    limits: Limits = _NONE,
+    limits: Limits = NO_LIMITS,
     advance: Callable[[int, int], None] | None = None,
 ) -> Resolved:
     """Decide which documents are kept, and what each removed one is a duplicate of.
 
     Documents are numbered in keep order. One is removed if it reaches the threshold with a kept one
-    before it that shares a bucket with it, and is kept otherwise. The answer does not depend on
-    threads, batches, or on which documents are searched by an index.
+    before it that shares a bucket with it, and is kept otherwise; those of an ``old`` corpus, which
+    come first, are always kept. The answer does not depend on threads, batches, or on which are
+    searched for by an index.
 
     The members of the buckets are overwritten. ``advance`` is called with (documents done since,
     pairs compared so far).
@@ -69,7 +72,8 @@ def resolve(
     answers = Answers(np.full(documents, -1, np.int32), np.full(documents, np.nan))
     sizes = np.diff(buckets.starts)
     limit = _NO_LIMIT if limits.max_bucket is None else limits.max_bucket
-    kept = KeptPlaces(np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32), limit)
+    old, last_kept = limits.old, documents if limits.among else limits.old
+    kept = KeptPlaces(np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32), limit, old)
     columns = _columns(sizes)
     large = columns.first >= 0
     index = None
@@ -95,12 +99,14 @@ def resolve(
         )
 
     step = _SMALL_BATCH if large.any() else _BATCH
-    for first in range(0, documents, step):
-        last = min(first + step, documents)
+    # No batch has both old and new documents, so that the new ones are compared with all old ones.
+    for first in (*range(0, old, step), *range(old, documents, step)):
+        last = min(first + step, old if first < old else documents)
         if index is not None and index.active:
-            index.first_matches(first, last, answers, counts)
-        pool.ranges(against, last, max(64, step // (4 * pool.threads)), first)
-        pool.ranges(among, last, step, first)
+            index.first_matches(max(first, old), last, answers, counts)
+        pool.ranges(against, last, max(64, step // (4 * pool.threads)), max(first, old))
+        end = min(last, last_kept)
+        pool.ranges(among, end, step, first)
         if index is not None:
             held = kept.held[places]
             if (held[~crowded[places]] > _CROWDED).any():
@@ -110,9 +116,9 @@ def resolve(
                     searched |= more
                     index.widen(searched)
             if index.active:
-                index.add(np.arange(first, last, dtype=np.int32), answers, limits.empty)
+                index.add(np.arange(first, end, dtype=np.int32), answers, limits.empty)
             elif index.wanted.any() and (held.max() > _INDEXED or searched.any()):
-                index.add(np.arange(last, dtype=np.int32), answers, limits.empty)
+                index.add(np.arange(end, dtype=np.int32), answers, limits.empty)
                 indexed = index.wanted
         if advance is not None:
             advance(last - first, int(sum(c[0] for c in counts.all)))

@@ -120,7 +120,8 @@ def _edges(outcome: Outcome) -> tuple[int, Columns]:
     """A row for each pair that reaches the threshold, ``doc_a < doc_b``, sorted.
 
     With ``pairs="all"`` these are all pairs, of which there may be 100 million. Else one document
-    stands for a group of exact duplicates, and each of the others has one edge, to that one.
+    represents a group of exact duplicates, and each of the others has an edge to that one. The pair
+    of a removed document and of what it is a duplicate of is always there.
     """
     edges, order = _all_edges(outcome), outcome.order
 
@@ -149,9 +150,13 @@ def _all_edges(outcome: Outcome) -> Edges:
         found = [(_expanded(first, a, b, edges.similarity), numbers)]
     else:
         duplicates = (first[others], others, np.ones(len(others)))
+        # If the first one is removed, all of them are duplicates of the same kept document.
+        removed = others[answer.duplicate_of[others] != first[others]]
+        answers = (answer.duplicate_of[removed], removed, answer.similarity[removed])
         found = [
             ((edges.a, edges.b, edges.similarity), numbers[answer.docs]),
             (duplicates, numbers),
+            (answers, numbers),
         ]
     empty = outcome.scratch.empty
     return Edges.gather([_numbered(pairs, names, empty) for pairs, names in found], empty)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 from neardup.errors import ColumnError, SpecError
 from neardup.recipe import Recipe
-from neardup.sketch.bands import recipe_for
+from neardup.sketch.bands import advice_on_bands, recipe_for
 from neardup.spark import workers
 from neardup.spark.checks import BEST, check_columns, column, kept_by
 from neardup.spark.stages import candidate_stage as stage
@@ -23,12 +23,10 @@ OLD = "neardup: old"
 TASK_BYTES = 1 << 28
 #: Bytes of a document in a bucket, for each band; and while a task marks it, but for its keys.
 _ENTRY, _MARKED = 14, 100
-#: From so many documents on, bands for a million make many candidates that are not similar.
-_MANY = 20_000_000
 
 
 def recipe_of(spec: Spec) -> Recipe:
-    """Choose the bands, as one machine does that orders documents by their ids.
+    """Choose the bands, as one machine does.
 
     SpecError if what is asked for can't be done on a cluster.
     """
@@ -41,14 +39,9 @@ def recipe_of(spec: Spec) -> Recipe:
 
 
 def warn_of_bands(spec: Spec, documents: int) -> None:
-    """Warn if bands are chosen for far fewer documents than there are.
-
-    They are not chosen for these by themselves: one machine with ``order_by`` does not either.
-    """
-    chosen = spec.documents or (spec.num_bands and spec.rows)
-    if documents > _MANY and not chosen:
-        message = f"there are {documents:,} documents, and bands are chosen for a million; "
-        warnings.warn(f"{message}documents={documents} makes the job faster", stacklevel=4)
+    """Warn if bands are chosen for far fewer documents than there are."""
+    if message := advice_on_bands(spec, documents):
+        warnings.warn(message, stacklevel=4)
 
 
 def with_old(df: DataFrame, old: DataFrame) -> DataFrame:
@@ -183,8 +176,8 @@ def resolve(sketches: DataFrame, duplicates: DataFrame, compared: DataFrame) -> 
 def edges(compared: DataFrame, duplicates: DataFrame, spec: Spec) -> DataFrame:
     """Return pairs that reach the threshold: ``id_a`` before ``id_b``, and ``similarity``.
 
-    With ``pairs="all"`` these are all pairs. Else one document stands for a group of exact
-    duplicates, and each of the others has one edge, to that one.
+    With ``pairs="all"`` these are all pairs. Else one document represents a group of exact
+    duplicates, and each of the others has an edge to that one, and to what it is a duplicate of.
     """
     found = compared.where("edge").selectExpr("id a", "other b", "similarity")
     same = duplicates.selectExpr("first a", "id b", "1.0D similarity")
@@ -195,5 +188,9 @@ def edges(compared: DataFrame, duplicates: DataFrame, spec: Spec) -> DataFrame:
         same = within.selectExpr("x a", "y b", "1.0D similarity")
         found = found.join(left, "a", "left").join(right, "b", "left")
         found = found.selectExpr("coalesce(x, a) a", "coalesce(y, b) b", "similarity")
+    else:
+        answers = compared.where("not edge and other is not null")
+        copies = answers.withColumnRenamed("id", "first").join(duplicates, "first")
+        same = same.unionByName(copies.selectExpr("other a", "id b", "similarity"))
     both = found.unionByName(same)
     return both.selectExpr("least(a, b) id_a", "greatest(a, b) id_b", "similarity")

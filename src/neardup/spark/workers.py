@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from neardup import __version__
 from neardup.arrays import array_of, binary_of, numbers, words
 from neardup.errors import DependencyError, InputError
+from neardup.match.resolve import Limits
 from neardup.recipe import Recipe
 from neardup.spark.stages import batches as arrow
 from neardup.spark.stages import (
@@ -163,12 +164,13 @@ def _solve(whole: pa.RecordBatch, spec: Spec) -> Rows:
     offsets = np.frombuffer(ends, np.int64, len(binary) + 1) // 8
     lists = arrow.lists_of(np.frombuffer(data or b"", np.uint64, offsets[-1]), offsets)
     shingles = pa.RecordBatch.from_arrays([array_of(own), lists], schema=sketch_stage.SETS)
-    (answer,) = match_stage.resolve_new(buckets, [shingles], spec.threshold, old, among)
+    limits = Limits(old=old, among=among)
+    (answer,) = match_stage.resolve(buckets, [shingles], spec.threshold, limits=limits)
     found: Any = answer["duplicate_of"]
     other = numbers(found.fill_null(-1))
     cluster = np.where(other < 0, own, other)
     if spec.enumerates and among:
-        (edges,) = match_stage.pairs(buckets, [shingles], spec.threshold)
+        (edges,) = match_stage.pairs(buckets, [shingles], spec.threshold, answers=[answer])
         a, b, none = ids.take(edges["a"]), ids.take(edges["b"]), pa.nulls(len(edges), ids.type)
         yield _found(True, a, b, edges["similarity"], none)
         if spec.cluster != "star":
