@@ -178,6 +178,28 @@ def test_a_merge_waits_its_turn(
     assert index.stats()["segments"] == 1 and index.check() == []
 
 
+def test_to_close_does_not_wait_for_ever(tmp_path: Path, small_segments: None) -> None:
+    index = neardup.Index.create(tmp_path / "i", spec=SPEC, durable="process", timeout=0.2)
+    for first in range(0, 60, 20):
+        index.add(texts_of(first, 20), ids=range(first, first + 20))
+    other = sqlite3.connect(tmp_path / "i" / "index.sqlite", isolation_level=None)
+    due = index._merger.after_insert
+
+    def after_insert() -> None:
+        other.execute("BEGIN IMMEDIATE")
+        due()
+
+    index._merger.after_insert = after_insert  # type: ignore[method-assign]
+    index.add(texts_of(60, 20), ids=range(60, 80))
+    closing = threading.Thread(target=index.close, daemon=True)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive()
+    other.close()
+    with neardup.Index.open(tmp_path / "i") as index:
+        assert index.stats()["segments"] == 4 and index.check() == []
+
+
 def test_a_merge_of_another_container_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_segments: None
 ) -> None:

@@ -6,9 +6,10 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -29,6 +30,10 @@ _PARTIAL, _LOCK = "merge.partial", "merge.lock"
 #: between attempts where another process writes; and that a writer leaves to a merge of another
 #: process.
 _WAIT, _PAUSE, _LEFT = 1.0, 0.02, 0.05
+
+
+#: Given the seconds that a merge has waited for others, returns whether it is given up.
+Stop: TypeAlias = Callable[[float], bool]
 
 
 def spill(core: Core) -> None:
@@ -71,14 +76,15 @@ def _only_merge(core: Core, timeout: float = 0.0) -> Iterator[bool]:
 
 
 @contextmanager
-def _turn(core: Core, stop: threading.Event | None) -> Iterator[State]:
+def _turn(core: Core, stop: Stop | None) -> Iterator[State]:
     """A transaction that writes, as soon as others leave a chance to begin it, unless stopped."""
+    begin = time.monotonic()
     with ExitStack() as stack:
         while True:
             if stop is None:
                 state = stack.enter_context(core.writing())
                 break
-            if stop.is_set():
+            if stop(time.monotonic() - begin):
                 raise _StoppedError
             try:
                 state = stack.enter_context(core.writing(_WAIT))
@@ -104,6 +110,7 @@ class Merger:
         self._spill_at = LOGGED
         self._seen: list[Segment] = []  # as they were when it was last looked at what is due
         self._elsewhere = False  # another process merges
+        self._closing = False
         self._end = weakref.finalize(self, self._stop.set)
 
     def after_insert(self) -> None:
@@ -143,7 +150,7 @@ class Merger:
         # What fails here is tried again later, and reported where the user asks for it.
         with suppress(NeardupError, OSError, _StoppedError):
             more = True
-            while more and not self._stop.is_set():
+            while more and not self._is_over(0.0):
                 with _only_merge(self._core) as mine:
                     self._elsewhere = not mine
                     more = mine and self._merge()
@@ -155,11 +162,17 @@ class Merger:
             chosen = _due(core.snapshot.segments)
             removed = _removed(core)
         if chosen:
-            merge(core, chosen, removed, self._stop)
+            merge(core, chosen, removed, self._is_over)
         return bool(chosen)
 
+    def _is_over(self, waited: float) -> bool:
+        """Return whether a merge is given up that has waited so many seconds for other writers."""
+        patience = self._core.catalogue.options.timeout
+        return self._stop.is_set() or (self._closing and waited > patience)
+
     def finish(self) -> None:
-        """Wait until what is due is done."""
+        """Wait until what is due is done, or other writers leave no chance to do it."""
+        self._closing = True
         if self._thread is not None and self._pid == os.getpid():
             self._thread.join()
 
@@ -189,7 +202,7 @@ def _removed(core: Core) -> np.ndarray:
 
 
 def merge(
-    core: Core, segments: list[Segment], removed: np.ndarray, stop: threading.Event | None = None
+    core: Core, segments: list[Segment], removed: np.ndarray, stop: Stop | None = None
 ) -> None:
     """Merge some segments into one, while others read and write, and nobody else merges.
 
@@ -197,8 +210,8 @@ def merge(
         core: The index.
         segments: Segments of it.
         removed: uint32[], ascending: documents that are gone.
-        stop: Given up where this is set. None to wait for another writer as long as the options
-            say, and no longer.
+        stop: Given up where this returns true. None to wait for another writer as long as the
+            options say, and no longer.
 
     Raises:
         OutputError: The disk is full.
@@ -208,7 +221,7 @@ def merge(
 
     def parts() -> Iterator[Entries]:
         for part in merged(segments):
-            if stop is not None and stop.is_set():
+            if stop is not None and stop(0.0):
                 raise _StoppedError
             if len(removed):
                 gone = np.isin(part.docs, removed)
