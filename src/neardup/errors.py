@@ -64,6 +64,10 @@ class DuplicateIdError(InputError):
     """Two documents have the same id."""
 
 
+class UnknownIdError(InputError, KeyError):
+    """No document has this id."""
+
+
 class OutputError(NeardupError, OSError):
     """The output can't be written: it exists, there is no space, or no right to write."""
 

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -54,6 +55,42 @@ def in_threads(work: Callable[[A], B], items: Iterable[A], threads: int) -> Iter
         finally:
             for future in futures:
                 future.cancel()
+
+
+class FairLock:
+    """A lock that its owner can take again, and that goes to a thread that waits for it.
+
+    The locks of `threading` may go back to the thread that has just released them, again and again.
+    """
+
+    def __init__(self) -> None:
+        self._next, self._lock = threading.Lock(), threading.Lock()
+        self._owner = self._depth = 0
+
+    def acquire(self, timeout: float = -1) -> bool:
+        """Take it; return False if that takes more than ``timeout`` seconds, -1 for no limit."""
+        me = threading.get_ident()
+        if self._owner != me:
+            timeout = min(timeout, threading.TIMEOUT_MAX)
+            end = time.monotonic() + timeout
+            if not self._next.acquire(timeout=timeout):
+                return False
+            try:  # who releases the lock has to wait for this one before it takes it again
+                left = -1 if timeout < 0 else max(0.0, end - time.monotonic())
+                if not self._lock.acquire(timeout=left):
+                    return False
+            finally:
+                self._next.release()
+            self._owner = me
+        self._depth += 1
+        return True
+
+    def release(self) -> None:
+        """Give it back, as often as it was taken."""
+        self._depth -= 1
+        if not self._depth:
+            self._owner = 0
+            self._lock.release()
 
 
 class Pool:

@@ -20,6 +20,7 @@ from neardup.errors import (
     RecipeError,
     SpecError,
     StoreError,
+    UnknownIdError,
 )
 
 TWO = neardup.ShingleSpec(n=2)
@@ -146,16 +147,24 @@ def test_a_stream_that_is_sent_again_adds_nothing() -> None:
 def test_remove_and_update() -> None:
     index = small()
     index.add(["a b c d", "x y z"], ids=[1, 2])
-    with pytest.raises(InputError, match="no document with the id 3"):
+    with pytest.raises(UnknownIdError, match="no document with the id 3"):
         index.remove([1, 3])
     assert len(index) == 2
-    index.update(1, "e f g")
+    answer = index.update(1, "e f g")
+    assert (answer.id, answer.kept, answer.duplicate_of, answer.released) == (1, True, None, [])
     assert not index.is_duplicate("a b c d") and index.is_duplicate("e f g")
     assert index.ids().to_pylist() == [2, 1]
-    assert index.remove(2) == 1
+    assert index.remove(2) == []
     assert index.get(1) == "e f g" and not index.is_duplicate("x y z")
-    with pytest.raises(InputError):
-        index.update(2, "x")
+    for call in (
+        lambda: index.update(2, "x"),
+        lambda: index.remove(2),
+        lambda: index.get(2),
+        lambda: index.explain("x", 2),
+    ):
+        with pytest.raises(UnknownIdError, match="no document with the id 2") as caught:
+            call()
+        assert isinstance(caught.value, KeyError | InputError) and caught.value.hint
     assert index.explain("e f g h", 1).shared == 2
 
 

@@ -20,7 +20,8 @@ def decide(corpus: InputCorpus, old: Core, fresh: Core) -> tuple[pa.Table, np.nd
     """Decide which documents of a batch are new.
 
     One is removed if it is similar to a document of the old corpus, or else to one of the batch
-    that is kept before it.
+    that is kept before it. Others may write to the old corpus meanwhile; documents that come are
+    not compared.
 
     Args:
         corpus: The batch, not read yet.
@@ -36,30 +37,33 @@ def decide(corpus: InputCorpus, old: Core, fresh: Core) -> tuple[pa.Table, np.nd
     in_old: list[bool] = []
     similarities = [np.empty(0)]
     with old.reading() as state:
-        kind = state.ids
-        for _, partition in corpus.reader.partitions():
-            documents = corpus.read(partition)
-            corpus.enter(partition, documents)
-            for low in range(0, len(documents.text), BATCH):
-                texts = documents.text.slice(low, BATCH)
-                found = old.matches(texts, old.threshold, first=True)
-                answers: list[Id | None] = [None] * len(texts)
-                similarity = np.full(len(texts), np.nan)
-                similarity[found.row] = found.similarity
-                for row, name in zip(found.row.tolist(), found.id, strict=True):
-                    answers[row] = name
-                left = np.setdiff1d(np.arange(len(texts)), found.row)
-                # Numbers stand for ids meanwhile, which may be of another kind.
-                base = len(of)
-                with fresh.writing():
-                    batch = Batch([base + row for row in left.tolist()], texts.take(array_of(left)))
-                    more = insert_new(fresh, batch)
-                similarity[left] = more.similarity
-                in_old += (~np.isin(np.arange(len(texts)), left)).tolist()
-                for row, target in zip(left.tolist(), more.duplicate_of, strict=True):
-                    answers[row] = target
-                of += answers
-                similarities.append(similarity)
+        kind, end = state.ids, state.next
+    for _, partition in corpus.reader.partitions():
+        documents = corpus.read(partition)
+        corpus.enter(partition, documents)
+        for low in range(0, len(documents.text), BATCH):
+            texts = documents.text.slice(low, BATCH)
+            known = old.sketched(texts)
+            # Others write between two batches: what came since is no part of the old corpus.
+            with old.reading():
+                found = old.matches(known, old.threshold, first=True)
+            answers: list[Id | None] = [None] * len(texts)
+            similarity = np.full(len(texts), np.nan)
+            for row, doc, name, same in zip(*found[:4], strict=True):
+                if doc < end:
+                    answers[row], similarity[row] = name, same
+            left = np.flatnonzero(np.isnan(similarity))
+            # Numbers stand for ids meanwhile, which may be of another kind.
+            base = len(of)
+            with fresh.writing():
+                batch = Batch([base + row for row in left.tolist()], texts.take(array_of(left)))
+                more = insert_new(fresh, batch)
+            similarity[left] = more.similarity
+            in_old += (~np.isin(np.arange(len(texts)), left)).tolist()
+            for row, target in zip(left.tolist(), more.duplicate_of, strict=True):
+                answers[row] = target
+            of += answers
+            similarities.append(similarity)
     similarity = np.concatenate(similarities)
     return _table(corpus, of, np.array(in_old, dtype=np.bool_), similarity, kind)
 

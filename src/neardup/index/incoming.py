@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.identifiers import id_array
-from neardup.errors import InputError, SpecError
+from neardup.errors import ArgumentError, InputError, SpecError
 from neardup.index.bodies import Id
 from neardup.index.transactions import Batch
 from neardup.io.opening import Reading
@@ -62,6 +62,18 @@ def checked_ids(ids: Iterable[Any]) -> list[Id]:
     return [checked_id(value) for value in values]
 
 
+def checked_text(value: object, name: str = "text") -> str:
+    """Return an argument that must be a text.
+
+    Raises:
+        ArgumentError: It is something else, as None.
+    """
+    if isinstance(value, str):
+        return value
+    given = "None" if value is None else f"of type {type(value).__name__}"
+    raise ArgumentError(f"`{name}` is {given}; expected a string", "give the text of a document")
+
+
 def texts_of(texts: Any) -> pa.LargeStringArray | None:
     """Return texts that are in memory; None for everything else."""
     is_list = isinstance(texts, list | tuple) and all(isinstance(t, str | None) for t in texts)
@@ -80,9 +92,10 @@ def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iter
         InputError: The source can't be used; its subclasses say why.
         SpecError: There are more or fewer ids than documents.
     """
-    if isinstance(source, str):
-        raise SpecError(
-            "a string was given; expected texts or a table",
+    if isinstance(source, str) or source is None:
+        what = "None" if source is None else "a string"
+        raise ArgumentError(
+            f"{what} was given; expected texts or a table",
             "give a list of texts, or a pathlib.Path to read a file",
         )
     given = None if ids is None else checked_ids(ids)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import DuplicateIdError
+from neardup.errors import DuplicateIdError, InputError, SpecError
 from neardup.index.bodies import Id, pack_sets, pack_texts, unpack_sets
 from neardup.index.snapshot import bucket_names
 from neardup.index.transactions import BATCH, STEP, Batch, Core, Sketched
@@ -29,6 +30,103 @@ class Answers(NamedTuple):
 
     duplicate_of: list[Id | None]
     similarity: np.ndarray
+
+
+def add_all(core: Core, batches: Iterable[Batch], on_conflict: str) -> int:
+    """Do `insert_all` with documents that come in; return how many were inserted."""
+    count = 0
+    for batch in batches:
+        for low in range(0, len(batch.texts), BATCH):
+            count += insert_all(core, core.with_ids(batch, low, BATCH), on_conflict)
+    return count
+
+
+def add_new(core: Core, batches: Iterable[Batch]) -> tuple[list[Id], Answers]:
+    """Do `insert_new` with documents that come in, and note what the others are duplicates of.
+
+    Returns:
+        Their ids, and what was decided of them.
+    """
+    ids: list[Id] = []
+    answers = Answers([], np.empty(0))
+    for batch in batches:
+        some = core.with_ids(batch, 0, len(batch.texts))
+        core.require_kind(some.ids)
+        more = insert_new(core, some)
+        ids += some.ids
+        answers = Answers(
+            answers.duplicate_of + more.duplicate_of,
+            np.concatenate([answers.similarity, more.similarity]),
+        )
+        _note(core, some.ids, more)
+    return ids, answers
+
+
+def _note(core: Core, ids: list[Id], answers: Answers) -> None:
+    pairs = zip(ids, answers.duplicate_of, strict=True)
+    core.catalogue.note_duplicates([(id_, of) for id_, of in pairs if of is not None])
+
+
+def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Answers, list[Id]]:
+    """Replace the text of a document.
+
+    Args:
+        core: The index.
+        batch: The document, with its new text.
+        if_new: Leave the new text out where it is similar to that of another document.
+
+    Returns:
+        What it is similar to; and the ids of documents that were duplicates of the old text.
+
+    Raises:
+        UnknownIdError: There is no such document.
+    """
+    core.remove(batch.ids)
+    released = core.catalogue.release(batch.ids)
+    if if_new:
+        answers = insert_new(core, batch)
+        _note(core, batch.ids, answers)
+        return answers, released
+    known = core.sketched(batch.texts)
+    found = core.matches(known, core.threshold, first=True)
+    insert(core, batch, known)
+    answers = Answers([None], np.array([np.nan]))
+    return Answers(list(found.id), found.similarity) if found.id else answers, released
+
+
+def merge_all(core: Core, other: Core, on_conflict: str) -> int:
+    """Insert all documents of another index, and note what was a duplicate of them.
+
+    Returns:
+        How many documents were inserted.
+
+    Raises:
+        RecipeError: The other index has another recipe.
+        InputError: It stores shingles only, and this one texts; or keys were made elsewhere.
+        SpecError: It is the same index.
+        DuplicateIdError: An id is in both, and that is an error.
+    """
+    core.recipe.require_same(other.recipe, f"the index {core.folder or 'in memory'}")
+    if core.stores_texts and not other.stores_texts:
+        raise InputError(
+            "the other index stores shingles only, and this one stores texts",
+            "merge it into an index with store_text=False",
+        )
+    if any("seed" in each.catalogue.about() for each in (core, other)):
+        raise InputError("an index of MinHashLSH has keys of its own", "use MinHashLSH.merge")
+    if other is core:
+        raise SpecError("an index can't be merged with itself")
+    with ExitStack() as locks:
+        # In one order, whoever merges whom.
+        for each in sorted((core, other), key=id):
+            locks.enter_context(each.catalogue.own_lock())
+        locks.enter_context(other.reading())
+        state = locks.enter_context(core.writing())
+        count = add_all(core, other.batches(), on_conflict)
+        pairs = list(other.catalogue.duplicates())
+        there = core.catalogue.numbers(list({of for _, of in pairs}))
+        core.catalogue.note_duplicates([p for p in pairs if there.get(p[1], -1) >= state.next])
+    return count
 
 
 def insert(core: Core, batch: Batch, known: Sketched | None = None) -> None:

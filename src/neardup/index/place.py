@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import zlib
@@ -21,7 +22,9 @@ _REMOTE = re.compile(
     re.IGNORECASE,
 )
 
+#: The file of `note_commit`: a note of transactions that survive a power failure, then of others.
 _NOTE = "committed"
+_NOTED = 16  # bytes of each: the transaction, when the system started, a checksum
 
 
 def file_system_of(path: Path) -> str:
@@ -65,16 +68,22 @@ def index_folder(folder: Path) -> Iterator[Path]:
         yield made
 
 
-def note_commit(database: Path, generation: int) -> None:
+def note_commit(database: Path, generation: int, power: bool) -> None:
     """Write down which transaction was committed last, and can't be lost any more.
 
-    SQLite takes a damaged last transaction for one that was not finished.
+    SQLite takes a damaged transaction, and all that follow it, for some that were not finished.
+
+    Args:
+        database: The database.
+        generation: The transaction.
+        power: It survives a power failure; else the end of its process, until the system restarts.
     """
-    data = generation.to_bytes(8, "little")
+    data = generation.to_bytes(8, "little") + (bytes(4) if power else _this_boot())
     flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     with suppress(OSError):  # it is committed without the note too
         handle = os.open(database.with_name(_NOTE), flags, 0o600)
         with os.fdopen(handle, "wb") as file:
+            file.seek(0 if power else _NOTED)
             file.write(data + zlib.crc32(data).to_bytes(4, "little"))
 
 
@@ -89,9 +98,27 @@ def noted_commit(database: Path) -> int:
         data = note.read_bytes()
     except FileNotFoundError:
         return 0
-    if len(data) != 12 or zlib.crc32(data[:8]) != int.from_bytes(data[8:], "little"):
-        raise StoreError(f"{note} is damaged", "delete it if nothing else is damaged")
-    return int.from_bytes(data[:8], "little")
+    last = 0
+    for entry in (data[:_NOTED], data[_NOTED:]):
+        if not any(entry):  # only one of the two kinds was committed
+            continue
+        if len(entry) != _NOTED or zlib.crc32(entry[:12]) != int.from_bytes(entry[12:], "little"):
+            raise StoreError(f"{note} is damaged", "delete it if nothing else is damaged")
+        if entry[8:12] in (bytes(4), _this_boot()):
+            last = max(last, int.from_bytes(entry[:8], "little"))
+    return last
+
+
+@functools.cache
+def _this_boot() -> bytes:
+    """Return four bytes that change when the system restarts."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    except OSError:
+        import psutil
+
+        boot = str(int(psutil.boot_time())).encode()
+    return zlib.crc32(boot).to_bytes(4, "little")
 
 
 def require_local(path: Path) -> None:

@@ -157,12 +157,18 @@ def query(
 @o.timeout_option
 @o.debug_option
 def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
-    """Remove documents. Put -- before ids that begin with -."""
+    """Remove documents. Put -- before ids that begin with -.
+
+    Prints the ids of documents that neardup stream has answered as duplicates of these, a line for
+    each. They are not in the index: send them again to have them back.
+    """
     from neardup.api.indexing import Index
 
     with Index.open(folder, timeout=timeout) as found:
-        count = found.remove(found.spelled(ids))
-    click.echo(f"removed {count:,} documents", err=True)
+        released = found.remove(found.spelled(ids))
+    for id_ in released:
+        click.echo(id_)
+    click.echo(f"removed {len(set(ids)):,} documents", err=True)
 
 
 @_command("merge notes.index other.index")
