@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from neardup.engines.job import Job
 from neardup.engines.reading import Reader
-from neardup.errors import InputError, RecipeError, ResumeError, StoreError
+from neardup.errors import RecipeError, ResumeError, StoreError
 from neardup.io.source import Documents, Partition
 from neardup.json_values import differences
 from neardup.memory_plan import MemoryPlan, Workload, plan_memory
@@ -99,8 +99,6 @@ def begin(
 
 def choose_recipe(job: Job, head: Head) -> Recipe:
     """Choose the bands by the first documents, unless the user did."""
-    if head.documents == 0:
-        refuse_nothing(job)
     if job.recipe is not None:
         job.recipe.require_usable("the earlier run")
         return job.recipe
@@ -111,14 +109,6 @@ def choose_recipe(job: Job, head: Head) -> Recipe:
         texts: Any = pa.chunked_array([found.text for found in head.read])
         sample = sample_pairs(texts.slice(0, SAMPLE), spec.shingle)
     return recipe_for(spec, documents, sample)
-
-
-def refuse_nothing(job: Job) -> None:
-    """Refuse files without documents; a frame may be empty."""
-    files = job.source.files
-    where = f"{files[0].path}: " if len(files) == 1 else ""
-    if files:
-        raise InputError(f"{where}the input holds no documents", "is this the right file?")
 
 
 def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> MemoryPlan:
@@ -194,8 +184,7 @@ def _owner(job: Job) -> str:
         return job.resources.run
     if job.state is None:  # nothing is left that could be continued
         return f"dedup-{uuid.uuid4().hex}"
-    # The same for the same output, so that what was given up there makes room.
-    return f"dedup-{uuid.uuid5(uuid.NAMESPACE_URL, str(job.state.folder.absolute())).hex}"
+    return f"dedup-{job.state.owner()}"
 
 
 def _about(job: Job) -> dict[str, Any]:

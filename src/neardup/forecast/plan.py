@@ -107,8 +107,13 @@ def plan(job: Job) -> Plan:
     with Pool(job.resources.threads) as pool:
         head = Head.of(Reader(job.source), job.wanted)
         recipe = choose_recipe(job, head)
-        if not head.documents:  # a frame
-            raise InputError("the input holds no documents", "there is nothing to estimate")
+        if not head.documents:
+            files = job.source.files
+            where = f"{files[0].path}: " if len(files) == 1 else ""
+            raise InputError(
+                f"{where}the input holds no documents",
+                "there is nothing to estimate; is this the right file?",
+            )
         looked = _look(job, head, pool)
         threads = pool.threads
     _measured(job, recipe, looked, _WARM)

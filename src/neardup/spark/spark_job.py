@@ -75,7 +75,8 @@ class SparkRun:
             "max(size) largest_cluster",
         )
         listed = {} if self.edges is None else {"edges": self.edges.count()}
-        return {**self.about, "counts": texts.first().asDict() | sizes.first().asDict() | listed}
+        found = texts.first().asDict() | sizes.first().asDict() | listed
+        return {**self.about, "counts": {name: count or 0 for name, count in found.items()}}
 
 
 @worker_errors()
