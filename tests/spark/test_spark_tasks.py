@@ -1,4 +1,4 @@
-"""Tasks on Spark: what one has in memory, which rows it takes, and a Python that can't do the work."""
+"""Tasks on Spark: which rows one takes, and a Python that can't do the work."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def test_each_range_has_a_partition_of_its_own(spark: Any) -> None:
         numbers = one_per_partition(spark, partitions)
         rows = spark.createDataFrame([(n,) for n in numbers * 2], "root long")
         where = rows.repartition(partitions, "root").select("root", f.spark_partition_id())
-        assert {tuple(row) for row in where.collect()} == set(zip(numbers, range(partitions)))
+        assert {tuple(row) for row in where.collect()} == set(
+            zip(numbers, range(partitions), strict=True)
+        )
 
 
 def test_nothing_is_found_in_nothing(df: Any, tmp_path: Path) -> None:
