@@ -47,7 +47,8 @@ def test_numbers_as_text_are_ordered_as_one_machine_does(spark: Any) -> None:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_values_have_the_order_of_one_machine(spark: Any, name: str) -> None:
     """Both in a task, by Arrow, and in ranges of all rows, by Spark."""
-    from neardup.spark import ordering, workers
+    from neardup.spark import spark_ordering as ordering
+    from neardup.spark import workers
 
     column = COLUMNS[name]
     rows = pa.table({"id": range(len(column.values)), "q": column.values})

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from neardup.errors import ColumnError, DuplicateIdError, SpecError
-from neardup.spark.ordering import WHOLE_TYPES, column, is_canonical, is_number, kept_by
+from neardup.spark.spark_ordering import WHOLE_TYPES, column, is_canonical, is_number, kept_by
 from neardup.spec import Spec
 
 #: Of unsigned numbers of 64 bits in Parquet, Spark makes decimals.

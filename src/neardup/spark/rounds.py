@@ -10,13 +10,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from neardup.spark import steps
-from neardup.spark.ordering import keep_order
+from neardup.spark.spark_ordering import keep_order
 from neardup.spec import Spec
 
 #: See `neardup.spark.checkpoint.Checkpoint.stage`.
 Stage = Callable[..., DataFrame]
-#: Pieces of the keep order for each range, which is some of them: documents differ in size.
-_PIECES = 8
+#: Slices of the keep order for each range, which is some of them: documents differ in size.
+_SLICES = 8
 #: From so many ranges on, half as many comparisons as their square take long.
 _MANY = 200
 #: Tables of what was found that are put into one.
@@ -102,27 +102,27 @@ def _ranges(
 ) -> tuple[DataFrame, int]:
     """Return candidates with their sets and the number of their ``range``, and the last number.
 
-    The sets of a range have two fifths of ``task_bytes`` at most, if no piece of it has more: a
+    The sets of a range have two fifths of ``task_bytes`` at most, if no slice of it has more: a
     task has two of them, with what belongs to them.
     """
     most = 2 * task_bytes // 5
     size = candidates.agg(f.sum("shingles") * 8).first()[0]
-    pieces = candidates.repartitionByRange(
-        _PIECES * -(-size // most), *keep_order(candidates, spec)
-    ).withColumn("piece", f.spark_partition_id())
-    cut = stage("pieces", lambda: pieces)
-    sizes = cut.groupBy("piece").agg(f.sum("shingles") * 8).collect()
+    slices = candidates.repartitionByRange(
+        _SLICES * -(-size // most), *keep_order(candidates, spec)
+    ).withColumn("slice", f.spark_partition_id())
+    cut = stage("slices", lambda: slices)
+    sizes = cut.groupBy("slice").agg(f.sum("shingles") * 8).collect()
     bytes_of = np.zeros(max(row[0] for row in sizes) + 1, np.int64)
-    for piece, bytes in sizes:
-        bytes_of[piece] = bytes
+    for slice, bytes in sizes:
+        bytes_of[slice] = bytes
     numbers: list[int] = []
     filled = 0
     for bytes in bytes_of.tolist():
         new = filled + bytes > most and filled > 0
         numbers.append(numbers[-1] + new if numbers else 0)
         filled = bytes if new else filled + bytes
-    ranged = cut.withColumn("range", _nth(numbers, f.col("piece")).cast("int"))
-    ranged = ranged.drop("root", "shingles", "piece").join(sets.select("id", "set"), "id")
+    ranged = cut.withColumn("range", _nth(numbers, f.col("slice")).cast("int"))
+    ranged = ranged.drop("root", "shingles", "slice").join(sets.select("id", "set"), "id")
     return stage("ranges", lambda: ranged), numbers[-1]
 
 

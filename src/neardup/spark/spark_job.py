@@ -10,9 +10,9 @@ from pyspark.sql import functions as f
 from neardup.errors import SpecError
 from neardup.spark import checks, steps
 from neardup.spark.checkpoint import Checkpoint
-from neardup.spark.ordering import column, kept_by
 from neardup.spark.rounds import compare_large
 from neardup.spark.spark_errors import worker_errors
+from neardup.spark.spark_ordering import column, kept_by
 from neardup.spark.workers import versions
 from neardup.spec import Spec, check_whole
 from neardup.spec import preset as settings_of

@@ -14,7 +14,7 @@ from neardup.recipe import Recipe
 from neardup.sketch.bands import recipe_for
 from neardup.spark import workers
 from neardup.spark.checks import check_columns
-from neardup.spark.ordering import column, kept_by, ordered_by
+from neardup.spark.spark_ordering import column, kept_by, ordered_by
 from neardup.spark.stages import candidate_stage as stage
 from neardup.spec import Spec
 
