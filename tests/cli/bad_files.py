@@ -275,24 +275,6 @@ def ids_that_are_lists(d: Path) -> Case:
 
 
 @case
-def an_empty_file(d: Path) -> Case:
-    (d / "a.jsonl").touch()
-    return [d / "a.jsonl"], 1, ["no documents"]
-
-
-@case
-def only_a_header(d: Path) -> Case:
-    (d / "a.csv").write_text("id,text\n")
-    return [d / "a.csv"], 1, ["no documents"]
-
-
-@case
-def an_empty_table(d: Path) -> Case:
-    pq.write_table(table(0), d / "a.parquet")
-    return [d / "a.parquet"], 1, ["no documents"]
-
-
-@case
 def texts_and_tables(d: Path) -> Case:
     (d / "a.txt").write_text(SECRET)
     return [d / "a.txt", write_lines(d / "a.jsonl", some_rows())], 1, ["mixed"]

@@ -10,11 +10,12 @@ import made_corpora
 import numpy as np
 import pyarrow as pa
 import pytest
+from ordered_values import COLUMNS, expected_order
 
 import neardup
 from common import write_lines
 from neardup import Spec
-from neardup.engines import comparing
+from neardup.engines import comparing, ordering
 from neardup.errors import ColumnError, DuplicateIdError
 from neardup.match import resolve as resolving
 
@@ -370,3 +371,18 @@ def test_a_run_says_what_it_counted(tmp_path: Path) -> None:
     assert sum(buckets.values()) > 0 and "2" in buckets
     assert counts["compared_documents"] <= 250 - counts["exact_duplicates"]
     assert counts["not_compared"] == 0
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_values_have_the_order_that_spark_has(name: str) -> None:
+    """See the test of the same table on Spark."""
+    column = COLUMNS[name]
+    table = pa.table({"q": column.values})
+    for descending in (True, False):
+        spec = Spec(keep=f"{'max' if descending else 'min'}:q")
+        if column.one_machine:
+            found = ordering.keep_order(table, len(table), spec, None)
+            assert np.argsort(found).tolist() == expected_order(column, descending)
+        else:
+            with pytest.raises(ColumnError, match="can't be compared exactly"):
+                ordering.keep_order(table, len(table), spec, None)

@@ -78,6 +78,35 @@ def test_types_of_text(tmp_path: Path, ending: str, type: str) -> None:
 
 
 @endings
+@pytest.mark.skipif(not VIEWS, reason="no views in this Arrow")
+def test_views_are_written_as_views(tmp_path: Path, ending: str) -> None:
+    """Where the format is that of the input; elsewhere they are strings."""
+    view, raw = pa.string_view(), pa.binary_view()
+    rows = {
+        "id": pa.array([1, 2, 3]),
+        "text": pa.array(["one two three four"] * 2 + ["five six seven"], view),
+        "more": pa.array(["q", None, "longer than twelve bytes"], view),
+        "raw": pa.array([b"\xff", None, b"x"], raw),
+        "tags": pa.array([["a"], None, []], pa.list_(view)),
+    }
+    table = pa.table(rows)
+    path = write(tmp_path / f"a{ending}", table)
+    for source in (path, table):
+        out = tmp_path / type(source).__name__
+        neardup.dedup(source, out=out)
+        (found,) = (out / "clean").iterdir()
+        if found.suffix == ".parquet":
+            assert pq.read_schema(found).equals(table.schema)
+            assert pq.read_table(found).to_pylist() == [table.to_pylist()[row] for row in (0, 2)]
+        else:
+            with pa.ipc.open_file(found) as opened:
+                assert opened.schema.equals(table.schema)
+    neardup.dedup(table.drop_columns(["raw", "tags"]), out=tmp_path / "csv", format="csv")
+    (found,) = (tmp_path / "csv" / "clean").iterdir()
+    assert found.read_text().splitlines()[0] == "id,text,more"
+
+
+@endings
 def test_invalid_utf8(tmp_path: Path, ending: str) -> None:
     text, other = invalid(b"ok", b"SECRET\xff", b"x"), invalid(b"a", b"\xff", b"\xfe")
     table = pa.table({"text": text, "id": other, "d": text.dictionary_encode()})

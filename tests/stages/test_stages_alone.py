@@ -333,3 +333,20 @@ def test_arrays_go_to_arrow_and_back() -> None:
     assert arrow.array_of(rows[:, 1]).to_pylist() == rows[:, 1].tolist()
     small = pa.array([[1, 2], [3]], pa.list_(pa.int64()))
     assert arrow.ragged(small[1:]).values.tolist() == [3]
+
+
+def test_groups_are_complete_however_batches_are_cut() -> None:
+    rng = np.random.default_rng(4)
+    for size in (0, 1, 100, 10**9):
+        root = np.repeat(np.arange(40), rng.integers(1, 30, 40))
+        rows = batch(root=root, value=np.arange(len(root)))
+        cuts = np.sort(rng.integers(0, len(root) + 1, 12))
+        ends = zip([0, *cuts], [*cuts, len(root)], strict=True)
+        found = list(arrow.groups_of((rows.slice(a, b - a) for a, b in ends), "root", size))
+        tables = [pa.Table.from_batches(each) for each in found]
+        assert pa.concat_tables(tables).equals(pa.Table.from_batches([rows]))
+        roots = [set(each["root"].to_pylist()) for each in tables]
+        assert sum(map(len, roots)) == 40  # each is in one
+        assert all(table.nbytes >= size for table in tables[:-1])
+        assert size or len(found) > 5
+    assert list(arrow.groups_of([], "root", 1)) == []

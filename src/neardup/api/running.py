@@ -232,11 +232,12 @@ def _resumable(state: RunState) -> Iterator[list[Job]]:
         raise
     except BaseException as error:
         if not state.manifest or (isinstance(error, _LOST) and not before):
-            with suppress(NeardupError):  # the first error counts
-                state.remove()
-                for job in jobs:
-                    if job.resources.shared and job.resources.run is None:
+            for job in jobs:
+                if job.resources.shared and job.resources.run is None:
+                    with suppress(NeardupError):  # the first error counts
                         drop_store(job)
+            with suppress(NeardupError):
+                state.remove()
             raise
         hint = "continue with the same call and resume=True"
         if isinstance(error, KeyboardInterrupt):

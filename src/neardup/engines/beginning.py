@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from neardup.engines.job import Job
 from neardup.engines.reading import Reader
-from neardup.errors import InputError, RecipeError, ResumeError, StoreError
+from neardup.errors import RecipeError, ResumeError, StoreError
 from neardup.io.source import Documents, Partition
 from neardup.json_values import differences
 from neardup.memory_plan import MemoryPlan, Workload, plan_memory
@@ -82,8 +82,6 @@ def begin(
         job.recipe.require_usable("the earlier run")
         return Beginning(job.recipe, _plan(job, job.recipe, threads))
     head = Head.of(reader, job.wanted)
-    if head.documents == 0:
-        refuse_nothing(job)
     recipe = recipe_of(job)
     plan = _plan(job, recipe, threads, head)
     header = Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
@@ -106,14 +104,6 @@ def recipe_of(job: Job) -> Recipe:
         return recipe_for(job.spec)
     job.recipe.require_usable("the earlier run")
     return job.recipe
-
-
-def refuse_nothing(job: Job) -> None:
-    """Refuse files without documents; a frame may be empty."""
-    files = job.source.files
-    where = f"{files[0].path}: " if len(files) == 1 else ""
-    if files:
-        raise InputError(f"{where}the input holds no documents", "is this the right file?")
 
 
 def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> MemoryPlan:
@@ -189,8 +179,7 @@ def _owner(job: Job) -> str:
         return job.resources.run
     if job.state is None:  # nothing is left that could be continued
         return f"dedup-{uuid.uuid4().hex}"
-    # The same for the same output, so that what was given up there makes room.
-    return f"dedup-{uuid.uuid5(uuid.NAMESPACE_URL, str(job.state.folder.absolute())).hex}"
+    return f"dedup-{job.state.owner()}"
 
 
 def _about(job: Job) -> dict[str, Any]:

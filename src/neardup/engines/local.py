@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.cluster.edges import Edges
-from neardup.engines.beginning import Beginning, begin, note_in_manifest, refuse_nothing, store_of
+from neardup.engines.beginning import Beginning, begin, note_in_manifest, store_of
 from neardup.engines.clock import Event
 from neardup.engines.comparing import Answer, Comparing
 from neardup.engines.identifiers import Ids, check_ids, id_array
 from neardup.engines.job import Job
-from neardup.engines.metadata import Corpus, PartitionMetadata, about_partition, gather
+from neardup.engines.metadata import Corpus, PartitionMetadata, about_partition, gather, no_rows
 from neardup.engines.ordering import document_order, keep_order, require_stored
 from neardup.engines.reading import Reader
 from neardup.engines.warming import Warming
@@ -84,8 +84,6 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
             parts = _Sketching(job, store, reader, beginning, pool).run()
             entries = store.partitions()
             documents = sum(entry.documents for entry in entries.values())
-            if documents == 0:
-                refuse_nothing(job)
             if documents >= 2**31:
                 raise InputError(
                     f"the input holds {documents:,} documents; a run takes at most {2**31 - 1:,}"
@@ -102,6 +100,8 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
                     for number in entries
                 )
                 corpus = gather(parts or stored, documents, scratch)
+                if not documents:
+                    corpus = corpus._replace(columns=no_rows(job))
                 clock.sizes["read and sketch"] = sum(size for _, _, size in corpus.places)
                 clock.sizes["text"] = corpus.text
                 ids = _ids(job, corpus)

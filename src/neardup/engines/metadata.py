@@ -144,6 +144,18 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
     )
 
 
+def no_rows(job: Job) -> pa.Table:
+    """Return the columns that a run needs, of an input without documents, with known types."""
+    source = job.source
+    known = source.column_names() is not None
+    schema = source.layout(0 if source.files else -1).schema if known else None
+    types = {} if schema is None else {field.name: field.type for field in schema}
+    columns = {name: pa.nulls(0, types.get(name, pa.null())) for name in job.wanted}
+    if job.spec.keep == "longest":
+        columns[LENGTH] = pa.nulls(0, pa.int64())
+    return pa.table(columns)
+
+
 def joined(tables: list[pa.Table]) -> pa.Table:
     """Join the tables of all partitions; each column in a type that fits all of them."""
     names = dict.fromkeys(name for table in tables for name in table.column_names)

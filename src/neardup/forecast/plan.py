@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.beginning import Head, recipe_of, refuse_nothing
+from neardup.engines.beginning import Head, recipe_of
 from neardup.engines.clock import Clock
 from neardup.engines.job import Job, Resources
 from neardup.engines.local import Outcome, run
@@ -108,8 +108,12 @@ def plan(job: Job) -> Plan:
         head = Head.of(Reader(job.source), job.wanted)
         recipe = recipe_of(job)
         if not head.documents:
-            refuse_nothing(job)  # a frame may be empty
-            raise InputError("the input holds no documents", "there is nothing to estimate")
+            files = job.source.files
+            where = f"{files[0].path}: " if len(files) == 1 else ""
+            raise InputError(
+                f"{where}the input holds no documents",
+                "there is nothing to estimate; is this the right file?",
+            )
         looked = _look(job, head, pool)
         threads = pool.threads
     _measured(job, recipe, looked, _WARM)

@@ -229,6 +229,11 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema(fields, cast(Any, schema.metadata))
 
 
+def views_of(schema: pa.Schema) -> pa.Schema | None:
+    """Return a schema that has views, which `plain_schema` has not; None for others."""
+    return None if schema.equals(plain_schema(schema)) else schema
+
+
 def plain_types(table: pa.Table) -> pa.Table:
     schema = plain_schema(table.schema)
     return table if schema.equals(table.schema) else table.cast(schema)

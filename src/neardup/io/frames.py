@@ -20,6 +20,7 @@ from neardup.io.columns import (
     plain_schema,
     shown,
     strings_schema,
+    views_of,
 )
 from neardup.io.formats.arrow_tables import HeldPartition, bytes_of, cut_batches
 from neardup.io.source import Columns, Layout, Partition, Source
@@ -103,7 +104,8 @@ class FrameSource(Source):
     def layout(self, file: int) -> Layout:
         self.require_whole()
         schema = self._schema or next(self.partitions()).schema()
-        return Layout("parquet", "zstd", b"", plain_schema(schema), self.columns.text)
+        plain, views = plain_schema(schema), views_of(schema)
+        return Layout("parquet", "zstd", b"", plain, self.columns.text, views=views)
 
     def _opened(self, source: Any) -> tuple[str, Any]:
         """A name for messages, and the object as a table, a reader, a dataset, or strings."""

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from neardup.errors import FormatError, SpecError
-from neardup.io.columns import called, check_new
+from neardup.io.columns import called, check_new, plain_schema
 from neardup.io.paths import unique_name
 from neardup.io.source import Layout, Source
 from neardup.io.writers import open_writer
@@ -107,6 +107,20 @@ def _check_field(column: str, field: "pa.Field[Any]", format: str) -> None:
         ) from error
 
 
+def _can_write(schema: pa.Schema, format: str) -> bool:
+    """Whether this version of Arrow makes views of strings, and writes them."""
+    plain = plain_schema(schema)
+    fields = [f.with_nullable(True) for f in schema if not f.equals(plain.field(f.name))]
+    nulls = [pa.nulls(1, plain.field(field.name).type) for field in fields]
+    table = pa.table(nulls, names=[field.name for field in fields])
+    try:
+        with open_writer(None, Layout(format, schema=pa.schema(fields))) as writer:
+            writer.write(writer.prepare(table))
+    except (FormatError, pa.ArrowException, NotImplementedError):
+        return False
+    return True
+
+
 def plan_outputs(
     source: Source,
     places: Sequence[tuple[int, int]],
@@ -165,6 +179,8 @@ def _layout(own: Layout, format: str, schema: pa.Schema | None, added: pa.Schema
         compression = _COLUMNAR.get(format, compression)
         layout = Layout(format, compression, b"", schema or own.schema, own.text)
     schema, header = layout.schema, layout.header
+    if format in _COLUMNAR and own.views is not None and _can_write(own.views, format):
+        schema = own.views
     if added is not None and schema is not None:
         schema = pa.schema([*schema, *added], cast(Any, schema.metadata))
     if format in ("csv", "tsv"):

@@ -188,6 +188,7 @@ class Layout:
     schema: pa.Schema | None = None  # of the records as a table; None for JSON lines
     text: tuple[str, ...] = ()  # columns of long texts: Parquet does not try a dictionary
     delimiter: str = ""  # see `SourceFile`
+    views: pa.Schema | None = None  # the same as the input has it, if that has views of strings
 
 
 class Source(ABC):

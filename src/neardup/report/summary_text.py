@@ -8,6 +8,8 @@ from neardup.report.numbers import counted, share
 Row = tuple[str, str, str]
 #: A warning is due where so many documents have so large a share of duplicates.
 _MANY, _NEARLY_ALL = 20, 0.9
+#: A note, since it may be the wrong input.
+NO_DOCUMENTS = "the input has no documents"
 _UNITS = {"word": "word", "char": "character"}
 
 
@@ -50,6 +52,8 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
         yield "replaced", f"{counts['encoding_replaced']:,}", what
     if counts.get("skipped"):
         yield "left out", f"{counts['skipped']:,}", "documents above --max-document"
+    if not total:
+        yield "note", "", NO_DOCUMENTS
     if counts["short"] > total / 2:
         what = "of the texts are shorter than a shingle; of them only equal ones are found"
         yield "warning", share(counts["short"], total), what

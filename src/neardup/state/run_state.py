@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sqlite3
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Self, cast
 
 from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.json_values import JSON
-from neardup.private_files import sync_folder, system_errors
+from neardup.private_files import replacing, sync_folder, system_errors
 from neardup.state.blob_table import Blob, BlobTable
 from neardup.state.database import Database, FileKind, lock_file, refuse_links
 from neardup.state.sqlite_store import RunStore
@@ -26,7 +27,7 @@ _KIND = FileKind(
     unusable=ResumeError,
     again="start again with overwrite=True",
 )
-_FILE, _LOCK, _SCRATCH = "run.sqlite", "lock", ".scratch"
+_FILE, _LOCK, _OWNER, _SCRATCH = "run.sqlite", "lock", "owner", ".scratch"
 _MANIFEST = ("", 0)  # among the steps
 
 
@@ -116,6 +117,7 @@ class RunState(AbstractContextManager["RunState"]):
         self._database.close()
         with closing(self._lock), system_errors(self.folder):
             self._remove_files()
+            (self.folder / _OWNER).unlink(missing_ok=True)
             with suppress(PermissionError):  # of Windows, while the file is open
                 (self.folder / _LOCK).unlink(missing_ok=True)
             self._lock.close()
@@ -205,6 +207,19 @@ class RunState(AbstractContextManager["RunState"]):
         with system_errors(path):
             path.mkdir(mode=0o700, exist_ok=True)
         return path
+
+    def owner(self) -> str:
+        """Return what names this folder in a shared store, and no other folder of its path.
+
+        It stays if the run is replaced, so that what is left of it in the store can be removed.
+        """
+        path = self.folder / _OWNER
+        refuse_links(path)
+        with system_errors(path):
+            if not path.exists():
+                with replacing(path) as file:
+                    file.write(uuid.uuid4().hex.encode())
+            return path.read_text(encoding="ascii")
 
     def band_store(self) -> RunStore:
         """Return the store of band keys in the run's own file, neither created nor opened yet."""

@@ -8,6 +8,7 @@ import click
 
 from neardup.cli import options as o
 from neardup.errors import SpecError
+from neardup.report.summary_text import NO_DOCUMENTS
 
 #: Options that go with --against, besides those that say how the input is read.
 _OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
@@ -113,6 +114,8 @@ def decontaminate(
             ("test_items_found", "of these found"),
         ):
             click.echo(f"{found[name]:>14,}   {what}", err=True)
+        if not found["documents"]:
+            click.echo(f"{'note':>14}   {NO_DOCUMENTS}", err=True)
         if short := found["test_items_shorter_than_a_shingle"]:
             click.echo(f"{short:>14,}   test items are shorter than a shingle", err=True)
         if found["skipped"]:
@@ -146,5 +149,7 @@ def dedup_against(
         return
     for name in ("documents", "similar_to_old", "similar_within", "kept"):
         click.echo(f"{counts[name]:>14,}   {name.replace('_', ' ')}", err=True)
+    if not counts["documents"]:
+        click.echo(f"{'note':>14}   {NO_DOCUMENTS}", err=True)
     if counts["skipped"]:
         click.echo(f"{counts['skipped']:>14,}   left out, above --max-document", err=True)

@@ -9,6 +9,7 @@ import click
 
 from neardup.cli import options as o
 from neardup.errors import SpecError
+from neardup.report.summary_text import NO_DOCUMENTS
 
 
 @o.grouped(
@@ -95,3 +96,5 @@ def spark(
         counts = files.write(run, out, known, single_file)["counts"]
     if not quiet:
         click.echo(f"kept {counts['kept']:,} of {counts['documents']:,} documents", err=True)
+        if not counts["documents"]:
+            click.echo(f"note: {NO_DOCUMENTS}", err=True)

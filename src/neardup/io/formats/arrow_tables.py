@@ -21,6 +21,7 @@ from neardup.io.columns import (
     plain_types,
     string_offsets,
     strings_schema,
+    views_of,
 )
 from neardup.io.remote import is_remote
 from neardup.io.remote_errors import failed, is_of_transfer
@@ -272,5 +273,6 @@ def layout(file: SourceFile, columns: Columns) -> Layout:
     schema = strings_schema(columns.required)
     if file.size != 0:
         with _opened(file) as opened:
-            schema = plain_schema(opened.schema)
-    return Layout("arrow", "lz4", b"", schema, columns.text)
+            schema = opened.schema
+    views = views_of(schema)
+    return Layout("arrow", "lz4", b"", plain_schema(schema), columns.text, views=views)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from neardup.arrays import numbers
 from neardup.errors import InputError
-from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema
+from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema, views_of
 from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, check_arrays, damaged
 from neardup.io.source import Columns, Layout, SourceFile, changed
 from neardup.io.streams import open_at, read_all
@@ -46,6 +46,7 @@ class _ParquetFile:
             with self.opened() as opened:
                 self.metadata = self._metadata = opened.metadata
                 self.schema = plain_schema(opened.schema_arrow)
+                self.views = views_of(opened.schema_arrow)
         except DAMAGE as error:
             raise damaged(file.path, "Parquet", error) from error
         self._lock = threading.Lock()
@@ -273,4 +274,5 @@ def layout(file: SourceFile, columns: Columns) -> Layout:
         except DAMAGE as error:
             raise damaged(file.path, "Parquet", error) from error
         codec = about.row_group(0).column(leaves[name]).compression
-    return Layout("parquet", _CODECS.get(codec, "zstd"), b"", opened.schema, columns.text)
+    compression = _CODECS.get(codec, "zstd")
+    return Layout("parquet", compression, b"", opened.schema, columns.text, views=opened.views)
