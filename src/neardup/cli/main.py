@@ -178,6 +178,8 @@ def as_options(message: str) -> str:
 
     >>> as_options("`memory` is 1 MB; use overwrite=True, store='sqlite:a'")
     '--memory is 1 MB; use --overwrite, --store sqlite:a'
+    >>> as_options("use `Index.add_if_new()`, or `threshold`=0.3")
+    'use Index.add_if_new(), or --threshold 0.3'
     """
 
     def named(found: re.Match[str]) -> str:
@@ -185,8 +187,9 @@ def as_options(message: str) -> str:
         option = _RENAMED.get(name, "--" + name.replace("_", "-"))
         return option if found[2] is None else f"{option} {found[2]}"
 
-    values = r"`?\b([a-z_]+)`?=(?:True|False|'([^']*)')`?"
+    values = r"`?\b([a-z_]+)`?=(?:True|False|(?:(?<=`=))?'?([\w.:/+-]*[\w/])'?)`?"
     message = re.sub(rf"{values}|`([a-z_]+)`", named, message)
+    message = re.sub(r"`([^`\s]+)`", r"\1", message)  # of code that is no argument
     return message.replace("the same call", "the same command")
 
 
