@@ -41,6 +41,7 @@ _COMMANDS = {
     "stream": "stream",
     "decontaminate": "decontaminate",
     "synth": "synth",
+    "warmup": "warmup",
 }
 
 
@@ -183,12 +184,14 @@ def as_options(message: str) -> str:
     """
 
     def named(found: re.Match[str]) -> str:
-        name = found[1] or found[3]
+        name, value = found["name"], found.groupdict().get("value")
         option = _RENAMED.get(name, "--" + name.replace("_", "-"))
-        return option if found[2] is None else f"{option} {found[2]}"
+        return option if value is None else f"{option} {value}"
 
-    values = r"`?\b([a-z_]+)`?=(?:True|False|(?:(?<=`=))?'?([\w.:/+-]*[\w/])'?)`?"
-    message = re.sub(rf"{values}|`([a-z_]+)`", named, message)
+    message = re.sub(r"`(?P<name>[a-z_]+)`=(?P<value>[\d.]*\d)", named, message)
+    values = r"`?\b(?P<name>[a-z_]+)`?=(?:True|False|'(?P<value>[^']*)')`?"
+    message = re.sub(values, named, message)
+    message = re.sub("`(?P<name>[a-z_]+)`", named, message)
     message = re.sub(r"`([^`\s]+)`", r"\1", message)  # of code that is no argument
     return message.replace("the same call", "the same command")
 
