@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .PHONY: demo spark-demo test kernels test-quick test-lowest test-bare test-spark test-stores lint docs site bench kills \
-	profile experiments fuzz soak coverage audit browser cassandra cassandra-stop clean
+	profile experiments fuzz soak coverage audit release browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again. Pip would compile
 # modules on one core; this takes all cores, and leaves out the tests of other packages.
 EXTRAS_test := [test,hf,cassandra,docs]
 EXTRAS_experiments := [experiments]
 EXTRAS_stores := [stores]
+EXTRAS_release := [release]
 EXTRAS_checks := [checks,hf,cassandra,docs]
 $(VENV)/.%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -93,6 +94,10 @@ docs: $(VENV)/.test
 # The documentation as pages, in site/; nothing is fetched.
 site: $(VENV)/.test
 	$(BIN)/python -m mkdocs build --strict
+
+# Wheel and sdist in dist/, checked; the wheel alone does the main job in an empty environment.
+release: $(VENV)/.release
+	$(BIN)/python tools/release.py
 
 bench: $(VENV)/.base
 	$(BIN)/python bench/setup_peers.py

@@ -94,3 +94,7 @@ class DependencyError(NeardupError, ImportError):
 
 class ShortTextWarning(UserWarning):
     """A text is empty, or shorter than a shingle, so that it is similar to its copies at most."""
+
+
+class RecallWarning(UserWarning):
+    """The bands of a run were chosen for a higher threshold, and miss many pairs at this one."""

@@ -254,6 +254,7 @@ def test_arguments_that_mean_something_else(tmp_path: Path, name: str) -> None:
     assert "threshold=" in caught.value.hint  # type: ignore[attr-defined]
 
 
+@pytest.mark.filterwarnings("ignore::neardup.RecallWarning")
 def test_sketches_in_memory_are_used_again() -> None:
     run = neardup.dedup(WORDS, threshold=0.5, pairs="all")
     again = run.recluster(threshold=0.9)

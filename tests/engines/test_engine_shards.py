@@ -64,7 +64,9 @@ def test_a_missing_shard_is_named(few: Work, tmp_path: Path) -> None:
         said = few.forge.run(*continued).check(1).error
         assert ("3/4" in said) and (shard not in said.partition("\n")[0]), said
         assert not out.exists()
-    assert "2/4" not in said
+        if shard == "1/4":
+            assert "shards 2/4, 3/4 and 4/4 are missing" in said and "sketch them" in said
+    assert "2/4" not in said and "shard 3/4 is missing" in said
     assert "shard is 1/3, and " in sketch(few, store, "1/3").wait().check(1).error
     sketch(few, store, "3/4").wait().check()
     few.forge.run(*continued).check()

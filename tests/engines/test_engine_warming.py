@@ -38,10 +38,10 @@ neardup.compare(*texts)
 print("compared", file=sys.stderr)
 neardup.dedup(texts, shingle="word:1", progress=False)
 print("quiet", file=sys.stderr)
-announcing._last = float("-inf")
+announcing._announced = False
 neardup.link({"name": ["Anna Schmidt", "Ana Schmitd"]}, fields="name", decide_at=0.5)
 """
-NOTE = "neardup: compiling kernels, which happens once and takes some seconds"
+NOTE = "neardup: compiling kernels, once on this machine (neardup warmup compiles all of them)"
 
 
 def test_what_compiles_says_so_once(tmp_path: Path) -> None:

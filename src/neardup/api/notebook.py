@@ -45,9 +45,9 @@ def of_run(run: Run) -> str:
     counts, spec = run.summary["counts"], run.spec
     removed = counts["removed"]
     head = f"{removed:,} of {counted(counts['documents'], 'document')} are duplicates."
-    lines = [(label, f"{value} {what}") for label, value, what in summary_text.found(run.summary)]
-    rows = [(label, line.replace("neardup audit", "run.audit()")) for label, line in lines]
-    rows.append(("threshold", f"{spec.threshold:g} by {spec.shingle}"))
+    lines = [*summary_text.found(run.summary), summary_text.recall(run.summary)]
+    lines.append(("threshold", f"{spec.threshold:g}", f"by {spec.shingle}"))
+    rows = [(label, value, _in_python(remark)) for label, value, remark in lines]
     found = run.duplicates.column("similarity").to_numpy()
     limits = np.linspace(spec.threshold, 1, 6)
     numbers = [*np.histogram(found[found < 1], limits)[0].tolist(), int((found == 1).sum())]
@@ -101,7 +101,11 @@ def of_explanation(found: Explanation) -> str:
 
 
 def _text_of_run(run: Run) -> str:
-    return summary_text.aligned(run.summary).replace("neardup audit", "run.audit()")
+    return _in_python(summary_text.aligned(run.summary))
+
+
+def _in_python(remark: str) -> str:
+    return remark.replace("neardup audit", "run.audit()").replace("--max-bucket", "max_bucket")
 
 
 def _text_of_explanation(found: Explanation) -> str:
@@ -122,17 +126,20 @@ SHOWN: dict[str, tuple[Callable[[Any], str], Callable[[Any], str]]] = {
 
 
 def _card(
-    head: str, rows: Iterable[tuple[str, str]], bars: Iterable[Bar], title: str, more: str = ""
+    head: str, rows: Iterable[tuple[str, ...]], bars: Iterable[Bar], title: str, more: str = ""
 ) -> str:
-    cells = "".join(
-        f'<tr><td style="text-align:left;opacity:.7">{_escaped(label)}</td>'
-        f'<td style="text-align:left">{_escaped(value)}</td></tr>'
-        for label, value in rows
-    )
+    cells = "".join(f"<tr>{_cells(*row)}</tr>" for row in rows)
     return (
         f'<div style="max-width:60em"><b>{_escaped(head)}</b><table>{cells}</table>'
         f"{_chart(list(bars), title)}{more}</div>"
     )
+
+
+def _cells(label: str, value: str, remark: str | None = None) -> str:
+    """Return the cells of a row; a remark on a number has a cell of its own."""
+    cells = [("left;opacity:.7", label), ("left" if remark is None else "right", value)]
+    cells += [] if remark is None else [("left", remark)]
+    return "".join(f'<td style="text-align:{how}">{_escaped(what)}</td>' for how, what in cells)
 
 
 def _chart(bars: list[Bar], title: str) -> str:

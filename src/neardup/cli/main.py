@@ -41,6 +41,7 @@ _COMMANDS = {
     "stream": "stream",
     "decontaminate": "decontaminate",
     "synth": "synth",
+    "warmup": "warmup",
 }
 
 
@@ -178,15 +179,20 @@ def as_options(message: str) -> str:
 
     >>> as_options("`memory` is 1 MB; use overwrite=True, store='sqlite:a'")
     '--memory is 1 MB; use --overwrite, --store sqlite:a'
+    >>> as_options("use `Index.add_if_new()`, or `threshold`=0.3")
+    'use Index.add_if_new(), or --threshold 0.3'
     """
 
     def named(found: re.Match[str]) -> str:
-        name = found[1] or found[3]
+        name, value = found["name"], found.groupdict().get("value")
         option = _RENAMED.get(name, "--" + name.replace("_", "-"))
-        return option if found[2] is None else f"{option} {found[2]}"
+        return option if value is None else f"{option} {value}"
 
-    values = r"`?\b([a-z_]+)`?=(?:True|False|'([^']*)')`?"
-    message = re.sub(rf"{values}|`([a-z_]+)`", named, message)
+    message = re.sub(r"`(?P<name>[a-z_]+)`=(?P<value>[\d.]*\d)", named, message)
+    values = r"`?\b(?P<name>[a-z_]+)`?=(?:True|False|'(?P<value>[^']*)')`?"
+    message = re.sub(values, named, message)
+    message = re.sub("`(?P<name>[a-z_]+)`", named, message)
+    message = re.sub(r"`([^`\s]+)`", r"\1", message)  # of code that is no argument
     return message.replace("the same call", "the same command")
 
 

@@ -74,11 +74,14 @@ class Grouped(click.Command):
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
-def grouped(example: str) -> Callable[[Callable[..., Any]], Grouped]:
-    """Return a decorator that makes a command of a function, with ``--debug`` and an example."""
+def grouped(example: str, *, bare: bool = False) -> Callable[[Callable[..., Any]], Grouped]:
+    """Return a decorator that makes a command of a function, with ``--debug`` and an example.
+
+    ``bare``: without arguments the command runs, where others show their help.
+    """
 
     def make(function: Callable[..., Any]) -> Grouped:
-        decorate = click.command(cls=Grouped, no_args_is_help=True, epilog=example)
+        decorate = click.command(cls=Grouped, no_args_is_help=not bare, epilog=example)
         return debug_option(decorate(function))
 
     return make

@@ -83,6 +83,19 @@ def what_is_needed(results: Results, spec: Spec) -> str:
     return f"{which} {what}; {lowest}, nor after a run with `pairs`='all'"
 
 
+def lower_threshold(results: Results, spec: Spec) -> str:
+    """Return what is said of a threshold below that of the run; empty where nothing is missed."""
+    recipe = results.recipe
+    if spec.threshold >= results.spec.threshold or not recipe.num_bands:
+        return ""
+    chance = candidate_probability(spec.threshold, recipe.num_bands, recipe.rows)
+    return (
+        f"warning: the bands were chosen for {results.spec.threshold:g}; of the pairs at "
+        f"{spec.threshold:g} they find {100 * chance:.1f} % (predicted); run dedup again with "
+        f"`threshold`={spec.threshold:g} to find the others"
+    )
+
+
 def _edges_decide(results: Results, spec: Spec) -> bool:
     """Return whether all edges are listed, among all documents, in keep order."""
     old, counts = results.spec, results.record["counts"]
@@ -198,7 +211,7 @@ class Reclustering:
         return {"peak_private_memory": peak, "recluster": about, **of_input}
 
     def _outcome(self, state: RunState | None) -> Outcome:
-        spec, old, recipe = self.spec, self.results.spec, self.results.recipe
+        spec = self.spec
         needed = what_is_needed(self.results, spec)
         # Where sketches and texts are in memory, what they give is as quick, and has all.
         if not (needed or self.writing.clean or isinstance(self.results, MemoryResults)):
@@ -215,10 +228,7 @@ class Reclustering:
             error.hint = f"{error.hint}; {needed}" if error.hint else needed
             raise
         self.writing.check(job.source)
-        if spec.threshold < old.threshold and recipe.num_bands:
-            chance = candidate_probability(spec.threshold, recipe.num_bands, recipe.rows)
-            note = f"the bands were chosen for {old.threshold:g}; a pair at {spec.threshold:g} is "
-            note += f"found with probability {100 * chance:.1f} %"
+        if note := lower_threshold(self.results, spec):
             self.clock.emit(Event("begin", note=note))
         with self._sketches(job) as sketches:
             self.used = "input" if sketches is None else "sketches"

@@ -16,6 +16,7 @@ from neardup.io.columns import is_valid, missing_column, repaired, string_scalar
 from neardup.io.opening import Reading
 from neardup.io.whole import read_whole
 from neardup.records.fields import LinkSpec
+from neardup.report.numbers import counted
 
 #: A column of a table whose types are not known before it is read.
 Column = Any
@@ -86,7 +87,7 @@ def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
     sizes = [table.num_rows for table in tables]
     for name, size in zip(names, sizes, strict=True):
         if b is None and size < alone:
-            raise InputError(f"{name} has {size} records; expected {alone} or more")
+            raise InputError(f"{name} has {counted(size, 'record')}; expected {alone} or more")
     if sum(sizes) > 2**31 - 2:
         raise InputError(f"{sum(sizes):,} records; expected at most {2**31 - 2:,}")
     ids = tuple(_ids(table, name, id) for table, name in zip(tables, names, strict=True))
