@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
+from neardup.api.run_tables import as_pandas, as_polars
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.finding import Inputs, Work
 from neardup.copies.result import NAMES, WRITES, Result, make
@@ -29,6 +30,14 @@ from neardup.result_record import read_record
 from neardup.state.output_folder import check_folder, output_folder
 from neardup.threads import Pool, check_threads
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from neardup.api.run_tables import Frame
+
+#: A table of a run.
+PassageTable: TypeAlias = Literal["passages", "documents", "boilerplate", "cuts"]
 #: Words of the shortest run, by preset.
 WORDS = {"web": 50, "clinical": 10}
 
@@ -45,6 +54,8 @@ class PassageRun:
         self._result, self.path, self.summary = result, path, summary
 
     def _table(self, name: str) -> pa.Table:
+        if name not in NAMES:
+            raise SpecError(f"this run has no table {name!r}", f"known are {', '.join(NAMES)}")
         if self._result is not None:
             if name not in self._result.tables:
                 raise SpecError(f"this run has no table {name!r}", _LACKING[name])
@@ -100,8 +111,15 @@ class PassageRun:
         )
         return f"<table>{rows}</table>"
 
+    @overload
+    def clean(self, kind: Literal["arrow"] | None = None) -> pa.Table: ...
+    @overload
+    def clean(self, kind: Literal["pandas"]) -> pd.DataFrame: ...
+    @overload
+    def clean(self, kind: Literal["polars"]) -> pl.DataFrame: ...
+
     @checked
-    def clean(self, kind: str | None = None) -> Any:
+    def clean(self, kind: str | None = None) -> Frame:
         """Return the corpus as it was cut, with all its columns.
 
         Args:
@@ -110,20 +128,41 @@ class PassageRun:
         Raises:
             SpecError: The run is in a folder: read its folder ``clean``.
         """
+        if kind not in (None, "arrow", "pandas", "polars"):
+            raise SpecError(f"`kind` is {kind!r}; expected arrow, pandas or polars")
         if self._result is None:
             raise SpecError(f"the corpus is in {self.path}/clean", "read the files there")
         with _work(None, None, None) as work:
-            return _as(self._result.clean(work), kind)
+            table = self._result.clean(work)
+        if kind == "pandas":
+            return as_pandas(table)
+        return as_polars(table) if kind == "polars" else table
 
     @checked
-    def to_pandas(self, table: str = "passages") -> Any:
-        """Return a table as a pandas DataFrame."""
-        return _as(self._table(table), "pandas")
+    def to_pandas(self, table: PassageTable = "passages") -> pd.DataFrame:
+        """Return a table as a pandas DataFrame.
+
+        Args:
+            table: ``"passages"``, ``"documents"``, ``"boilerplate"`` or ``"cuts"``.
+
+        Raises:
+            DependencyError: pandas is not installed.
+            SpecError: The run has no such table.
+        """
+        return as_pandas(self._table(table))
 
     @checked
-    def to_polars(self, table: str = "passages") -> Any:
-        """Return a table as a Polars DataFrame."""
-        return _as(self._table(table), "polars")
+    def to_polars(self, table: PassageTable = "passages") -> pl.DataFrame:
+        """Return a table as a Polars DataFrame.
+
+        Args:
+            table: As for `to_pandas`.
+
+        Raises:
+            DependencyError: Polars is not installed.
+            SpecError: The run has no such table.
+        """
+        return as_polars(self._table(table))
 
     @checked
     def explain(self, id: object) -> dict[str, Any]:
@@ -156,20 +195,10 @@ class PassageRun:
         return cls(None, folder, record)
 
 
-_LACKING = dict.fromkeys(NAMES, f"known are {', '.join(NAMES)}") | {
+_LACKING = {
     "boilerplate": "ask for it with `boilerplate`, a number of documents",
     "cuts": "nothing was cut; ask for it with `cut`",
 }
-
-
-def _as(table: pa.Table, kind: str | None) -> Any:
-    from neardup.api.run_tables import _pandas, _polars
-
-    if kind not in (None, "arrow", "pandas", "polars"):
-        raise SpecError(f"`kind` is {kind!r}; expected arrow, pandas or polars")
-    if kind == "pandas":
-        return _pandas(table)
-    return _polars(table) if kind == "polars" else table
 
 
 @contextmanager

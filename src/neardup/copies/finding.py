@@ -104,9 +104,9 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> Found:
     entered.numbers[:] = _numbers(inputs, spec, notes)
     groups = _groups(inputs, spec, entered.numbers, notes)
     with work.clock.stage("find repeated runs", entered.documents) as advance:
-        bits = anchors.bits(work.pool, work.scratch)
+        marked = anchors.marked(work.pool, work.scratch)
         repeats = finder.repeats(
-            entered, bits, lambda: _again(inputs, advance), groups, spec.boilerplate
+            entered, marked, lambda: _again(inputs, advance), groups, spec.boilerplate
         )
     inputs.check_unchanged()
     with work.clock.stage("join passages"):

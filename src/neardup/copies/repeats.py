@@ -63,6 +63,18 @@ class Repeats(NamedTuple):
     documents: np.ndarray  # uint32[runs]: documents that have an equal run
 
 
+class Marked(NamedTuple):
+    """Some of all anchors."""
+
+    bits: np.ndarray  # uint8[anchors / 8]: a bit for each, the lowest of a byte first
+    anchors: int
+
+    def of(self, first: int, last: int) -> np.ndarray:
+        """Return bool[last - first]: which of these anchors they are."""
+        bits = np.unpackbits(self.bits[first >> 3 : (last + 7) >> 3], bitorder="little")
+        return bits[first & 7 :][: last - first].view(np.bool_)
+
+
 @dataclass
 class Corpus:
     """What is known of each document after the first pass, by position in the input."""
@@ -116,7 +128,7 @@ class Finder:
     def repeats(
         self,
         corpus: Corpus,
-        bits: np.ndarray,
+        marked: Marked,
         read: Callable[[], Iterator[tuple[int, Callable[[np.ndarray], pa.LargeStringArray]]]],
         groups: Groups | None = None,
         boilerplate: int = 0,
@@ -125,7 +137,7 @@ class Finder:
 
         Args:
             corpus: All documents.
-            bits: uint8[]: the marked anchors, as `Anchors.bits` returns them.
+            marked: Anchors with keys that others have, as `Anchors.marked` returns them.
             read: Yields the number of each partition, and what reads rows of it, int64[].
             groups: Which documents are compared with each other; None for all.
             boilerplate: Documents from which on groups don't count for a run; 0 for never.
@@ -133,15 +145,14 @@ class Finder:
         begins = np.zeros(corpus.documents + 1, np.int64)
         np.cumsum(corpus.anchors, dtype=np.int64, out=begins[1:])
         starts = np.append(0, corpus.ends)
-        marked = int(kernels.count_bits(bits))
         runs = self._spill(
-            [np.uint64, np.uint64, np.uint64], 24 * marked * (self.length.window + 1) // 2
+            [np.uint64, np.uint64, np.uint64], 24 * marked.anchors * (self.length.window + 1) // 2
         )
 
         def work(item: tuple[int, Callable[[np.ndarray], pa.LargeStringArray]]) -> list[np.ndarray]:
             number, texts = item
             first, last = starts[number], starts[number + 1]
-            chosen = kernels.marked_of(bits, begins[first], begins[last])
+            chosen = marked.of(int(begins[first]), int(begins[last]))
             counts = corpus.anchors[first:last]
             of = np.repeat(np.arange(last - first), counts)
             rows = np.unique(of[chosen])
@@ -306,15 +317,17 @@ class Anchors:
         ends = np.array(self._ends, np.int64)
         return Corpus(tokens, counts, np.arange(self._documents), ends)
 
-    def bits(self, pool: Pool, scratch: Scratch) -> np.ndarray:
-        """Return uint8[]: a bit for each anchor, set where another one has the same key."""
+    def marked(self, pool: Pool, scratch: Scratch) -> Marked:
+        """Return the anchors with a key that another one has too."""
         bits = scratch.filled(-(-self._anchors // 8), np.uint8, 0)
+        count = 0
 
         def twice(part: int) -> np.ndarray:
             keys, anchors = self._spill.take(part)
             return np.asarray(anchors[group(keys).members])
 
-        for marked in pool.ordered(twice, range(self._spill.parts), pool.threads):
-            kernels.mark(bits, marked)
+        for anchors in pool.ordered(twice, range(self._spill.parts), pool.threads):
+            kernels.mark(bits, anchors)
+            count += len(anchors)
         self._finder.temporary += self._spill.written
-        return bits
+        return Marked(bits, count)

@@ -7,7 +7,7 @@ ordered as documents in keep order, then as tokens. See ``docs/method.md``, "Pas
 import numpy as np
 from numba import njit
 
-from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix, popcount
+from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
 
 #: No position.
 NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -80,24 +80,6 @@ def mark(bits, anchors):
     """Set the bits, uint8[], of some anchors, by their numbers, int64[]."""
     for anchor in anchors:
         bits[anchor >> 3] |= np.uint8(1 << (anchor & 7))
-
-
-@njit(cache=True, nogil=True)
-def count_bits(bits):
-    """Return how many bits of uint8[] are set."""
-    count = np.int64(0)
-    for byte in bits:
-        count += np.int64(popcount(np.uint64(byte)))
-    return count
-
-
-@njit(cache=True, nogil=True)
-def marked_of(bits, first, last):
-    """Return bool[last - first]: which anchors have their bit set."""
-    out = np.empty(last - first, dtype=np.bool_)
-    for anchor in range(first, last):
-        out[anchor - first] = bits[anchor >> 3] >> (anchor & 7) & 1
-    return out
 
 
 @njit(cache=True, nogil=True)
@@ -330,7 +312,7 @@ def _sources_in_groups(rows, begin, end, position, words, groups, found):
 
 
 @njit(cache=True, nogil=True)
-def index_of(positions, position):
+def _index_of(positions, position):
     """Return the index of a position in uint64[], ascending; -1 where it is not there."""
     low, high = np.int64(0), np.int64(positions.shape[0])
     while low < high:
@@ -353,7 +335,7 @@ def _is_common(documents, row, boilerplate):
 def _reach(table, row, end, source, boilerplate):
     """Return how many runs, from ``row`` on, are repeated and stand in this order at a source."""
     position, first, _, latest, documents = table
-    at = index_of(position, source)
+    at = _index_of(position, source)
     if at < 0:
         return np.int64(0)
     common = _is_common(documents, row, boilerplate)
