@@ -15,6 +15,7 @@ __all__ = [
     "character_offsets",
     "divide",
     "grow",
+    "join_segments",
     "last_sources",
     "mark",
     "runs_of_anchors",
@@ -109,6 +110,25 @@ def sources_of_runs(
     return found
 
 
+Segment = tuple[int, int, int, int | None, int | None, int]
+
+
+def join_segments(segments: Sequence[Segment]) -> list[Segment]:
+    """Segments of runs that continue one another as one."""
+    found: list[Segment] = []
+    for segment in segments:
+        position, runs, first, origin, latest, documents = segment
+        if found:
+            p, n, f, o, late, d = found[-1]
+            one = None if o is None or late is None else (o + n, late + n)
+            two = None if origin is None or latest is None else (origin, latest)
+            if (p + n, f + n, d, one) == (position, first, documents, two):
+                found[-1] = p, n + runs, f, o, late, d
+                continue
+        found.append(segment)
+    return found
+
+
 def grow(
     table: Mapping[int, tuple[int, int | None, int | None, int]], rule: int, boilerplate: int
 ) -> list[Row]:
@@ -155,7 +175,7 @@ def grow(
         size = reach(position, source)
         rows = [table[position + k] for k in range(size)]
         text = 0
-        for first, *_ in rows:
+        for first, *_ in rows if common(position) else []:
             text = mix(text ^ first)
         found.append((position, size, source, origin, min(row[3] for row in rows), text))
         done = position + size - 1

@@ -128,17 +128,25 @@ def test_sources_and_passages(seed: int) -> None:
     assert [tuple(None if v == none else v for v in row) for row in rows] == expected
 
     kept = [i for i, row in enumerate(expected) if row[0] is not None]
-    position = np.array([runs[i][0] for i in kept], np.uint64)
-    table = (position, *(column[kept] for column in found))
+    segments = [(runs[i][0], 1, *expected[i]) for i in kept]
+    joined = reference.join_segments(segments)  # type: ignore[arg-type]
+    ones = np.ones(len(kept), np.uint32)
+    columns = [np.array([runs[i][0] for i in kept], np.uint64), ones]
+    columns += [column[kept] for column in found]
+    count = kernels.join_segments(tuple(columns))
+    table = tuple(column[:count] for column in columns)
+    rows = zip(*(column.tolist() for column in table), strict=True)
+    assert [tuple(None if v == none else v for v in row) for row in rows] == joined
+
     by_position = {runs[i][0]: expected[i] for i in kept}
+    space = rng.choice([1, 3, 1000])
     for rule in range(3):
-        out = np.empty((len(kept), 6), np.uint64)
-        count = kernels.grow(table, 0, len(kept), rule, boilerplate, out)
-        assert list(map(tuple, out[:count].tolist())) == reference.grow(
-            by_position,  # type: ignore[arg-type]
-            rule,
-            boilerplate,
-        )
+        made, row, start = [], 0, 0
+        while row < count:
+            out = np.empty((space, 6), np.uint64)
+            filled, row, start = kernels.grow(table, (row, start), count, rule, boilerplate, out)
+            made += list(map(tuple, out[:filled].tolist()))
+        assert made == reference.grow(by_position, rule, boilerplate)  # type: ignore[arg-type]
 
 
 def passages_of(rng: random.Random) -> tuple[list[tuple[int, int, int]], list[int]]:

@@ -11,7 +11,8 @@ import pytest
 from oracle_passages import Oracle
 
 import neardup
-from neardup.copies import building, finding, repeats
+from neardup.copies import building, work
+from neardup.copies.repeated import repeats
 
 #: 2,000 take a minute: PASSAGE_CORPORA=2000 python -m pytest tests/passages -k random
 CORPORA = int(os.environ.get("PASSAGE_CORPORA") or 160)
@@ -112,7 +113,8 @@ def check_corpus(seed: int) -> int:
         }
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(finding, "_SPILL_SHARE", rng.choice([4, 1 << 30]))
+        patch.setattr(work, "SPILL_SHARE", rng.choice([4, 1 << 30]))
+        patch.setattr(repeats, "_SORTED", rng.choice([1, 5, 1 << 20]))
         patch.setattr(repeats, "_PART", rng.choice([1, 16, 1 << 20]))
         patch.setattr(repeats, "_MOST_PARTS", rng.randrange(1, 65))
         patch.setattr(building, "_ROWS", rng.choice([1, 7, 1 << 20]))

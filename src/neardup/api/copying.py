@@ -16,8 +16,9 @@ from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
 from neardup.api.run_tables import as_pandas, as_polars
 from neardup.copies.asked import CutSpec, PassageSpec
-from neardup.copies.finding import Inputs, Work
+from neardup.copies.finding import Inputs
 from neardup.copies.result import NAMES, WRITES, Result, make
+from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.errors import InputError, InputNotFoundError, SpecError
@@ -335,7 +336,7 @@ def passages(
                 check_inputs(folder, [file.path for file in corpus.reader.source.files])
                 check_outside(folder, [located(path) for path in paths_of(given) or ()])
     if cutting.cuts:
-        from neardup.copies.records import changer
+        from neardup.copies.cuts.records import changer
 
         changer(new.reader.source, lambda _: {})
     with show_progress(progress) as listener:

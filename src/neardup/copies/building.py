@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.copies.asked import SOURCES, PassageSpec
-from neardup.copies.repeats import Corpus, Repeats
+from neardup.copies.repeated.repeats import Corpus, Repeats
 from neardup.kernels import passages as kernels
 from neardup.threads import Pool
 
-#: Rows of the repeated runs that a thread looks at together.
-_ROWS = 1 << 20
+#: Segments of repeated runs that a thread looks at together.
+_ROWS = 1 << 18
 
 
 class Passages(NamedTuple):
@@ -61,8 +61,13 @@ def build(
 
     def work(low: int, high: int) -> np.ndarray:
         first, last = int(bounds[low]), int(bounds[low + 1])
-        out = np.empty((last - first, 6), np.uint64)
-        return out[: kernels.grow(tuple(repeats), first, last, rule, boilerplate, out)].copy()
+        made, at, start = [np.empty((0, 6), np.uint64)], first, 0
+        while at < last:
+            out = np.empty((last - at + 1, 6), np.uint64)
+            at_before = (at, start)
+            count, at, start = kernels.grow(tuple(repeats), at_before, last, rule, boilerplate, out)
+            made.append(out[:count].copy())
+        return np.concatenate(made)
 
     found = pool.ranges(work, len(bounds) - 1, 1)
     every = np.concatenate([np.empty((0, 6), np.uint64), *found])

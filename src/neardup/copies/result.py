@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of
 from neardup.copies import copy_tables as tables
-from neardup.copies import stretches as st
 from neardup.copies.asked import CutSpec, PassageSpec
-from neardup.copies.cutting import Cut, cut
-from neardup.copies.finding import Found, Inputs, Work, find, tell
+from neardup.copies.cuts import stretches as st
+from neardup.copies.cuts.cutting import Cut, cut
+from neardup.copies.cuts.records import changer
+from neardup.copies.finding import Found, Inputs, find, tell
 from neardup.copies.offsets import Offsets
-from neardup.copies.records import changer
+from neardup.copies.work import Work
 from neardup.corpora.corpus import write_table
 from neardup.io.formats.json_text import common_schema, conform
 from neardup.kernels.passages import last_sources

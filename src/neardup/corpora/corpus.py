@@ -18,6 +18,9 @@ from neardup.io.writers import open_writer
 from neardup.output.clean import CleanCorpus, Form
 from neardup.threads import Pool
 
+#: The ids, among the columns that are kept.
+_ID = "neardup.id"
+
 
 @dataclass
 class InputCorpus:
@@ -61,15 +64,32 @@ class InputCorpus:
         ids = (self.id_column,) if self.id_column else ()
         return partition.read(tuple(dict.fromkeys((*ids, *self.wanted))))
 
-    def enter(self, partition: Partition, documents: Documents) -> None:
-        """Note that a partition was read; in the order of the input."""
-        self.places.append((partition.file, partition.start))
-        self.counts.append(len(documents.text))
-        self.skipped += documents.skipped
+    def enter(self, partition: Partition, documents: Documents) -> tuple[list[int], pa.Table]:
+        """Note that a partition was read; in the order of the input.
+
+        Returns:
+            What `enter_again` takes.
+        """
+        about = [partition.file, partition.start, len(documents.text), documents.skipped]
+        columns: dict[str, Any] = {}
         if self.id_column:
-            self._ids.append(id_array(documents.columns.column(self.id_column), self.id_column))
+            ids = documents.columns.column(self.id_column)
+            columns[_ID] = id_array(ids, self.id_column)
+        columns |= {name: documents.columns.column(name) for name in self.wanted}
+        table = pa.table(columns)
+        self.enter_again(about, table)
+        return about, table
+
+    def enter_again(self, about: list[int], table: pa.Table) -> None:
+        """Note that a partition was read before."""
+        file, start, count, skipped = about
+        self.places.append((file, start))
+        self.counts.append(count)
+        self.skipped += skipped
+        if self.id_column:
+            self._ids.append(table.column(_ID))
         if self.wanted:
-            self._columns.append(documents.columns.select(self.wanted))
+            self._columns.append(table.select(self.wanted))
 
     def ids(self) -> Ids:
         """Return the ids of all documents, once they are known to be unique.

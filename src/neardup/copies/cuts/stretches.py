@@ -8,7 +8,7 @@ import numpy as np
 
 from neardup.copies.asked import CutSpec
 from neardup.copies.building import Passages
-from neardup.copies.cutting import complete
+from neardup.copies.cuts.cutting import complete
 from neardup.copies.finding import Found, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
 from neardup.copies.spans import ends_of
