@@ -84,7 +84,7 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> Found:
             )
         inputs.check_unchanged()
         with work.clock.stage("join passages"):
-            made = build(repeats, entered, spec, work.pool, inputs.old_documents)
+            made = build(repeats, entered, spec, work, inputs.old_documents)
         return (*made[0], *made[1])
 
     arrays = work.progress.found(passages)

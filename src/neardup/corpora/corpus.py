@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.identifiers import Ids, check_ids, id_array
+from neardup.engines.job import Job, Resources
 from neardup.engines.metadata import joined
 from neardup.engines.reading import Reader
-from neardup.io.opening import Reading
+from neardup.io.opening import Reading, paths_of
+from neardup.io.remote import located
 from neardup.io.source import Documents, Layout, Partition
 from neardup.io.writers import open_writer
 from neardup.output.clean import CleanCorpus, Form
+from neardup.spec import Spec
 from neardup.threads import Pool
 
 #: The ids, among the columns that are kept.
@@ -33,6 +38,7 @@ class InputCorpus:
         counts: Documents of each.
         skipped: Documents that were left out for their size.
         wanted: Other columns that are read.
+        how: How it is read, in JSON values.
     """
 
     reader: Reader
@@ -41,6 +47,7 @@ class InputCorpus:
     places: list[tuple[int, int]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     skipped: int = 0
+    how: dict[str, Any] = field(default_factory=dict)
     _ids: list[pa.ChunkedArray[Any]] = field(default_factory=list)
     _columns: list[pa.Table] = field(default_factory=list)
 
@@ -51,8 +58,15 @@ class InputCorpus:
         Raises:
             InputError: It can't be used; the subclasses say why.
         """
-        opened, _ = reading.open_sized(source, wanted)
-        return cls(Reader(opened), opened.id_column, wanted)
+        opened, sized = reading.open_sized(source, wanted)
+        given = [located(path) for path in paths_of(source) or ()]
+        how = {"given": given, **sized.as_dict()}
+        return cls(Reader(opened), opened.id_column, wanted, how=how)
+
+    @property
+    def job(self) -> Job:
+        """What identifies it."""
+        return Job(self.reader.source, Spec(), Resources(), self.how)
 
     @property
     def documents(self) -> int:
@@ -120,5 +134,13 @@ class InputCorpus:
 
 def write_table(path: Path, table: pa.Table) -> None:
     """Write a table as Parquet."""
-    with open_writer(path, Layout("parquet", "zstd", b"", table.schema)) as writer:
-        writer.write(writer.prepare(table))
+    write_tables(path, [table])
+
+
+def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
+    """Write tables of the same columns, at least one, as one Parquet file."""
+    every = iter(tables)
+    first = next(every)
+    with open_writer(path, Layout("parquet", "zstd", b"", first.schema)) as writer:
+        for table in chain([first], every):
+            writer.write(writer.prepare(table))

@@ -87,6 +87,12 @@ def stretches_of(rows: tuple[np.ndarray, np.ndarray], found: Found) -> Stretches
     return Stretches(position[order], rows[1][order], nothing, nothing)
 
 
+def no_stretches() -> Stretches:
+    """Return that nothing is cut."""
+    nothing = np.empty(0, np.int64)
+    return Stretches(np.empty(0, np.uint64), nothing, nothing, nothing)
+
+
 def keys_of(stretches: Stretches) -> list[np.ndarray]:
     """Return what `Offsets` is asked for."""
     last = stretches.position + stretches.words.astype(np.uint64) - np.uint64(1)
