@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ from neardup.state.run_state import RunState
 
 #: Steps of the run state, in their order.
 _ANCHORS, _MARKED, _RUNS, _FOUND = "anchors", "marked", "runs", "found"
+#: Bytes of arrays that are stored together.
+_TOGETHER = 64 << 20
 
 
 class Entered(NamedTuple):
@@ -113,16 +116,33 @@ class Progress:
         done = self._state.done(_FOUND)
         if 0 not in done:
             arrays = make()
-            for number, array in enumerate(arrays, 1):
-                self._state.put(_FOUND, number, np.ascontiguousarray(array), array.dtype.str)
-            self._state.put(_FOUND, 0)  # the last, so that all are there
+            some: list[np.ndarray] = []
+            for array in arrays:
+                some.append(array)
+                if sum(each.nbytes for each in some) > _TOGETHER:
+                    self._put_arrays(some)
+                    some = []
+            self._put_arrays(some, True)
             for name in (_ANCHORS, _RUNS):
                 (self._folder or Path()).joinpath(name).unlink(missing_ok=True)
             return arrays
-        return tuple(
-            np.frombuffer(self._state.get(_FOUND, n), str(self._state.about(_FOUND, n)))
-            for n in sorted(done - {0})
-        )
+        return tuple(chain.from_iterable(map(self._arrays, [*sorted(done - {0}), 0])))
+
+    def _put_arrays(self, arrays: list[np.ndarray], last: bool = False) -> None:
+        assert self._state is not None
+        data = arrays[0] if len(arrays) == 1 else b"".join(each.tobytes() for each in arrays)
+        about: Any = [[each.dtype.str, each.nbytes] for each in arrays]
+        # The last has number 0: where it is, all are.
+        number = 0 if last else len(self._state.done(_FOUND)) + 1
+        self._state.put(_FOUND, number, data, about)
+
+    def _arrays(self, number: int) -> Iterator[np.ndarray]:
+        assert self._state is not None
+        data, at = self._state.get(_FOUND, number), 0
+        about: Any = self._state.about(_FOUND, number)
+        for kind, size in about:
+            yield np.frombuffer(data[at : at + size], kind)
+            at += size
 
     def _flushes(self, stage: str) -> list[Flush]:
         if self._state is None:
