@@ -110,6 +110,7 @@ bench: $(VENV)/.base
 kills: $(VENV)/.test
 	NEARDUP_KILLS=150 $(BIN)/python -m pytest tests/index/test_index_durable.py -k kills
 	NEARDUP_KILLS=1 $(BIN)/python -m pytest tests/state/test_state_output_folder.py -k killed
+	NEARDUP_KILLS=300 $(BIN)/python -m pytest tests/passages -k killed
 	$(BIN)/python -m fuzz crashes --cases 150
 
 # Where the CPU time goes, by libraries and functions; needs perf of Linux.

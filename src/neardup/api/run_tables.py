@@ -176,8 +176,8 @@ class RunTables:
             schemas = (part.schema() for _, part in kept.reader.partitions())
             table = (found or common_schema(schemas)).empty_table()
         if kind == "pandas":
-            return _pandas(table)
-        return table if kind != "polars" else _polars(table)
+            return as_pandas(table)
+        return table if kind != "polars" else as_polars(table)
 
     @checked
     def to_pandas(self, table: TableName = "clusters") -> pd.DataFrame:
@@ -192,10 +192,10 @@ class RunTables:
             SpecError: There is no such table, or pairs were not listed.
         """
         found = self._table(table)
-        frame = _pandas(found)
+        frame = as_pandas(found)
         if table == "clusters":
             whole = ["duplicate_of", *(["cluster"] if found.column("cluster").null_count else [])]
-            frame[whole] = _pandas(found.select(whole), nullable=True)
+            frame[whole] = as_pandas(found.select(whole), nullable=True)
         if table == "clusters" and hasattr(self._given, "iloc") and len(self._given) == len(frame):
             frame.index = self._given.index
         return frame
@@ -211,7 +211,7 @@ class RunTables:
             DependencyError: Polars is not installed.
             SpecError: There is no such table, or pairs were not listed.
         """
-        return _polars(self._table(table))
+        return as_polars(self._table(table))
 
     def _table(self, name: str) -> pa.Table:
         """Return a table by its name; clusters in the order of the input."""
@@ -226,13 +226,13 @@ class RunTables:
         return found
 
 
-def _pandas(table: pa.Table, nullable: bool = False) -> pd.DataFrame:
+def as_pandas(table: pa.Table, nullable: bool = False) -> pd.DataFrame:
     pd = _imported("pandas")
     kinds = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
     return table.to_pandas(types_mapper=cast(Any, kinds.get) if nullable else None)
 
 
-def _polars(table: pa.Table) -> pl.DataFrame:
+def as_polars(table: pa.Table) -> pl.DataFrame:
     return cast("pl.DataFrame", _imported("polars").from_arrow(table))
 
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from neardup import errors
 from neardup.engines.beginning import drop_store
 from neardup.engines.clock import Clock, Event
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run, sketch_shard
-from neardup.errors import NeardupError, OutputError, ResumeError, SpecError
+from neardup.errors import OutputError, ResumeError, SpecError
 from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.json_values import differences
 from neardup.memory_plan import PrivatePeak
 from neardup.output.publishing import clear_work, local_output
 from neardup.output.record import digest_of, record
+from neardup.output.resuming import resumable
 from neardup.output.writing import (
     OUTPUTS,
     Writing,
@@ -37,10 +36,6 @@ from neardup.state.output_folder import check_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.state.shards import Shard
 from neardup.threads import Pool
-
-#: Errors that mean that the input or a setting must be changed, so that there is nothing to resume.
-_INPUT = (errors.FormatError, errors.ColumnError, errors.EncodingError, errors.DuplicateIdError)
-_LOST = (*_INPUT, SpecError, errors.OutputSizeError)
 
 
 @dataclass(frozen=True)
@@ -123,7 +118,7 @@ def _run_in_folder(
         request.clock.emit(Event("read and sketch", note=f"continuing the run in {folder}"))
     else:
         state = RunState.create(folder, overwrite=overwrite or resume)
-    with state, _resumable(state) as jobs, PrivatePeak() as peak:
+    with state, resumable(state) as jobs, PrivatePeak() as peak:
         job = request.job(state)
         jobs.append(job)
         check_inputs(place, [file.path for file in job.source.files])
@@ -215,33 +210,3 @@ def _complete(request: Request, out: str, overwrite: bool) -> bool:
             "use overwrite=True, or name another output folder",
         )
     return False
-
-
-@contextmanager
-def _resumable(state: RunState) -> Iterator[list[Job]]:
-    """Leave the run folder if it is of any use, and say how to continue; else remove it.
-
-    Yields:
-        A list for the job, once there is one: what it put into another store is removed as well.
-    """
-    before = bool(state.manifest)
-    jobs: list[Job] = []
-    try:
-        yield jobs
-    except ResumeError:
-        raise
-    except BaseException as error:
-        if not state.manifest or (isinstance(error, _LOST) and not before):
-            for job in jobs:
-                if job.resources.shared and job.resources.run is None:
-                    with suppress(NeardupError):  # the first error counts
-                        drop_store(job)
-            with suppress(NeardupError):
-                state.remove()
-            raise
-        hint = "continue with the same call and resume=True"
-        if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(f"interrupted; {hint}") from error
-        if isinstance(error, NeardupError):
-            error.hint = f"{error.hint}; then {hint}" if error.hint else hint
-        raise

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +13,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neardup import __version__
 from neardup.arrays import array_of
 from neardup.copies import copy_tables as tables
-from neardup.copies import stretches as st
 from neardup.copies.asked import CutSpec, PassageSpec
-from neardup.copies.cutting import Cut, cut
-from neardup.copies.finding import Found, Inputs, Work, find, tell
+from neardup.copies.cuts import stretches as st
+from neardup.copies.cuts.cutting import Cut, cut
+from neardup.copies.cuts.records import changer
+from neardup.copies.finding import Found, Inputs, find, tell
 from neardup.copies.offsets import Offsets
-from neardup.copies.records import changer
-from neardup.corpora.corpus import write_table
+from neardup.copies.work import Work
+from neardup.corpora.corpus import write_tables
 from neardup.io.formats.json_text import common_schema, conform
 from neardup.kernels.passages import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
+from neardup.output.record import FORMAT, about_source
 from neardup.result_record import RECORD
 from neardup.sketch.tokenising import Tokeniser
 from neardup.state.output_folder import write_record
@@ -41,7 +46,8 @@ class Result:
 
     Attributes:
         inputs: The corpus.
-        tables: Tables by name, see ``docs/formats.md``.
+        tables: Tables by name but for that of passages, see ``docs/formats.md``.
+        passages: Yields the table of passages, some rows at a time.
         record: What ``run.json`` holds.
     """
 
@@ -49,6 +55,7 @@ class Result:
     spec: PassageSpec
     cutting: CutSpec
     tables: dict[str, pa.Table]
+    passages: Callable[[], Iterator[pa.Table]]
     record: dict[str, Any]
     stretches: st.Stretches
     kept: np.ndarray  # bool[documents]
@@ -121,7 +128,8 @@ class Result:
         new = self.inputs.new
         form = self.form(format, compression, work)
         ends = np.cumsum(np.array(new.counts, np.int64))
-        return CleanCorpus(new.reader, new.places, ends, self.kept, form, work.pool)
+        arguments = new.reader, new.places, ends, self.kept, form, work.pool, work.state
+        return CleanCorpus(*arguments)
 
     def clean(self, work: Work) -> pa.Table:
         """Return the corpus as a table."""
@@ -148,7 +156,8 @@ class Result:
         """Write all files into an empty folder."""
         with work.clock.stage("write tables"):
             for name, table in self.tables.items():
-                write_table(folder / f"{name}.parquet", table)
+                write_tables(folder / f"{name}.parquet", [table])
+            write_tables(folder / "passages.parquet", self.passages())
         if self.cutting.writes:
             with work.clock.stage("write clean corpus", self.inputs.new.documents) as advance:
                 self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
@@ -163,12 +172,14 @@ def make(
     """Find the passages of a corpus, and decide what is cut."""
     found = find(inputs, spec, work)
     old, tokeniser = inputs.old_documents, Tokeniser(spec.shingle)
-    rows = tables.Rows.of(found)
-    stretches = st.stretches_of(st.words_to_cut(found.passages, cutting), found)
-    if not cutting.cuts:
-        stretches = st.Stretches(*(column[:0] for column in stretches))
+    rows = tables.rows_of(found, work.scratch)
+    stretches = st.no_stretches()
+    if cutting.cuts:
+        stretches = st.stretches_of(st.words_to_cut(found.passages, cutting), found)
     with work.clock.stage("find characters", len(found.tokens)) as advance:
-        offsets = Offsets(np.concatenate([*rows.asked(), *st.keys_of(stretches)]))
+        keys = chain.from_iterable(some.asked() for some in rows())
+        total = tables.ASKED * len(found.passages.position) + 2 * len(stretches.words)
+        offsets = Offsets(chain(keys, st.keys_of(stretches)), total, work.scratch)
         offsets.fill(inputs, tokeniser, work.pool, advance)
         if cutting.whole is not None:
             stretches = st.complete_units(
@@ -179,13 +190,10 @@ def make(
     dropped = st.dropped_documents(found, stretches, cutting, old)
     lost = _lost_words(found, stretches, dropped, cutting, old)
     with work.clock.stage("make tables"):
-        made = {
-            "passages": tables.passages_table(found, rows, offsets, inputs, spec),
-            "documents": tables.documents_table(found, inputs, spec, ~dropped),
-        }
+        made = {"documents": tables.documents_table(found, inputs, spec, ~dropped)}
         if spec.boilerplate:
-            made["boilerplate"] = tables.boilerplate_table(found, rows, offsets, inputs)
-    counts = tables.counts_of(found, made["documents"], made["passages"])
+            made["boilerplate"] = tables.boilerplate_table(found, offsets, inputs)
+    counts = tables.counts_of(found, made["documents"])
     counts |= {
         "old_documents": old,
         "skipped": inputs.new.skipped,
@@ -199,14 +207,29 @@ def make(
                 f"{lost:,} words that were cut stand nowhere any more, since the documents that "
                 "have them are left out; `keep_sources` keeps these"
             )
+    job, ends = inputs.new.job, np.cumsum(np.array(inputs.new.counts, np.int64))
+    once = not inputs.new.how.get("given") or any(file.copy for file in job.source.files)
     record = {
+        "format": FORMAT,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "source": None if once else about_source(job, ends),
         "spec": vars(spec) | {"by": by},
         "cut": vars(cutting),
         "counts": counts,
         "notes": found.notes,
         "temporary_bytes": work.temporary,
+        "versions": {"neardup": __version__},
     }
-    result = Result(inputs, spec, cutting, made, record, stretches, ~dropped)
+
+    def passages() -> Iterator[pa.Table]:
+        table, empty = tables.PassageTable(found, offsets, inputs, spec), True
+        for some in rows():
+            yield table.of(some)
+            empty = False
+        if empty:
+            yield table.of(tables.Rows.of(found, np.empty(0, np.int64)))
+
+    result = Result(inputs, spec, cutting, made, passages, record, stretches, ~dropped)
     if by is not None:
         record["by_value"] = _totals(inputs, by, made)
     if spec.order_by is not None:

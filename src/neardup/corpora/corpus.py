@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,19 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.identifiers import Ids, check_ids, id_array
+from neardup.engines.job import Job, Resources
 from neardup.engines.metadata import joined
 from neardup.engines.reading import Reader
-from neardup.io.opening import Reading
+from neardup.io.opening import Reading, paths_of
+from neardup.io.remote import located
 from neardup.io.source import Documents, Layout, Partition
 from neardup.io.writers import open_writer
 from neardup.output.clean import CleanCorpus, Form
+from neardup.spec import Spec
 from neardup.threads import Pool
+
+#: The ids, among the columns that are kept.
+_ID = "neardup.id"
 
 
 @dataclass
@@ -30,6 +38,7 @@ class InputCorpus:
         counts: Documents of each.
         skipped: Documents that were left out for their size.
         wanted: Other columns that are read.
+        how: How it is read, in JSON values.
     """
 
     reader: Reader
@@ -38,6 +47,7 @@ class InputCorpus:
     places: list[tuple[int, int]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     skipped: int = 0
+    how: dict[str, Any] = field(default_factory=dict)
     _ids: list[pa.ChunkedArray[Any]] = field(default_factory=list)
     _columns: list[pa.Table] = field(default_factory=list)
 
@@ -48,8 +58,15 @@ class InputCorpus:
         Raises:
             InputError: It can't be used; the subclasses say why.
         """
-        opened, _ = reading.open_sized(source, wanted)
-        return cls(Reader(opened), opened.id_column, wanted)
+        opened, sized = reading.open_sized(source, wanted)
+        given = [located(path) for path in paths_of(source) or ()]
+        how = {"given": given, **sized.as_dict()}
+        return cls(Reader(opened), opened.id_column, wanted, how=how)
+
+    @property
+    def job(self) -> Job:
+        """What identifies it."""
+        return Job(self.reader.source, Spec(), Resources(), self.how)
 
     @property
     def documents(self) -> int:
@@ -61,15 +78,32 @@ class InputCorpus:
         ids = (self.id_column,) if self.id_column else ()
         return partition.read(tuple(dict.fromkeys((*ids, *self.wanted))))
 
-    def enter(self, partition: Partition, documents: Documents) -> None:
-        """Note that a partition was read; in the order of the input."""
-        self.places.append((partition.file, partition.start))
-        self.counts.append(len(documents.text))
-        self.skipped += documents.skipped
+    def enter(self, partition: Partition, documents: Documents) -> tuple[list[int], pa.Table]:
+        """Note that a partition was read; in the order of the input.
+
+        Returns:
+            What `enter_again` takes.
+        """
+        about = [partition.file, partition.start, len(documents.text), documents.skipped]
+        columns: dict[str, Any] = {}
         if self.id_column:
-            self._ids.append(id_array(documents.columns.column(self.id_column), self.id_column))
+            ids = documents.columns.column(self.id_column)
+            columns[_ID] = id_array(ids, self.id_column)
+        columns |= {name: documents.columns.column(name) for name in self.wanted}
+        table = pa.table(columns)
+        self.enter_again(about, table)
+        return about, table
+
+    def enter_again(self, about: list[int], table: pa.Table) -> None:
+        """Note that a partition was read before."""
+        file, start, count, skipped = about
+        self.places.append((file, start))
+        self.counts.append(count)
+        self.skipped += skipped
+        if self.id_column:
+            self._ids.append(table.column(_ID))
         if self.wanted:
-            self._columns.append(documents.columns.select(self.wanted))
+            self._columns.append(table.select(self.wanted))
 
     def ids(self) -> Ids:
         """Return the ids of all documents, once they are known to be unique.
@@ -100,5 +134,13 @@ class InputCorpus:
 
 def write_table(path: Path, table: pa.Table) -> None:
     """Write a table as Parquet."""
-    with open_writer(path, Layout("parquet", "zstd", b"", table.schema)) as writer:
-        writer.write(writer.prepare(table))
+    write_tables(path, [table])
+
+
+def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
+    """Write tables of the same columns, at least one, as one Parquet file."""
+    every = iter(tables)
+    first = next(every)
+    with open_writer(path, Layout("parquet", "zstd", b"", first.schema)) as writer:
+        for table in chain([first], every):
+            writer.write(writer.prepare(table))

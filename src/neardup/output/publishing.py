@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
@@ -35,10 +35,12 @@ def local_output(
     resume: bool = False,
     work: Path | None = None,
     keep: bool = False,
+    writes: Iterable[str] = OUTPUTS,
 ) -> Iterator[Path]:
     """Give the local folder to write an output to; at the end it is where it belongs.
 
     That is ``out`` itself, unless that is a URL; then it is in ``work``, or a temporary folder.
+    ``writes`` are the names of files and folders that may be written there.
     """
     place = remote.located(out)
     if not remote.is_remote(place):
@@ -50,7 +52,7 @@ def local_output(
         yield Path(place)
         return
     place = place.rstrip("/")
-    mark = _check_target(place, overwrite, resume)
+    mark = _check_target(place, overwrite, resume, writes)
     try:
         with _work_folder(work, resume) as folder:
             yield folder / _RESULT
@@ -95,7 +97,7 @@ def _work_folder(work: Path | None, resume: bool) -> Iterator[Path]:
             raise
 
 
-def _check_target(out: str, overwrite: bool, resume: bool) -> bytes:
+def _check_target(out: str, overwrite: bool, resume: bool, writes: Iterable[str]) -> bytes:
     """Refuse a URL that can't or must not be written, before any work is done; return our mark."""
     there = set(remote_names(out)) - {_MARK}
     ours = _listed(out)
@@ -104,7 +106,7 @@ def _check_target(out: str, overwrite: bool, resume: bool) -> bytes:
     if there and not overwrite and not (resume and RECORD not in there):
         raise OutputError(f"{out} exists", "use overwrite=True, or name another output")
     for name in sorted(there - (ours or set())):
-        if name.split("/")[0] in OUTPUTS and not resume:
+        if name.split("/")[0] in set(writes) and not resume:
             raise OutputError(
                 f"{out}/{name} is a file that neardup did not write", "name another output"
             )

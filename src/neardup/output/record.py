@@ -49,7 +49,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         "asked": digest_of(job.manifest()),
         "run": job.resources.run,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "source": None if once else _source(outcome),
+        "source": None if once else about_source(job, outcome.corpus.ends),
         "frame": _frame(job) if once else None,
         "texts_digest": texts_digest(outcome.corpus.hashes),
         "secret_ids": job.secret_ids,
@@ -102,15 +102,14 @@ def _frame(job: Job) -> dict[str, Any]:
     }
 
 
-def _source(outcome: Outcome) -> dict[str, Any]:
-    """What it takes to find the texts again."""
-    job, corpus = outcome.job, outcome.corpus
+def about_source(job: Job, ends: np.ndarray) -> dict[str, Any]:
+    """Return what it takes to find the texts again; ``ends`` are those of the partitions."""
     inputs = [found[:3] for found in job.inputs]
     return {
         "directory": str(Path.cwd()),
         **job.reading,
         # One line, not one for each partition.
-        "partition_documents": " ".join(map(str, np.diff(corpus.ends, prepend=0).tolist())),
+        "partition_documents": " ".join(map(str, np.diff(ends, prepend=0).tolist())),
         "files": len(inputs),
         "files_digest": inputs_digest(inputs),
         "inputs": inputs if len(inputs) <= _LISTED else [],

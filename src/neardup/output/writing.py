@@ -62,9 +62,11 @@ class Writing:
             check_output(source, self.format, added, self.compression)
 
 
-def check_inputs(out: str | os.PathLike[str], inputs: Iterable[str]) -> None:
+def check_inputs(
+    out: str | os.PathLike[str], inputs: Iterable[str], writes: Iterable[str] = OUTPUTS
+) -> None:
     """Refuse an output, a folder or a URL, in which inputs are that it would replace."""
-    replaced = [_real(f"{located(out)}/{name}") for name in OUTPUTS]
+    replaced = [_real(f"{located(out)}/{name}") for name in writes]
     for path in inputs:
         if any(map(_real(path).is_relative_to, replaced)):
             raise OutputError(
@@ -115,10 +117,16 @@ def write_outputs(
                 _write_table(outcome, staged, writing.tables, "edges")
         values = record(outcome) | more()
         found = write_record(staged, "recluster" if "recluster" in values else "dedup", values)
+    complete_outputs(out, state, staged)
+    return found
+
+
+def complete_outputs(out: Path, state: RunState, staged: Path) -> None:
+    """Publish the files of a run, all of which are in a folder, and store that they are."""
+    with system_errors(staged):
         sync_folder(staged)
     state.put(_WRITTEN, 0, about={path.name: stamp(path) for path in staged.iterdir()})
     finish_outputs(out, state)
-    return found
 
 
 def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:

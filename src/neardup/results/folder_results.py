@@ -36,6 +36,7 @@ _COMMANDS = ("dedup", "recluster")
 _HINTS = {
     "dedup --against": "read duplicates.parquet in it",
     "decontaminate": "read matches.parquet in it",
+    "passages": "use neardup report or explain, or read its tables",
     "link": "use neardup evaluate, or read its tables",
     "spark": "read its tables with Spark, pandas or DuckDB",
 }
@@ -43,6 +44,9 @@ _HINTS = {
 
 class FolderResults(Results):
     """Of a run that wrote to a folder, or to a URL; InputError where there is none."""
+
+    #: Those whose folders it opens.
+    commands: tuple[str, ...] = _COMMANDS
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         place = located(folder)
@@ -52,16 +56,26 @@ class FolderResults(Results):
         with self._reading("run.json") as file:
             self.record = json.loads(file.read())
             command, found = self.record.get("command"), self.record.get("format")
-            if command not in (None, *_COMMANDS):
+            if command not in (None, *self.commands):
                 raise InputError(
                     f"{self.name} was made by neardup {command}, which this does not work on",
-                    _HINTS.get(str(command), "name an output folder of neardup dedup"),
+                    _HINTS.get(
+                        str(command), f"name an output folder of neardup {self.commands[0]}"
+                    ),
                 )
             if found == FORMAT:
-                _ = self.spec, self.recipe, self.documents
+                self._check()
         if found != FORMAT:
             which = f"made by another version of neardup (format {found}, this one has {FORMAT})"
-            raise InputError(f"{path}: {which}", "run neardup dedup again")
+            raise InputError(f"{path}: {which}", self._again)
+
+    def _check(self) -> None:
+        """Read what the record has to have."""
+        _ = self.spec, self.recipe, self.documents
+
+    @property
+    def _again(self) -> str:
+        return f"run neardup {self.commands[0]} again"
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         if not self.spec.enumerates or self._tables != "parquet":
@@ -104,17 +118,17 @@ class FolderResults(Results):
         except (FileNotFoundError, NotADirectoryError) as error:
             if name == "run.json":
                 raise InputNotFoundError(
-                    f"{self.name}: no finished run of neardup dedup is there",
+                    f"{self.name}: no finished run of neardup {self.commands[0]} is there",
                     "name the folder that it wrote to",
                 ) from error
-            raise InputNotFoundError(f"{path} is gone", "run neardup dedup again") from error
+            raise InputNotFoundError(f"{path} is gone", self._again) from error
         except (OSError, pa.ArrowException, *_DAMAGED) as error:
             if isinstance(error, InputError):
                 raise
             if self.folder is None and is_of_transfer(error):
                 raise failed(path, error) from error
             what = f"{path}: not readable, or damaged"
-            raise InputError(what, "run neardup dedup again") from error
+            raise InputError(what, self._again) from error
 
     @property
     def _tables(self) -> str:
@@ -174,7 +188,7 @@ class FolderResults(Results):
         if ends.max(initial=0) != kept:
             raise InputError(
                 f"{self.name}/{CLEAN} does not have the {kept:,} documents that were kept",
-                "run neardup dedup again",
+                self._again,
             )
         return Places(reader, ends, np.arange(kept))
 
@@ -186,7 +200,7 @@ class FolderResults(Results):
             if isinstance(path, Path) and not os.path.lexists(path) and not glob.has_magic(name):
                 return InputNotFoundError(
                     f"{path}, an input of {self.name}, is gone",
-                    "put it back, or run neardup dedup again",
+                    f"put it back, or {self._again}",
                 )
         return None
 

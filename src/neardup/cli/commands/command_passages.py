@@ -39,7 +39,7 @@ from neardup.cli.showing import show_events
 @o.advanced("--keep-case", help="Distinguish upper and lower case.")
 @o.advanced("--nfkc", help="Unicode compatibility composition first.")
 @o.advanced("--strip-accents", help="Remove nonspacing marks.")
-@o.local_out_option
+@o.out_option
 @o.of_output("--by COLUMN", help="List the totals by its values too, as of an author.")
 @o.of_output(
     "--format", type=o.FORMATS, help="Format of the clean corpus. [default: that of the input]"
@@ -50,6 +50,12 @@ from neardup.cli.showing import show_events
 )
 @o.of_output("--annotate", help="Add words, copied_share and copied_from to each document.")
 @o.of_output("--overwrite", help="Replace what an earlier run left in the output folder.")
+@o.of_output("--resume", help="Continue the interrupted run in OUT.")
+@o.of_output(
+    "--work FOLDER",
+    type=o.PATH,
+    help="Where OUT is a URL, local folder for the run while it is at work; needed to resume.",
+)
 @o.of_output("--json", "json_", help="Print JSON.")
 @o.kept("--cut", help="Cut the copied words. [default: nothing is cut]")
 @o.kept("--cut-boilerplate", help="Cut boilerplate, but for its first occurrence.")
@@ -63,7 +69,7 @@ from neardup.cli.showing import show_events
 @o.resource_options
 @o.quiet_option
 def passages(
-    inputs: tuple[str, ...], out: Path, text: str, json_: bool, quiet: bool, **options: Any
+    inputs: tuple[str, ...], out: str, text: str, json_: bool, quiet: bool, **options: Any
 ) -> None:
     """Find every run of words in INPUT that occurs earlier, exactly, and name its source.
 
