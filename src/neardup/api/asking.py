@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import pyarrow as pa
 
@@ -16,12 +16,17 @@ from neardup.index.incoming import batches_of, checked_id
 from neardup.index.index_check import problems_of
 from neardup.index.merging import Merger
 from neardup.index.transactions import BATCH, Batch, Core
-from neardup.inspect.compare import Comparison, compare
+from neardup.inspect.compare import Comparison, Text, compare
 from neardup.io.opening import Reading
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
+from neardup.sketch.baskets import basket_items, is_basket
 from neardup.sketch.texts import as_text
 from neardup.spec import Spec
+
+
+def _is_one_basket(texts: object) -> bool:
+    return is_basket(texts) and not any(is_basket(text) for text in cast(Any, texts))
 
 
 class Asking:
@@ -80,6 +85,14 @@ class Asking:
         """How texts become band keys."""
         return self._core.recipe
 
+    @property
+    def _items(self) -> bool:
+        """Whether its documents are baskets: lists of items."""
+        return self.recipe.shingle.unit == "item"
+
+    def _text(self, text: Text) -> pa.LargeStringArray:
+        return as_text([text], self._items)
+
     def ids(self) -> pa.Array[Any]:
         """Return the ids of all documents, in the order in which they came."""
         with self._core.reading() as state:
@@ -103,8 +116,8 @@ class Asking:
         except ValueError as error:
             raise InputError("the ids of this index are whole numbers, and one is not") from error
 
-    def get(self, id_: Id) -> str | None:
-        """Return the text of a document; None where only shingles are stored.
+    def get(self, id_: Id) -> Any:
+        """Return the text of a document, or its items; None where only shingles are stored.
 
         Raises:
             InputError: There is no such document.
@@ -114,7 +127,8 @@ class Asking:
             found = catalogue.numbers([checked_id(id_)])
             if not found:
                 raise InputError(f"the index has no document with the id {id_!r}")
-            return self._core.verifier.text_of(catalogue.fetch(list(found.values()))[0])
+            text = self._core.verifier.text_of(catalogue.fetch(list(found.values()))[0])
+            return basket_items(text) if self._items and text is not None else text
 
     # Asking.
 
@@ -134,6 +148,7 @@ class Asking:
 
         Args:
             texts: A text, a list or an Arrow array of texts, or a table as for `neardup.dedup`.
+                Where items are compared, a basket, or a list of baskets.
             threshold: Lowest similarity; that of the index by default, and not below it.
             top: Documents for each text, at most: the most similar of the candidates.
             text: Column with the text, or several, where a table is given.
@@ -163,7 +178,7 @@ class Asking:
         tables: list[pa.Table] = []
         base = 0
         with self._core.reading() as state:
-            for batch in self._asked(texts, Reading(text, id)):
+            for batch in self._asked(texts, Reading(text, id, items=self._items)):
                 for low in range(0, max(1, len(batch.texts)), BATCH):
                     some = batch.texts.slice(low, BATCH)
                     found = self._core.matches(some, limit)
@@ -175,10 +190,10 @@ class Asking:
                 base += len(batch.texts)
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
-    def is_duplicate(self, text: str) -> bool:
+    def is_duplicate(self, text: Text) -> bool:
         """Whether a document is similar to a text."""
         with self._core.reading():
-            found = self._core.matches(as_text([text]), self._spec.threshold, first=True)
+            found = self._core.matches(self._text(text), self._spec.threshold, first=True)
             return bool(len(found.row))
 
     def first_matches(self, texts: object, *, text: str | Sequence[str] = "text") -> pa.Table:
@@ -194,7 +209,7 @@ class Asking:
         tables: list[pa.Table] = []
         base = 0
         with self._core.reading() as state:
-            for batch in self._asked(texts, Reading(text)):
+            for batch in self._asked(texts, Reading(text, items=self._items)):
                 for low in range(0, max(1, len(batch.texts)), BATCH):
                     some = batch.texts.slice(low, BATCH)
                     found = self._core.matches(some, self._spec.threshold, first=True)
@@ -202,7 +217,7 @@ class Asking:
                 base += len(batch.texts)
         return pa.concat_tables(tables)
 
-    def explain(self, text: str, id: Id) -> Comparison:
+    def explain(self, text: Text, id: Id) -> Comparison:
         """Compare a text with a document: what they share, exactly.
 
         Args:
@@ -238,7 +253,8 @@ class Asking:
 
     def _asked(self, texts: object, reading: Reading) -> Iterator[Batch]:
         found = False
-        for batch in batches_of([texts] if isinstance(texts, str) else texts, None, reading):
+        one = isinstance(texts, str) or (self._items and _is_one_basket(texts))
+        for batch in batches_of([texts] if one else texts, None, reading):
             found = True
             yield batch
         if not found:

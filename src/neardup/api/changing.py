@@ -20,8 +20,8 @@ from neardup.index.incoming import batches_of, checked_id, checked_ids, is_file
 from neardup.index.inserting import Answers, insert, insert_all, insert_new
 from neardup.index.merging import compact
 from neardup.index.transactions import BATCH, Batch
+from neardup.inspect.compare import Text
 from neardup.io.opening import Reading
-from neardup.sketch.texts import as_text
 
 if TYPE_CHECKING:
     from neardup.api.indexing import Index
@@ -96,7 +96,8 @@ class Changing(Asking):
             raise SpecError(
                 f"`on_conflict` is {on_conflict!r}; expected 'error', 'replace' or 'skip'"
             )
-        reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document)
+        how = (input_format, encoding_errors, delimiter, max_document)
+        reading = Reading(text, id, *how, items=self._items)
         batches = batches_of(source, ids, reading)
         if not is_file(source):
             return self._insert(batches, on_conflict)
@@ -113,7 +114,7 @@ class Changing(Asking):
         return count
 
     @overload
-    def add_if_new(self, id_or_batch: Id, text: str) -> NewAnswer: ...
+    def add_if_new(self, id_or_batch: Id, text: Text) -> NewAnswer: ...
 
     @overload
     def add_if_new(
@@ -129,7 +130,7 @@ class Changing(Asking):
     def add_if_new(
         self,
         id_or_batch: object,
-        text: str | None = None,
+        text: Text | None = None,
         *,
         ids: Iterable[Id] | None = None,
         id: str | None = None,
@@ -168,7 +169,7 @@ class Changing(Asking):
         """
         if text is not None:
             name = checked_id(id_or_batch)
-            one = Batch([name], as_text([text]))
+            one = Batch([name], self._text(text))
             with self._core.writing():
                 self._core.require_kind(one.ids)
                 found = insert_new(self._core, one)
@@ -179,7 +180,7 @@ class Changing(Asking):
         names: list[Id] = []
         answers = Answers([], np.empty(0))
         with self._core.writing():
-            for batch in batches_of(id_or_batch, ids, Reading(column, id)):
+            for batch in batches_of(id_or_batch, ids, Reading(column, id, items=self._items)):
                 some = self._core.with_ids(batch, 0, len(batch.texts))
                 self._core.require_kind(some.ids)
                 more = insert_new(self._core, some)
@@ -214,7 +215,7 @@ class Changing(Asking):
             self._core.remove(wanted)
         return len(wanted)
 
-    def update(self, id: Id, text: str) -> None:
+    def update(self, id: Id, text: Text) -> None:
         """Replace the text of a document, which then counts as the last one that came.
 
         Args:
@@ -225,7 +226,7 @@ class Changing(Asking):
             InputError: There is no document with this id.
             StoreError: Another process writes.
         """
-        batch = Batch([checked_id(id)], as_text([text]))
+        batch = Batch([checked_id(id)], self._text(text))
         with self._core.writing():
             self._core.remove(batch.ids)
             insert(self._core, batch)

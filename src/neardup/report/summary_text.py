@@ -8,7 +8,7 @@ from neardup.report.numbers import counted, share
 Row = tuple[str, str, str]
 #: A warning is due where so many documents have so large a share of duplicates.
 _MANY, _NEARLY_ALL = 20, 0.9
-_UNITS = {"word": "word", "char": "character"}
+_UNITS = {"word": "word", "char": "character", "item": "item"}
 
 
 def render(record: dict[str, Any], out: str) -> str:
@@ -31,8 +31,9 @@ def aligned(record: dict[str, Any]) -> str:
 def found(record: dict[str, Any]) -> Iterator[Row]:
     counts, shingle = record["counts"], record["spec"]["shingle"]
     total, removed, exact = (counts[k] for k in ("documents", "removed", "exact_duplicates"))
-    short = f"{counts['short']:,} shorter than {counted(shingle['n'], _UNITS[shingle['unit']])}"
-    yield "documents", f"{total:,}", f"{counts['empty']:,} empty, {short}"
+    few = f", {counts['short']:,} shorter than {counted(shingle['n'], _UNITS[shingle['unit']])}"
+    few = "" if shingle["unit"] == "item" else few
+    yield "documents", f"{total:,}", f"{counts['empty']:,} empty{few}"
     yield "kept", f"{counts['kept']:,}", share(counts["kept"], total)
     kinds = f"{counted(exact, 'exact duplicate')} and {counted(removed - exact, 'near-duplicate')}"
     yield "removed", f"{removed:,}", f"{share(removed, total)}: {kinds}"
@@ -62,7 +63,8 @@ def _done(record: dict[str, Any]) -> Iterator[Row]:
     spec, bands = record["spec"], record["bands"]
     shingle, recall = spec["shingle"], "1"
     stems = f" of {shingle['stem'].capitalize()} stems" if shingle["stem"] else ""
-    how = f"pairs, by runs of {counted(shingle['n'], _UNITS[shingle['unit']])}{stems}, exactly"
+    runs = f"runs of {counted(shingle['n'], _UNITS[shingle['unit']])}{stems}"
+    how = f"pairs, by {'items' if shingle['unit'] == 'item' else runs}, exactly"
     yield "compared", f"{record['counts']['pairs_compared']:,}", how
     yield "threshold", f"{spec['threshold']:g}", "similarity of a near-duplicate (Jaccard)"
     what = "of the pairs from the threshold up, by an exact search"
