@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 import neardup
-from experiments import notes, page, page_records, plots, results, teaching
+from experiments import notes, page, page_records, plots, results, teaching, tutorial
 from experiments.accuracy import accuracy
 from experiments.clustering import clustering, other_draws
 from experiments.notes import REAL, sources
@@ -29,7 +29,7 @@ from neardup.errors import NeardupError
 OUT = ROOT / "docs/paper"
 EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
 #: Of another paper, with a page of its own.
-OTHERS = ("records", teaching.NAME)
+OTHERS = ("records", teaching.NAME, tutorial.NAME)
 
 
 def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
     page.write(given.out)
     page_records.write(given.out)
     teaching.page(given.out)
+    tutorial.page(given.out)
     print(f"{'page':12} {time.perf_counter() - begin:6.1f} s: {given.out / 'index.md'}", flush=True)
 
 
@@ -105,6 +106,9 @@ def _run(name: str, out: Path, sizes: Sizes) -> None:
         results.store(out, name, corpus())
     elif name == teaching.NAME:
         results.store(out, name, teaching.teaching(sizes.lines, sizes.adverts))
+    elif name == tutorial.NAME:
+        _say_missing(("cora",))
+        results.store(out, name, tutorial.tutorial(results.load(out, name)))
     elif name == "records":
         _say_missing(("cora", "rldata500"))
         results.store(out, name, records(results.load(out, name)))

@@ -89,7 +89,7 @@ class ResumeError(NeardupError):
 
 
 class DependencyError(NeardupError, ImportError):
-    """An optional package is needed and not installed."""
+    """An optional package is needed and not installed, or a name is not offered here."""
 
 
 class ShortTextWarning(UserWarning):

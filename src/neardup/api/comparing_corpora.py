@@ -155,13 +155,15 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         OutputError: The output folder exists, or can't be written.
     """
     out = None if old.out is None else local_target(old.out)
-    corpus = InputCorpus.open(source, reading)
-    check_output(corpus.reader.source, old.format)
     if out is not None:
         check_folder(out, old.overwrite, writes=_AGAINST)
-        _check_out(out, (source, corpus))
     index, mine = _old(old.corpus)
     try:
+        items = index.recipe.shingle.unit == "item"
+        corpus = InputCorpus.open(source, dataclasses.replace(reading, items=items))
+        check_output(corpus.reader.source, old.format)
+        if out is not None:
+            _check_out(out, (source, corpus))
         fresh = Index.create(spec=index.spec, recipe=index.recipe, store_text=False)
         table, kept = decide(corpus, index._core, fresh._core)
     finally:
@@ -301,6 +303,8 @@ def _asked(by: str, threshold: float, passage: int | None, shingle: str | Shingl
     if not isinstance(threshold, int | float) or not 0 < threshold <= 1:
         raise SpecError(f"threshold is {threshold!r}; expected a number in (0, 1]")
     made = ShingleSpec.parse(shingle) if isinstance(shingle, str) else shingle
+    if made.unit == "item":
+        raise SpecError("decontamination compares texts, and the shingle is item")
     if passage is None:
         return Asked(by, float(threshold), made)
     return Asked("passage", 0.0, ShingleSpec(n=passage))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.progress import Progress, show_progress
@@ -14,7 +14,8 @@ from neardup.api.runs import Run
 from neardup.engines.clock import Clock
 from neardup.engines.job import Resources
 from neardup.errors import SpecError
-from neardup.io.opening import Reading
+from neardup.io.frames import gives_baskets
+from neardup.io.opening import Reading, paths_of
 from neardup.memory_plan import memory_of
 from neardup.output.writing import Writing
 from neardup.results.results import MemoryResults
@@ -40,6 +41,14 @@ def _make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
     base = spec or settings_of(preset or "web")
     found = zip(_GIVEN, given, strict=False)
     return base.replace(**{name: value for name, value in found if is_given(value)})
+
+
+def _shingle_of(source: object, text: object, shingle: str | ShingleSpec, *others: object) -> Any:
+    """Return the shingle: items where the source is lists of them and no setting was given."""
+    if any(map(is_given, (shingle, *others))) or paths_of(source) is not None:
+        return shingle
+    name = text if isinstance(text, str) else next(iter(cast(Any, text)), "text")
+    return "item" if gives_baskets(source, name) else shingle
 
 
 @checked
@@ -88,7 +97,8 @@ def dedup(
         source: A path or URL (file, folder or pattern; ``s3://``, ``gs://``, ``abfs://``,
             ``hf://``, ``https://``) or a list of `pathlib.Path`; a pyarrow Table,
             RecordBatchReader or Dataset; a pandas or Polars frame or series; a dict of lists; a
-            Hugging Face dataset; or a list of texts.
+            Hugging Face dataset; or a list of texts. Texts may be baskets, which are lists of
+            items, with ``shingle="item"``.
         text: Column with the text, or several, which are joined by a space.
         id: Column with your ids, each once; positions without it.
         against: An old corpus, which is only read: an index or its folder; or a run or its output
@@ -100,7 +110,8 @@ def dedup(
             0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).
         threshold: Similarity from which on two documents are near-duplicates, in (0, 1].
         recall: Probability that a pair at the threshold is found, in (0, 1); 0.99 by default.
-        shingle: What is compared, such as ``"word:5"`` or ``"char:3"``.
+        shingle: What is compared, such as ``"word:5"`` or ``"char:3"``; ``"item"`` for lists of
+            items, which are compared as they are. It is the default for lists in memory.
         keep: Which of the similar documents is kept: ``"first"`` (the default), ``"longest"``,
             ``"max:COLUMN"`` or ``"min:COLUMN"``.
         order_by: Column that gives the order of the documents; the order of the input without it.
@@ -160,6 +171,7 @@ def dedup(
         from neardup.api.comparing_corpora import dedup_as_asked
 
         return dedup_as_asked(locals())
+    shingle = _shingle_of(source, text, shingle, preset, spec)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     resources = Resources(memory_of(memory), threads, store, run, keep_run)
     writing = Writing(clean and out is not None, format, annotate, compression, tables)
@@ -209,6 +221,7 @@ def plan(
     """
     from neardup.forecast import plan as forecast
 
+    shingle = _shingle_of(source, text, shingle, preset, spec)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(memory_of(memory), threads)
     reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
 import pyarrow as pa
 
@@ -31,10 +31,11 @@ from neardup.index.inserting import add_all, add_new, merge_all, replace
 from neardup.index.merging import Merger, compact
 from neardup.index.place import index_folder
 from neardup.index.transactions import Batch, Core, no_document
-from neardup.inspect.compare import Comparison, compare
+from neardup.inspect.compare import Comparison, Text, compare
 from neardup.io.opening import Reading
 from neardup.recipe import Recipe
 from neardup.sketch.bands import recipe_for
+from neardup.sketch.baskets import basket_items, is_basket
 from neardup.sketch.texts import as_text
 from neardup.spec import ShingleSpec, Spec
 
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
 Durable = Literal["power", "process"]
 #: What happens where an index has an id already.
 Conflict = Literal["error", "replace", "skip"]
+
+
+def _is_one_basket(texts: object) -> bool:
+    return is_basket(texts) and not any(is_basket(text) for text in cast(Any, texts))
 
 
 class Index:
@@ -229,6 +234,11 @@ class Index:
         """How texts become band keys."""
         return self._core.recipe
 
+    @property
+    def _items(self) -> bool:
+        """Whether its documents are baskets: lists of items."""
+        return self.recipe.shingle.unit == "item"
+
     def ids(self) -> pa.Array[Any]:
         """Return the ids of all documents, in the order in which they came."""
         with self._core.reading() as state:
@@ -252,8 +262,8 @@ class Index:
         except ValueError as error:
             raise InputError("the ids of this index are whole numbers, and one is not") from error
 
-    def get(self, id_: Id) -> str | None:
-        """Return the text of a document; None where only shingles are stored.
+    def get(self, id_: Id) -> Any:
+        """Return the text of a document, or its items; None where only shingles are stored.
 
         Raises:
             UnknownIdError: There is no such document.
@@ -263,7 +273,8 @@ class Index:
             found = catalogue.numbers([checked_id(id_)])
             if not found:
                 raise no_document(id_)
-            return self._core.verifier.text_of(catalogue.fetch(list(found.values()))[0])
+            text = self._core.verifier.text_of(catalogue.fetch(list(found.values()))[0])
+            return basket_items(text) if self._items and text is not None else text
 
     # Asking.
 
@@ -283,6 +294,7 @@ class Index:
 
         Args:
             texts: A text, a list or an Arrow array of texts, or a table as for `neardup.dedup`.
+                Where items are compared, a basket, or a list of baskets.
             threshold: Lowest similarity; that of the index by default, and not below it.
             top: Documents for each text, at most: the most similar of the candidates.
             text: Column with the text, or several, where a table is given.
@@ -309,11 +321,13 @@ class Index:
         limit = required_threshold(self._spec, self.recipe, threshold)
         if top is not None and (type(top) is not int or top < 1):
             raise SpecError(f"`top` is {spelled(top)}; expected a whole number, 1 or more")
-        return found_in(self._core, self._asked(texts, Reading(text, id)), limit, top=top)
+        return found_in(
+            self._core, self._asked(texts, Reading(text, id, items=self._items)), limit, top=top
+        )
 
-    def is_duplicate(self, text: str) -> bool:
+    def is_duplicate(self, text: Text) -> bool:
         """Whether a document is similar to a text."""
-        texts = as_text([checked_text(text)])
+        texts = self._text(text)
         with self._core.reading():
             found = self._core.matches(texts, self._spec.threshold, first=True)
             return bool(len(found.row))
@@ -328,10 +342,10 @@ class Index:
         Returns:
             A row for each text that is similar to a document; columns as for `query`.
         """
-        batches = self._asked(texts, Reading(text))
+        batches = self._asked(texts, Reading(text, items=self._items))
         return found_in(self._core, batches, self._spec.threshold, first=True)
 
-    def explain(self, text: str, id: Id) -> Comparison:
+    def explain(self, text: Text, id: Id) -> Comparison:
         """Compare a text with a document: what they share, exactly.
 
         Args:
@@ -342,7 +356,8 @@ class Index:
             InputError: Only shingles are stored.
             UnknownIdError: There is no such document.
         """
-        text, stored = checked_text(text), self.get(id)
+        self._text(text)
+        stored = self.get(id)
         if stored is None:
             raise InputError(
                 "the index stores shingles only, so that the text can't be compared word by word",
@@ -351,7 +366,14 @@ class Index:
         return compare(text, stored, self._spec)
 
     def _asked(self, texts: object, reading: Reading) -> Iterable[Batch]:
-        return batches_of([texts] if isinstance(texts, str) else texts, None, reading)
+        one = isinstance(texts, str) or (self._items and _is_one_basket(texts))
+        return batches_of([texts] if one else texts, None, reading)
+
+    def _text(self, text: object) -> pa.LargeStringArray:
+        """Return one text, or one basket, as an array; refuse what is neither."""
+        if self._items and is_basket(text):
+            return as_text([text], True)
+        return as_text([checked_text(text)])
 
     def check(self) -> list[str]:
         """Read all of the index; return what is wrong with it, in words. Empty if all is well."""
@@ -409,7 +431,8 @@ class Index:
             raise SpecError(
                 f"`on_conflict` is {on_conflict!r}; expected 'error', 'replace' or 'skip'"
             )
-        reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document)
+        how = (input_format, encoding_errors, delimiter, max_document)
+        reading = Reading(text, id, *how, items=self._items)
         batches = batches_of(source, ids, reading)
         if not is_file(source):
             return self._insert(batches, on_conflict)
@@ -422,7 +445,7 @@ class Index:
         return count
 
     @overload
-    def add_if_new(self, id_or_batch: Id, text: str) -> NewAnswer: ...
+    def add_if_new(self, id_or_batch: Id, text: Text) -> NewAnswer: ...
 
     @overload
     def add_if_new(
@@ -438,7 +461,7 @@ class Index:
     def add_if_new(
         self,
         id_or_batch: object,
-        text: str | None = None,
+        text: Text | None = None,
         *,
         ids: Iterable[Id] | None = None,
         id: str | None = None,
@@ -478,11 +501,9 @@ class Index:
         """
         single = text is not None or isinstance(id_or_batch, str | int)
         if single:
-            batches: Iterable[Batch] = [
-                Batch([checked_id(id_or_batch)], as_text([checked_text(text)]))
-            ]
+            batches: Iterable[Batch] = [Batch([checked_id(id_or_batch)], self._text(text))]
         else:
-            batches = batches_of(id_or_batch, ids, Reading(column, id))
+            batches = batches_of(id_or_batch, ids, Reading(column, id, items=self._items))
         with self._core.writing():
             names, answers = add_new(self._core, batches)
             kind = self._core.catalogue.state().ids
@@ -525,7 +546,7 @@ class Index:
             return self._core.remove_known(wanted)
 
     @checked
-    def update(self, id: Id, text: str, *, if_new: bool = False) -> UpdateAnswer:
+    def update(self, id: Id, text: Text, *, if_new: bool = False) -> UpdateAnswer:
         """Replace the text of a document, which then counts as the last one that came.
 
         Args:
@@ -542,7 +563,7 @@ class Index:
             UnknownIdError: There is no document with this id.
             StoreError: Another process writes.
         """
-        batch = Batch([checked_id(id)], as_text([text]))
+        batch = Batch([checked_id(id)], self._text(text))
         with self._core.writing():
             answers, released = replace(self._core, batch, if_new)
         self._merger.after_insert()

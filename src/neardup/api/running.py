@@ -53,7 +53,9 @@ class Request:
         """Open the source, and say what the result depends on."""
         folder = None if state is None else state.scratch_folder("inputs")
         wanted = wanted_columns(self.spec, None)
-        source, reading = self.reading.open_sized(self.source, wanted, folder)
+        items = self.spec.shingle.unit == "item"
+        asked = dataclasses.replace(self.reading, items=items)
+        source, reading = asked.open_sized(self.source, wanted, folder)
         self.writing.check(source)
         how = {"given": self.given(), **reading.as_dict()}
         output = self.writing.as_dict()

@@ -199,8 +199,9 @@ pair_options = all_of(
         help="Settings to start from; the options below override them.",
     ),
     compared(
-        "--shingle word:N|char:N",
-        help="What is compared: N consecutive words or characters. "
+        "--shingle word:N|char:N|item",
+        help="What is compared: N consecutive words or characters; or items, where the column "
+        "holds lists of them. "
         f"[default: {_default('shingle')}]",
     ),
     compared(
@@ -217,6 +218,7 @@ pair_options = all_of(
     advanced("--strip-accents", help="Remove nonspacing marks."),
     advanced("--raw", help="With char:N: keep white space as it is."),
     advanced("--bag", help="Count repeated shingles: multiset Jaccard."),
+    advanced("--hash-bytes [4|8]", help="Bytes of the hash of a shingle. [default: 8]"),
 )
 #: What the keys of an index depend on.
 index_options = all_of(
@@ -343,6 +345,8 @@ def spec_of(options: dict[str, Any]) -> Spec:
     given = {k: value for k, value in options.items() if value is not None and value is not False}
     if "recall" in given and ("num_bands" in given or "rows" in given):
         raise SpecError("recall and bands with rows exclude each other", "leave one out")
+    if "hash_bytes" in given:
+        given["hash_bytes"] = int(given["hash_bytes"])
     if given.get("stem") == "none":
         given["stem"] = None
     return preset(given.pop("preset")).replace(**given)

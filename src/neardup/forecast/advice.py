@@ -25,15 +25,15 @@ class Advice:
 def advice(outcome: Outcome, total: int) -> Iterator[Advice]:
     """Yield what to know before a run over ``total`` documents, by one over a sample of them."""
     counts, tokens, spec = outcome.answer.counts, outcome.corpus.tokens, outcome.job.spec
-    n, word, documents = spec.shingle.n, spec.shingle.unit == "word", len(tokens)
-    unit, one = ("words", "word") if word else ("characters", "character")
+    n, one, documents = spec.shingle.n, spec.shingle.unit_name, len(tokens)
+    unit, word, items = f"{one}s", one == "word", one == "item"
     short = counts["short"] / documents
     if short >= _SHORT:
         text = f"{_percent(short)} of the texts have fewer than {n} {unit}, the length of a shingle"
         yield Advice("short", f"{text}; of these only equal ones are found", short)
     median = float(np.median(tokens[tokens > 0])) if (tokens > 0).any() else 0.0
     reached = one_word_changed(median, n)
-    if median > 0 and reached < spec.threshold:
+    if median > 0 and not items and reached < spec.threshold:
         fits = [k for k in range(n - 1, 0, -1) if one_word_changed(median, k) >= spec.threshold]
         remedy = f"; shingle='{spec.shingle.unit}:{fits[0]}' would find it" if fits else ""
         text = f"a shingle of {n} {unit} is long for these texts: with one {one} changed, a text "
@@ -43,9 +43,10 @@ def advice(outcome: Outcome, total: int) -> Iterator[Advice]:
     if density := _density(outcome):
         share = _percent(density)
         text = f"nearly all documents share buckets, each with {share} of the others in each band, "
-        text += "so that time grows with the square of their number; use "
-        text += f"{'longer' if word else 'words as'} shingles for texts of this length, or raise "
-        yield Advice("crowded", f"{text}the `threshold`", density)
+        text += "so that time grows with the square of their number; "
+        longer = f"use {'longer' if word else 'words as'} shingles for texts of this length, or "
+        text += "" if items else longer
+        yield Advice("crowded", f"{text}raise the `threshold`", density)
     if text := advice_on_bands(spec, total):
         yield Advice("many", text, total)
 

@@ -14,6 +14,7 @@ from neardup.errors import ArgumentError, InputError, SpecError
 from neardup.index.bodies import Id
 from neardup.index.transactions import Batch
 from neardup.io.opening import Reading
+from neardup.sketch.baskets import is_basket
 from neardup.sketch.texts import as_text
 
 _LONGEST = 2**63
@@ -74,10 +75,15 @@ def checked_text(value: object, name: str = "text") -> str:
     raise ArgumentError(f"`{name}` is {given}; expected a string", "give the text of a document")
 
 
-def texts_of(texts: Any) -> pa.LargeStringArray | None:
-    """Return texts that are in memory; None for everything else."""
-    is_list = isinstance(texts, list | tuple) and all(isinstance(t, str | None) for t in texts)
-    return as_text(texts) if is_list or isinstance(texts, pa.Array | pa.ChunkedArray) else None
+def texts_of(texts: Any, items: bool = False) -> pa.LargeStringArray | None:
+    """Return texts that are in memory, or with ``items`` baskets; None for everything else."""
+
+    def is_one(text: object) -> bool:
+        return isinstance(text, str | None) or (items and is_basket(text))
+
+    is_list = isinstance(texts, list | tuple) and all(map(is_one, texts))
+    is_array = isinstance(texts, pa.Array | pa.ChunkedArray)
+    return as_text(texts, items) if is_list or is_array else None
 
 
 def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iterator[Batch]:
@@ -111,7 +117,7 @@ def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iter
 
 
 def _read(source: Any, reading: Reading) -> Iterator[tuple[pa.LargeStringArray, list[Id]]]:
-    texts = texts_of(source)
+    texts = texts_of(source, reading.items)
     if texts is not None:
         yield texts, []
         return

@@ -12,6 +12,7 @@ from neardup.json_values import plain_id
 from neardup.results.results import Results
 from neardup.results.shown import Shown
 from neardup.sketch.bands import candidate_probability
+from neardup.sketch.baskets import sorted_lines
 from neardup.sketch.sketcher import Sketcher
 from neardup.threads import check_threads
 
@@ -179,8 +180,14 @@ def explain(
         duplicates_count=len(duplicates),
         exact_copies=int((near == 1).sum()),
         notes=notes,
-        texts=tuple(forms.texts) if texts and forms is not None else None,
+        texts=_shown(results, forms.texts) if texts and forms is not None else None,
     )
+
+
+def _shown(results: Results, texts: list[str]) -> tuple[str, ...]:
+    """Return texts as they are, and baskets with their items in order."""
+    items = results.recipe.shingle.unit == "item"
+    return tuple(map(sorted_lines, texts)) if items else tuple(texts)
 
 
 def _edge(results: Results, doc: int, other: int) -> tuple[float | None, list[int]]:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -24,9 +25,11 @@ from neardup.io.columns import (
 )
 from neardup.io.formats.arrow_tables import HeldPartition, bytes_of, cut_batches
 from neardup.io.source import Columns, Layout, Partition, Source
+from neardup.sketch.baskets import ItemError, basket_items, basket_text, holds_baskets, is_basket
 
 _ROWS = 1000  # of a Hugging Face dataset at a time; small batches are put together afterwards
 _STRINGS = strings_schema(["text"])  # of a list of strings
+_LISTS = pa.schema([("text", pa.large_list(pa.large_string()))])  # of a list of lists
 _LONE = re.compile("[\ud800-\udfff]")
 _ACCEPTED = (
     "give a table, record batches or a dataset of pyarrow, a DataFrame or Series of pandas or "
@@ -54,7 +57,8 @@ class FrameSource(Source):
             self._name, self._object = self._opened(source)
         self.total_bytes = bytes_of(self._object) if isinstance(self._object, pa.Table) else None
         is_table = isinstance(self._object, pa.Table | pa.RecordBatchReader)
-        strings = None if _is_hugging_face(self._object) else _STRINGS
+        texts = _LISTS if columns.items else _STRINGS
+        strings = None if _is_hugging_face(self._object) else texts
         has_schema = is_table or _is_dataset(self._object)
         self._schema: pa.Schema | None = self._object.schema if has_schema else strings
         if self._schema is not None:
@@ -82,8 +86,9 @@ class FrameSource(Source):
     def _cut(self) -> Iterator[HeldPartition]:
         batches, how, partition = self._object, (self._name, self.columns), None
         with _arrow_errors(self._name):
-            if self._schema is _STRINGS:
-                found = _of_strings(batches, *how, self._partition_bytes)
+            if self._schema is _STRINGS or self._schema is _LISTS:
+                of = _of_strings if self._schema is _STRINGS else _of_lists
+                found = of(batches, *how, self._partition_bytes)
             else:
                 if isinstance(batches, pa.Table) or _is_dataset(batches):
                     batches = batches.to_batches()
@@ -184,6 +189,11 @@ class FrameSource(Source):
         try:
             return pa.array(values)
         except pa.ArrowException:
+            if name in self.columns.text and self.columns.items:
+                return pa.array(
+                    [_items_of(v, f"the frame: record {row + 1}") for row, v in enumerate(values)],
+                    _LISTS.field(0).type,
+                )
             if name in self.columns.text:
                 odd = next(v for v in values if not (isinstance(v, str) or _is_missing(v)))
                 raise ColumnError(
@@ -194,6 +204,60 @@ class FrameSource(Source):
             found = _as_strings(name, values)
             self.converted.append(str(name))
             return found
+
+
+def gives_baskets(source: Any, name: str) -> bool:
+    """Return whether texts in memory are lists of items, as their type or the first one says."""
+    column = source
+    if isinstance(source, pa.Table) or _is_dataset(source) or hasattr(source, "columns"):
+        schema = getattr(source, "schema", None)
+        if isinstance(schema, pa.Schema):
+            return name in schema.names and holds_baskets(schema.field(name).type)
+        column = source[name] if name in source.columns else ()
+    elif isinstance(source, Mapping):
+        column = source.get(name, ())
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        return holds_baskets(column.type)
+    if isinstance(column, Iterator | str) or not isinstance(column, Iterable):
+        return False
+    first = next((v for v in islice(column, _ROWS) if not _is_missing(v)), None)
+    return is_basket(first) or hasattr(first, "to_list")  # a Series of Polars
+
+
+def _items_of(value: Any, where: str) -> list[str] | None:
+    """Return the items of a record; None where it is missing."""
+    if hasattr(value, "to_list"):
+        value = value.to_list()
+    if not is_basket(value):
+        if _is_missing(value):
+            return None
+        raise InputError(f"{where} is {type(value).__name__}, not a list of items", _ACCEPTED)
+    try:
+        return basket_items(basket_text(value))
+    except ItemError as error:
+        what = f"{where} has an item of type {error}; expected strings or whole numbers"
+        raise InputError(what, "convert the items to strings") from error
+
+
+def _of_lists(
+    source: Iterable[Any], name: str, columns: Columns, partition_bytes: int
+) -> Iterator[HeldPartition]:
+    held: list[list[str] | None] = []
+    start = first = size = 0
+
+    def gathered() -> HeldPartition:
+        table = pa.Table.from_arrays([pa.array(held, _LISTS.field(0).type)], schema=_LISTS)
+        return HeldPartition(-1, start, size, first, name, columns, table)
+
+    for row, value in enumerate(source):
+        items = _items_of(value, f"{name}: record {row + 1}")
+        held.append(items)
+        size += 8 + sum(map(len, items or ()))
+        if size >= partition_bytes:
+            yield gathered()
+            start, first, held, size = start + size, row + 1, [], 0
+    if held:
+        yield gathered()
 
 
 def _is_dataset(source: object) -> bool:
@@ -259,7 +323,10 @@ def _of_strings(
         is_missing = _is_missing(value)
         if not (is_missing or isinstance(value, str)):
             raise InputError(
-                f"{name}: record {row + 1} is {type(value).__name__}, not a string", _ACCEPTED
+                f"{name}: record {row + 1} is {type(value).__name__}, not a string",
+                "lists of items are for `neardup.dedup` and indexes, with shingle='item'"
+                if is_basket(value)
+                else _ACCEPTED,
             )
         try:
             text = None if is_missing else value.encode()

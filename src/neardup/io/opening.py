@@ -37,6 +37,7 @@ class Reading:
     max_document: int | str = MAX_DOCUMENT
     skip_large: bool = False
     partition_bytes: int = PARTITION_BYTES
+    items: bool = False  # texts are lists of items
 
     def __post_init__(self) -> None:
         text = (self.text,) if isinstance(self.text, str) else self.text
@@ -61,7 +62,8 @@ class Reading:
     ) -> Source:
         """Open a source; ``wanted`` are other columns that the first pass reads."""
         size, text = parse_size(self.max_document, "max_document"), tuple(self.text)
-        columns = Columns(text, self.id, self.encoding_errors, wanted, size, self.skip_large)
+        errors, large = self.encoding_errors, self.skip_large
+        columns = Columns(text, self.id, errors, wanted, size, large, self.items)
         how = self.input_format, self.delimiter, self.partition_bytes
         return open_source(source, columns, *how, copy_folder)
 

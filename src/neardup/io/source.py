@@ -62,6 +62,7 @@ class Columns:
     wanted: tuple[str, ...] = ()  # other columns that the first pass reads
     max_document: int = MAX_DOCUMENT  # bytes of a text, and of a record of JSON lines or CSV
     skip_large: bool = False  # leave out what is larger, and count it; else it is refused
+    items: bool = False  # texts are baskets: lists of items, see `neardup.sketch.baskets`
 
     def __post_init__(self) -> None:
         if len(set(self.text)) < len(self.text):

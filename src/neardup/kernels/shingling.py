@@ -53,6 +53,13 @@ def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):
 
 
 @njit(cache=True, nogil=True)
+def shorten(values):
+    """Leave 4 bytes of each hash, in place, spread over 8 again, as all other kernels expect."""
+    for i in range(values.shape[0]):
+        values[i] = mix(values[i] >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
 def _sort(values, first, last, scratch, counts):
     """Sort ``values[first:last]``, hashes that fill their range evenly, in linear time.
 

@@ -12,7 +12,7 @@ _MANY, _NEARLY_ALL = 20, 0.9
 NO_DOCUMENTS = "the input has no documents"
 #: Recall at the threshold below which "still alike 0" would mislead.
 _ENOUGH = 0.9
-_UNITS = {"word": "word", "char": "character"}
+_UNITS = {"word": "word", "char": "character", "item": "item"}
 
 
 def render(record: dict[str, Any], out: str) -> str:
@@ -35,8 +35,9 @@ def aligned(record: dict[str, Any]) -> str:
 def found(record: dict[str, Any]) -> Iterator[Row]:
     counts, shingle = record["counts"], record["spec"]["shingle"]
     total, removed, exact = (counts[k] for k in ("documents", "removed", "exact_duplicates"))
-    short = f"{counts['short']:,} shorter than {counted(shingle['n'], _UNITS[shingle['unit']])}"
-    yield "documents", f"{total:,}", f"{counts['empty']:,} empty, {short}"
+    few = f", {counts['short']:,} shorter than {counted(shingle['n'], _UNITS[shingle['unit']])}"
+    few = "" if shingle["unit"] == "item" else few
+    yield "documents", f"{total:,}", f"{counts['empty']:,} empty{few}"
     yield "kept", f"{counts['kept']:,}", share(counts["kept"], total)
     kinds = f"{counted(exact, 'exact duplicate')} and {counted(removed - exact, 'near-duplicate')}"
     yield "removed", f"{removed:,}", f"{share(removed, total)}: {kinds}"
@@ -84,7 +85,8 @@ def _done(record: dict[str, Any]) -> Iterator[Row]:
     spec = record["spec"]
     shingle = spec["shingle"]
     stems = f" of {shingle['stem'].capitalize()} stems" if shingle["stem"] else ""
-    how = f"pairs, by runs of {counted(shingle['n'], _UNITS[shingle['unit']])}{stems}, exactly"
+    runs = f"runs of {counted(shingle['n'], _UNITS[shingle['unit']])}{stems}"
+    how = f"pairs, by {'items' if shingle['unit'] == 'item' else runs}, exactly"
     yield "compared", f"{record['counts']['pairs_compared']:,}", how
     yield "threshold", f"{spec['threshold']:g}", "similarity of a near-duplicate (Jaccard)"
     yield recall(record)

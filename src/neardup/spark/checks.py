@@ -19,7 +19,10 @@ _ID_BYTES, _MOST_SENT = 100, 8 << 30
 
 
 def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
-    """Raise ColumnError for columns that are not there, or of another type."""
+    """Raise ColumnError for columns that are not there, or of another type, SpecError for items."""
+    if spec.shingle.unit == "item":
+        hint = "run neardup dedup on one machine"
+        raise SpecError("Apache Spark compares texts here, and the shingle is item", hint)
     types = dict(df.dtypes)
     for setting, name in {"text": text, "id": id, "keep": kept_by(spec) or id}.items():
         if name not in types:

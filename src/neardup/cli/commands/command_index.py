@@ -140,9 +140,10 @@ def query(
 
     paths = [Path(name) for name in inputs]
     how = (input_format, encoding_errors, delimiter, max_document)
-    reading = Reading(text.split(","), id, *how)
     done = 0
     with Index.open(folder, readonly=True) as found:
+        items = found.recipe.shingle.unit == "item"
+        reading = Reading(text.split(","), id, *how, items=items)
         for batch in batches_of(paths, None, reading):
             for row in found.query(batch.texts, threshold=threshold, top=top).to_pylist():
                 place = row["query"]

@@ -177,6 +177,12 @@ def link(
     group=o.OUTPUT,
     help="pairs: id_a, id_b, similarity. splink: join_key_l, join_key_r, match_key.",
 )
+@o.option(
+    "--column NAME",
+    group=o.OUTPUT,
+    help="Write a row for each record instead: its id, and in this column its block, a connected "
+    "component of candidates. Blocks are no clusters: often one has nearly all records.",
+)
 @_overwrite
 @o.json_option
 @_tagged
@@ -190,6 +196,7 @@ def blocks(
     files: tuple[Path, ...],
     out: Path,
     target: str,
+    column: str | None,
     overwrite: bool,
     json_: bool,
     quiet: bool,
@@ -205,8 +212,12 @@ def blocks(
     from neardup.api.linking import blocks
     from neardup.records.outputs.link_files import write_pairs
 
+    if column is not None and target != "pairs":
+        raise SpecError("`for` is splink, which takes pairs, and `column` is given")
     found = blocks(*_two(files), **options)
     table = found.pairs if target == "pairs" else found.to_splink()
+    if column is not None:
+        table = found.labels(column)
     write_pairs(table, out, endings[out.suffix.lower()])
     if json_:
         click.echo(json.dumps({**found.summary, "notes": found.notes}, indent=2))

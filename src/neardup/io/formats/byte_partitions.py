@@ -1,6 +1,8 @@
 """Partitions whose records are bytes, JSON lines and CSV: values found in them become arrays."""
 
 import copy
+import json
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -8,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import PAD, array_of, buffer_of, large_strings, validity
+from neardup.arrays import PAD, array_of, buffer_of, large_strings, strings_of, validity
 from neardup.errors import ColumnError, EncodingError
 from neardup.io.columns import REPLACE_HINT, Column, append_columns, called, repaired
 from neardup.io.formats.json_text import Joined
@@ -16,8 +18,10 @@ from neardup.io.formats.large_records import too_large
 from neardup.io.source import Added, Columns, Documents, Held, Partition, Rows, SourceFile, changed
 from neardup.io.streams import Extent, Raw, line_of, read_range, view_of
 from neardup.kernels import scanning as kernels
+from neardup.sketch.baskets import ItemError, basket_text
 
 _NOTHING = (np.empty(0, np.uint8), np.empty(0, np.int64))  # is put into records
+_ITEMS_HINT = "expected an array of strings or whole numbers, or null; correct the record"
 #: Where records can't become a table.
 KEEP_HINT = "leave the output in the format of the input, which keeps the records as they are"
 _EXACT = 1 << 53  # floats hold all integers up to here
@@ -168,10 +172,38 @@ class _Reader:
         self.replaced = np.zeros(fields.size, np.bool_)
 
     def text(self, names: Sequence[str]) -> pa.LargeStringArray:
-        """The first columns, joined by a space."""
+        """The first columns, joined by a space; of baskets, with the items of all."""
+        if self._columns.items:
+            return self._baskets(names)
         for k, name in enumerate(names):
             self._refuse(k, name, kernels.INTEGER, ", expected a string")
         return self._gathered(range(len(names)), names[0])
+
+    def _baskets(self, names: Sequence[str]) -> pa.LargeStringArray:
+        texts = [b""] * self._fields.size
+        for k, name in enumerate(names):
+            wrong = ~np.isin(self._kinds(k), [kernels.ARRAY, 0, kernels.NULL])
+            if wrong.any():
+                where = self._where(int(np.argmax(wrong)))
+                raise ColumnError(f"{where}: column {name!r} is no array", _ITEMS_HINT)
+            for row, value in enumerate(self.strings(k, name).to_pylist()):
+                texts[row] += self._basket(value, row, name)
+        return strings_of(texts)
+
+    def _basket(self, value: str | None, row: int, name: str) -> bytes:
+        try:
+            text = basket_text(json.loads(value or "[]", parse_float=float, parse_int=str))
+        except ItemError as error:
+            what = f"an item of column {name!r} is of type {error}"
+            raise ColumnError(f"{self._where(row)}: {what}", _ITEMS_HINT) from error
+        try:
+            return text.encode()
+        except UnicodeEncodeError as error:
+            if not self._columns.replaces:
+                what = f"{self._where(row)} escapes half a surrogate pair, which is no character"
+                raise EncodingError(what, REPLACE_HINT) from error
+            self.replaced[row] = True
+            return re.sub("[\ud800-\udfff]", "\ufffd", text).encode()
 
     def checked(self, k: int, name: str) -> Column:
         """A column that is compared, or holds ids; it must not be nested."""
@@ -241,7 +273,9 @@ class _Reader:
             kind = _KINDS.get(int(self._kinds(k)[wrong[0]]), "a number")
             raise ColumnError(
                 f"{self._where(int(wrong[0]))}: column {name!r} is {kind}{why}",
-                "name another column, or convert this one to strings",
+                "lists of items need `shingle`='item'; or name another column"
+                if kind == "an array" and name in self._columns.text
+                else "name another column, or convert this one to strings",
             )
 
     def _gathered(

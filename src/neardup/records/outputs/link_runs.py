@@ -50,6 +50,26 @@ class Blocks:
         """
         return tables.candidate_table(self._blocked)
 
+    def labels(self, name: str = "block") -> pa.Table:
+        """Return the block of each record: its connected component of candidates.
+
+        These are no entities and no clusters: a chain of pairs that nobody compared connects
+        records that have nothing in common. Often one block has nearly all records, so that
+        comparing within blocks saves nothing. Compare `pairs`, or link the records with
+        `neardup.link`.
+
+        Args:
+            name: Column with the blocks.
+
+        Returns:
+            A row for each record, in their order: ``id``; of two files ``source``, ``"a"`` or
+            ``"b"``; and the block, int64, which is the number of its first record.
+
+        Raises:
+            SpecError: There is a column of that name, or the linkage is against an index.
+        """
+        return tables.label_table(self._blocked, name)
+
     @property
     def recall(self) -> float:
         """Probability that a pair of records of similarity ``block_at`` is a candidate."""

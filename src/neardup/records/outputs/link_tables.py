@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.arrays import array_of, strings_of
+from neardup.cluster.methods import connected, lowest
 from neardup.errors import DependencyError, SpecError
 from neardup.io.columns import string_scalar
 from neardup.records.link_steps import Blocked, Linked
@@ -92,6 +93,26 @@ def candidate_table(blocked: Blocked) -> pa.Table:
     )
     about = json.dumps({**counts, "possible": found.possible})
     return table.replace_schema_metadata({COUNTS: about})
+
+
+def label_table(blocked: Blocked, name: str) -> pa.Table:
+    """Return a row for each record: ``id``, its ``source`` if there are two, and its block.
+
+    A block is a connected component of candidates, by the number of its first record.
+    """
+    if blocked.against is not None:
+        raise SpecError("a linkage against an index has no blocks: most records are in the index")
+    records, found = blocked.records, blocked.candidates
+    labels = lowest(connected(found.a, found.b, len(records))).astype(np.int64)
+    columns: dict[str, Any] = {"id": pa.chunked_array(records.ids)}
+    if len(records.ids) > 1:
+        second = np.arange(len(records)) >= records.first
+        columns["source"] = strings_of([b"b" if one else b"a" for one in second.tolist()])
+    if name in columns:
+        raise SpecError(
+            f"there is a column {name!r} already", "give that of the blocks another name"
+        )
+    return pa.table({**columns, name: array_of(labels)})
 
 
 def scored_table(linked: Linked, rows: np.ndarray) -> pa.Table:
