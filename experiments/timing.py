@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bench.notes import SynthSpec, write
+from experiments.designs import check_design
 from experiments.jobs import whole_job
 from experiments.notes import synthetic_notes
 from experiments.pairs import SHINGLE
@@ -51,6 +52,7 @@ def timing(sizes: Sizes = FULL) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="neardup-") as name, empty_afterwards(found[-1].url):
         jobs = Jobs(Path(name), sizes)
         for store in there:  # compiled code is loaded, and tables are made
+            check_design(store, store.at(jobs.folder))
             jobs.timed(store, notes=min(sizes.job_notes))
         return {
             "stores": {store.name: store.url is not None for store in found},
