@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments import results
 from experiments.charts import save, similarity_histogram
+from experiments.documents import TUTORIAL
 from experiments.markdown import chart, count, table, wrapped
 from experiments.records import BANDS, HASHES, ROWS
 from neardup.sketch.bands import candidate_probability
@@ -17,7 +18,7 @@ __all__ = ["write"]
 
 Found = dict[str, Any]
 #: The tutorial's numbers on Cora, 1,879 records; and what an independent repetition gave.
-TUTORIAL = {
+THERE = {
     "all pairs": ("1,764,381 in 165 s (R)", "1,764,381"),
     "distinct shingles": ("3,551", "3,538"),
     "candidates": ("a histogram", "120,786 expected"),
@@ -52,8 +53,8 @@ def write(folder: Path) -> None:
 def _beginning() -> str:
     return f"""# The tutorial on records, repeated
 
-O. Kaplan, R. Steorts: *An introduction to locality sensitive hashing for record linkage*. This page
-repeats its numbers and goes from its candidates to verified clusters. `make experiments` writes it;
+{TUTORIAL.cited}. This page repeats its numbers and goes
+from its candidates to verified clusters. `make experiments` writes it;
 `python -m experiments records --out /tmp/paper` runs this one, and leaves this page as it is; [the
 other page](index.md) says what to install, where the records come from and which versions this was
 run with. Its signatures have {HASHES} hashes, in {BANDS} bands
@@ -93,7 +94,7 @@ def _cora(folder: Path, found: Found) -> str:
         f"{cora['largest']:,} of {cora['records']:,}",
         f"{cora['blocks_reduction']:.4f}",
     ]
-    lines = [[name, *TUTORIAL[name], own] for name, own in zip(TUTORIAL, ours, strict=True)]
+    lines = [[name, *THERE[name], own] for name, own in zip(THERE, ours, strict=True)]
     head = ["", "tutorial, 1,879", "repeated, 1,879", f"neardup, {cora['records']:,}"]
     drawn = similarity_histogram(cora["histogram"], _curve)
     (folder / "records").mkdir(exist_ok=True)

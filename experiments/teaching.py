@@ -1,7 +1,6 @@
 """The numbers of three texts that teach this subject, beside ours: docs/paper/sources.md.
 
-Slides "Finding near-duplicates" after Leskovec, Rajaraman and Ullman, Mining of Massive Datasets,
-chapter 3; the notebook of mattilyra/lsh; and a blog on 400,000 job advertisements.
+Slides, a notebook, and a blog on 400,000 job advertisements: see `experiments.documents`.
 """
 
 from __future__ import annotations
