@@ -46,12 +46,12 @@ def test_roots_are_compared(skip: bool, compared: int) -> None:
 
 
 def test_the_bound_keeps_sets_apart() -> None:
-    """1 is near 0 and 2, which are not near each other: 0.75 + 0.75 - 1 is below 0.6."""
+    """0 is the root of 0 and 1: the bound of 1 and 2 is 0.75 + 0.5 - 1 = 0.25."""
     similarity = matrix(p01=0.75, p12=0.75, p02=0.5)
     keys = np.array([[1], [1], [1], [2], [3]], dtype=np.uint64)
-    found = of_roots(keys, similarity, (0.7, 0.6), skip_united=False)
+    found = of_roots(keys, similarity, (0.7, 0.3), skip_united=False)
     assert found.labels.tolist() == [0, 0, 2, 3, 4]
-    assert of_roots(keys, similarity, (0.7, 0.5), skip_united=False).labels.tolist()[:3] == [0] * 3
+    assert of_roots(keys, similarity, (0.7, 0.2), skip_united=False).labels.tolist()[:3] == [0] * 3
 
 
 def test_a_second_round_merges_what_is_similar() -> None:
