@@ -64,4 +64,4 @@ def test_a_second_round_merges_what_is_similar() -> None:
     assert (found.tried, found.merged) == (2, 1)
     assert found.compared == 2 + 3  # 2 with 0 and 1, then 3 with all three
     assert labels.tolist() == [0, 0, 2, 3, 4]
-    assert second_round(labels, edges, similarity, 0.7).merged == 0
+    assert second_round(labels, edges, similarity, 0.7).labels.tolist() == [0, 0, 2, 2, 4]
