@@ -5,6 +5,7 @@ Source: `experiments.documents.BLOG`.
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -56,7 +57,8 @@ def blog(count: int) -> dict[str, Any]:
     """Query, then insert, one by one; and count the candidates by similarity.
 
     Returns:
-        Numbers of the curve; ``seconds`` of the job, ``pairs`` that reach 0.5; ``candidates``;
+        Numbers of the curve; ``seconds`` of the job, and how many of these a processor worked for
+        it, ``load`` before; ``pairs`` that reach 0.5; ``candidates``;
         ``signing_seconds`` and ``signature_bytes`` of all signatures; ``histogram``: how many of
         ``sample`` candidates, drawn at random, are in each of 20 classes of similarity.
     """
@@ -66,12 +68,13 @@ def blog(count: int) -> dict[str, Any]:
     high, low = (float(end) for end in ends)
     texts = adverts(count, 4)
     index = neardup.Index.create(spec=BLOG, store_text=False)
-    begin = time.perf_counter()
+    load = os.getloadavg()[0]
+    begin, busy = time.perf_counter(), time.process_time()
     pairs = 0
     for number, text in enumerate(texts):
         pairs += index.query(text).num_rows
         index.add([text], ids=[number])
-    seconds = time.perf_counter() - begin
+    seconds, busy = time.perf_counter() - begin, time.process_time() - busy
     return {
         "steepest": round(point, 3),
         "near": round((1 / BANDS) ** (1 / ROWS), 3),
@@ -84,6 +87,8 @@ def blog(count: int) -> dict[str, Any]:
         "documents": count,
         "all_pairs": count * (count - 1) // 2,
         "seconds": round(seconds, 1),
+        "processor_seconds": round(busy, 1),
+        "load": round(load, 1),
         "pairs": pairs,
         **_candidates(texts),
     }

@@ -238,7 +238,8 @@ def page(folder: Path) -> None:
         row(
             "query, then insert, one by one",
             "400,000 in 15 minutes",
-            f"{c['documents']:,} in {c['seconds']:,} s",
+            f"{c['documents']:,} in {c['seconds']:,} s ({c['processor_seconds']:,} s of processor "
+            f"time; load {c['load']} before)",
             "Index.query, Index.add",
             "verified here, candidates there; texts there were hashed before",
         ),
@@ -275,8 +276,8 @@ def page(folder: Path) -> None:
         "# The numbers of the teaching sources",
         "Slides, a notebook and a blog teach MinHash and banding. Here are their numbers and ours. "
         "`make experiments` computes them and writes this page. Texts that are not public here are "
-        "replaced by synthetic ones, so that counts of these differ. Times are of one run on two "
-        "cores that did other work too.",
+        "replaced by synthetic ones, so that counts of these differ. Times are of one run on a "
+        "machine with two cores; the load says what else it did.",
         "## Slides: Finding near-duplicates",
         f"{SLIDES.cited}.",
         markdown.table(header, one),
