@@ -10,7 +10,7 @@ from experiments import page_clustering, page_counts, page_measures, results
 from experiments.claims import ACCURACY, CLUSTERING
 from experiments.claims_time import flush_claims, memory_claims, one_round, time_claims
 from experiments.documents import PAPER
-from experiments.markdown import count, table, wrapped
+from experiments.markdown import count, table, with_links_to, wrapped
 from experiments.notes import FREE
 from experiments.page_differences import differences
 from experiments.verdicts import Claim, judged, line, said, verdict
@@ -66,22 +66,21 @@ def write(folder: Path) -> None:
         ("limits", "Limits: section 11", lambda value: page_measures.limits(value, found)),
         ("corpus", "The corpus: section 12", page_measures.corpus),
     ]
-    text = [_beginning(folder, found), differences(), _claims(found)]
+    text = [_beginning(found), differences(), _claims(found)]
     for name, title, make in sections:
         value = found[name]
         before = "python bench/ten_million.py && " if name == "corpus" else ""
         missing = f"Not run yet: `{before}python -m experiments {name}`."
         text.append(f"## {title}\n\n{missing if value is None else make(value)}")
     if runs := results.load(folder, "runs"):
-        text.append(_end(folder, runs))
-    lines = "\n\n".join(wrapped(section) for section in text)
+        text.append(_end(runs))
+    lines = "\n\n".join(wrapped(with_links_to(folder, section)) for section in text)
     (folder / "index.md").write_text(lines + "\n", encoding="utf-8")
 
 
-def _beginning(folder: Path, found: dict[str, Found | None]) -> str:
+def _beginning(found: dict[str, Found | None]) -> str:
     counted = found["clustering"] or found["accuracy"] or {}
     sizes = ", ".join(f"{s['title']} ({count(s['notes'])})" for s in counted.values())
-    tutorial = page_link("the tutorial", "records.md", folder)
     measured = ""
     if found["time"]:
         machine = found["time"]["machine"]
@@ -126,9 +125,9 @@ edited (`experiments/notes.py`). Sizes and looseness of these families are set s
 * *MTSamples*: transcribed notes, drawn at random from the 2,444 that we have.
 * *ACI-BENCH*: all notes of a set without near-duplicates.
 
-The texts of these two sets, and the records of {tutorial}, are not in the repository. They are read
-from the folder that the environment variable `NEARDUP_DATA` names. Where they are not there, the
-command says so, and keeps earlier counts if the folder has some.
+The texts of these two sets, and the records of [the tutorial](records.md), are not in the
+repository. They are read from the folder that the environment variable `NEARDUP_DATA` names. Where
+they are not there, the command says so, and keeps earlier counts if the folder has some.
 
 {table(["set", "what", "from", "licence", "file"], DATA_SETS)}
 
@@ -140,27 +139,21 @@ near-duplicate is a note, drawn at random, with a share of its words changed at 
 third of them replaced, a third deleted, a third preceded by a new word."""
 
 
-def page_link(text: str, page: str, folder: Path) -> str:
-    """Return a link to another page where it is, and the text alone where it is not."""
-    return f"[{text}]({page})" if (folder / page.partition("#")[0]).exists() else text
-
-
-def _end(folder: Path, runs: Found) -> str:
+def _end(runs: Found) -> str:
     """Return the last section: versions, times and seeds."""
     columns = ("neardup", "python", "numpy", "pyarrow")
     rows = [
         [name, count(run["seconds"]), *(run[column] for column in columns)]
         for name, run in runs.items()
     ]
-    readme = page_link("README", "../../README.md#cite", folder)
     return f"""## Versions and seeds
 
 {table(["experiment", "seconds", "neardup", "Python", "NumPy", "pyarrow"], rows)}
 
 Seconds are those of the last run, on two cores that did other work too. To cite neardup, see
-{readme}. Draw k of the synthetic notes, and of the choice of real ones, has seed k; near-duplicates
-have seed k + 1 (figures 1 to 3) and k + 2 (tables 5 to 7, figure 9); hashes have seed
-{Spec().seed}."""
+[README](../../README.md#cite). Draw k of the synthetic notes, and of the choice of real ones, has
+seed k; near-duplicates have seed k + 1 (figures 1 to 3) and k + 2 (tables 5 to 7, figure 9); hashes
+have seed {Spec().seed}."""
 
 
 def _claims(found: dict[str, Found | None]) -> str:

@@ -83,8 +83,9 @@ def check_charts(folder: Path) -> None:
     assert {p.stem for p in (*folder.glob("*.svg"), *folder.glob("*.png"))} == {
         name for name in shown if "/" not in name
     }
-    for name in re.findall(r"\]\((\S+\.csv)\)", text):
-        assert (folder / name).exists()
+    for page_of in sorted(folder.glob("*.md")):
+        for name in re.findall(r"\]\(([^)#\s]+)", page_of.read_text(encoding="utf-8")):
+            assert (folder / name).exists(), (page_of.name, name)
 
 
 @pytest.mark.usefixtures("no_server")
