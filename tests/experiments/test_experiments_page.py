@@ -31,7 +31,7 @@ from experiments.claims import ACCURACY, CLUSTERING
 from experiments.claims_time import flush_claims, memory_claims, one_round, slope, time_claims
 from experiments.notes import Source, synthetic_notes
 from experiments.sizes import FULL, Sizes
-from experiments.stores import find_stores, measure, opened
+from experiments.stores import find_stores, measure, opened, server
 from experiments.verdicts import judged, line
 from neardup.errors import DependencyError
 
@@ -326,6 +326,33 @@ def test_stores_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     monkeypatch.setenv("NEARDUP_BENCH_CASSANDRA", "cassandra://host:1/keyspace")
     assert find_stores()[-1].url == "cassandra://host:1/neardup_experiments"
+
+
+@pytest.mark.parametrize(
+    ("running", "code", "verbs"),
+    [("cassandra://h/k", 0, ["status"]), ("", 0, ["status", "start", "stop"])],
+)
+def test_a_server_runs_meanwhile(
+    running: str, code: int, verbs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = []
+
+    def answer(verb: str) -> CompletedProcess[str]:
+        called.append(verb)
+        return CompletedProcess([], code, stdout=running if verb == "status" else "", stderr="")
+
+    monkeypatch.delenv("NEARDUP_BENCH_CASSANDRA", raising=False)
+    monkeypatch.setattr("experiments.stores._server", answer)
+    with pytest.raises(KeyError), server():
+        raise KeyError
+    assert called == verbs
+
+
+@pytest.mark.usefixtures("no_server")
+def test_without_a_server_it_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    with server():
+        pass
+    assert capsys.readouterr().out.startswith("time: without Cassandra: ")
 
 
 def test_results_come_back(tmp_path: Path) -> None:
