@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # One stamp for each set of extras, so that an installed one is not installed again. Pip would compile
 # modules on one core; this takes all cores, and leaves out the tests of other packages.
 EXTRAS_test := [test,hf,cassandra,docs]
-EXTRAS_experiments := [experiments]
+EXTRAS_experiments := [experiments,cassandra]
 EXTRAS_stores := [stores]
 EXTRAS_release := [release]
 EXTRAS_checks := [checks,hf,cassandra,docs]
@@ -153,7 +153,8 @@ audit: $(VENV)/.checks
 browser: $(VENV)/.test
 	@$(BIN)/python tools/browser.py install
 
-# The experiments of the paper, and the page docs/paper/index.md. With Cassandra if it runs.
+# The experiments of the paper, and the pages in docs/paper, in a quarter of an hour. It starts a
+# Cassandra and stops it, as far as one can be had; see `make cassandra`.
 experiments: $(VENV)/.experiments
 	$(BIN)/python -m experiments
 

@@ -157,7 +157,7 @@ def together(path: Path, seconds: float, found: dict[str, Any]) -> None:
 
 def adverts(count: int, found: dict[str, Any]) -> None:
     """The job of the blog: query, then insert, one after the other; 42 bands of 3."""
-    from experiments.teaching import adverts as made
+    from experiments.adverts import adverts as made
 
     some = made(count, 4)
     index = neardup.Index.create(spec=ADVERTS, store_text=False)

@@ -17,13 +17,15 @@ import pyarrow as pa
 import neardup
 from experiments import notes, page, page_records, plots, results, teaching, tutorial
 from experiments.accuracy import accuracy
-from experiments.clustering import clustering, other_draws
-from experiments.notes import REAL, sources
+from experiments.claims import ACCURACY, CLUSTERING
+from experiments.clustering import clustering
+from experiments.notes import REAL, Source, sources
 from experiments.records import records
 from experiments.scale import corpus, limits
 from experiments.sizes import FULL, Sizes
-from experiments.stores import ROOT
+from experiments.stores import ROOT, server
 from experiments.timing import timing
+from experiments.verdicts import judged
 from neardup.errors import NeardupError
 
 OUT = ROOT / "docs/paper"
@@ -60,10 +62,10 @@ def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
             print(f"{name:12} {seconds:6.1f} s", flush=True)
     begin = time.perf_counter()
     plots.draw(given.out)
-    page.write(given.out)
     page_records.write(given.out)
     teaching.page(given.out)
     tutorial.page(given.out)
+    page.write(given.out)  # the last one: it links to those that are there
     print(f"{'page':12} {time.perf_counter() - begin:6.1f} s: {given.out / 'index.md'}", flush=True)
 
 
@@ -79,11 +81,13 @@ def _note_run(name: str, out: Path, seconds: float) -> None:
     results.store(out, "runs", {**before, name: {"seconds": round(seconds), **versions}})
 
 
-def _say_missing(folders: Sequence[str]) -> None:
+def _say_missing(folders: Sequence[str], before: dict[str, Any]) -> None:
+    """Say which data are not there, and whether earlier counts of them are kept."""
     absent = [name for name in folders if not (notes.DATA / name).is_dir()]
     if absent:
         where = f"{', '.join(absent)} not found in {notes.DATA} (NEARDUP_DATA)"
-        print(f"{where}: synthetic data only; earlier counts of these are kept", flush=True)
+        kept = "; earlier counts of these are kept" if before else ""
+        print(f"{where}: synthetic data only{kept}", flush=True)
 
 
 def _run(name: str, out: Path, sizes: Sizes) -> None:
@@ -94,9 +98,15 @@ def _run(name: str, out: Path, sizes: Sizes) -> None:
             "python": platform.python_version(),
             "load": round(os.getloadavg()[0], 1),
         }
-        measured = {"machine": machine, **timing(sizes)}
+        with server():
+            measured = {"machine": machine, **timing(sizes)}
         results.store(out, name, measured)
-        lines = [{"against": w, **row} for w in ("bands", "notes", "words") for row in measured[w]]
+        lines = [
+            {"against": what, **row, "round": number, "seconds": seconds}
+            for what in ("bands", "notes", "words")
+            for row in measured[what]
+            for number, seconds in enumerate(row["seconds"], start=1)
+        ]
         results.write_csv(out, "time", lines)
         lines = [{"of": w, **row} for w in ("memory", "stored") for row in measured[w]]
         results.write_csv(out, "memory", lines)
@@ -110,25 +120,50 @@ def _run(name: str, out: Path, sizes: Sizes) -> None:
         _say_missing(("cora",))
         results.store(out, name, tutorial.tutorial(results.load(out, name)))
     elif name == "records":
-        _say_missing(("cora", "rldata500"))
-        results.store(out, name, records(results.load(out, name)))
-    else:
-        _say_missing(tuple(REAL))
-        experiment = {"accuracy": accuracy, "clustering": clustering}[name]
-        found = {
-            source.name: (source, experiment(source, sizes)) for source in sources(sizes.notes)
-        }
-        # Counts of real notes stay where the notes are not: they would be the same.
         before = results.load(out, name) or {}
+        _say_missing(("cora", "rldata500"), before.get("cora", {}))
+        results.store(out, name, records(before))
+    else:
+        before = results.load(out, name) or {}
+        # Counts of real notes stay where the notes are not: they would be the same.
         kept = {real: before[real] for real in REAL if real in before}
-        new = {key: {"title": s.title, **counts} for key, (s, counts) in found.items()}
-        if name == "clustering":
-            new["synthetic"]["others"] = other_draws(sizes)
-        order = ["synthetic", *REAL]
-        every = {key: (kept | new)[key] for key in order if key in kept | new}
+        _say_missing(tuple(REAL), kept)
+        every = kept | _drawn(name, sizes)
+        every = {key: every[key] for key in ("synthetic", *REAL) if key in every}
         results.store(out, name, every)
-        rows = [{"source": key, **row} for key in every for row in every[key]["rows"]]
-        results.write_csv(out, name, rows)
+        results.write_csv(out, name, _rows(every))
+
+
+def _drawn(name: str, sizes: Sizes) -> dict[str, Any]:
+    """Return by source what was counted in the first draw, and verdicts of all draws."""
+    found: dict[str, Any] = {}
+    for seed in range(1, 1 + sizes.draws):
+        for source in sources(sizes.notes, seed):
+            counts, verdicts = _counted(name, source, sizes, seed)
+            first = found.setdefault(source.name, {"title": source.title, **counts, "draws": []})
+            first["draws"].append(verdicts)
+    return found
+
+
+def _counted(name: str, source: Source, sizes: Sizes, seed: int) -> tuple[Any, Any]:
+    """Return the counts of one draw of a source, and its verdicts by number of bands."""
+    if name == "accuracy":
+        counts = accuracy(source, sizes, seed)
+        return counts, {"": judged(ACCURACY, counts)}
+    counts = clustering(source, sizes, seed)
+    settings = counts["settings"].items()
+    return counts, {bands: judged(CLUSTERING, setting) for bands, setting in settings}
+
+
+def _rows(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the counts of all sources as lines of a table."""
+    lines = []
+    for key, source in found.items():
+        if "rows" in source:
+            lines += [{"source": key, **row} for row in source["rows"]]
+        for bands, setting in source.get("settings", {}).items():
+            lines += [{"source": key, "bands and rows": bands, **row} for row in setting["rows"]]
+    return lines
 
 
 if __name__ == "__main__":

@@ -105,9 +105,14 @@ class CassandraStore(BandStore):
 
     def _insertions(self, partition: int, keys: np.ndarray, metadata: bytes) -> Iterator[Any]:
         for band, data in enumerate(chain([metadata], map(np.ndarray.tobytes, keys)), METADATA):
-            for number, low in enumerate(range(0, len(data), cql.SLICE)):
-                row = [self._matrix, band, partition, number, data[low : low + cql.SLICE]]
+            size = self._slice_bytes(band)
+            for number, low in enumerate(range(0, len(data), size)):
+                row = [self._matrix, band, partition, number, data[low : low + size]]
                 yield self._session.statement(cql.ADD_BLOB, row)
+
+    def _slice_bytes(self, band: int) -> int:
+        """Return how many bytes of a band, or of the metadata, one row has at most."""
+        return cql.SLICE
 
     def _partitions(self) -> dict[int, Entry]:
         bands = self._ready().num_bands
@@ -133,7 +138,7 @@ class CassandraStore(BandStore):
 
     def _read(self, band: int, partitions: list[int]) -> Iterator[tuple[int, bytes]]:
         """Yield the bytes of a band, or the metadata, by partition."""
-        known, size = self._known, cql.SLICE
+        known, size = self._known, self._slice_bytes(band)
 
         def ask(partition: int) -> Any:
             documents, metadata = known[partition].entry
