@@ -22,6 +22,10 @@ from neardup.sketch.bands import SAMPLE, recipe_for, sample_pairs
 from neardup.state import open_store
 from neardup.state.band_store import BandStore, Header
 from neardup.state.shards import require_shards
+from neardup.threads import available_cores
+
+#: Documents of a run: they are numbered by int32.
+MAX_DOCUMENTS = 2**31 - 1
 
 
 @dataclass
@@ -64,25 +68,27 @@ class Beginning(NamedTuple):
     head: Head | None = None  # what was read already; None where a run is resumed
 
 
-def begin(
-    job: Job, store: BandStore, reader: Reader, threads: int, shared: bool = False
-) -> Beginning:
+def begin(job: Job, store: BandStore, reader: Reader, shared: bool = False) -> Beginning:
     """Begin a run with a store, see `store_of`, which is open then.
 
     With ``shared``, several processes sketch a corpus into it.
+
+    Raises:
+        SpecError: The memory does not suffice.
+        InputError: There are no documents, or too many.
     """
     if not shared and job.state is not None and job.state.manifest:
         recipe = _resume(job, store)
-        return Beginning(recipe, _plan(job, recipe, threads))
+        return Beginning(recipe, _plan(job, recipe))
     if not shared and job.resources.run is not None:
         recipe = _from_shared(job, store)
-        return Beginning(recipe, _plan(job, recipe, threads))
+        return Beginning(recipe, _plan(job, recipe))
     if job.sketches is not None and job.recipe is not None:
         job.recipe.require_usable("the earlier run")
-        return Beginning(job.recipe, _plan(job, job.recipe, threads))
+        return Beginning(job.recipe, _plan(job, job.recipe))
     head = Head.of(reader, job.wanted)
     recipe = choose_recipe(job, head)
-    plan = _plan(job, recipe, threads, head)
+    plan = _plan(job, recipe, head)
     header = Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
     if shared:
         try:
@@ -90,7 +96,8 @@ def begin(
         except StoreError:  # another process was faster
             _open(job, store, recipe)
     else:
-        plan.check(int(head.documents * head.scale(job.source.total_bytes)))
+        plan.check()
+        check_documents(plan.workload.documents)
         _drop(job, store)  # what an earlier run of this output left there
         store.create(header)
         note_in_manifest(job, recipe)  # after the store: what has a manifest can be resumed
@@ -121,16 +128,31 @@ def refuse_nothing(job: Job) -> None:
         raise InputError(f"{where}the input holds no documents", "is this the right file?")
 
 
-def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> MemoryPlan:
+def check_documents(documents: int) -> None:
+    """Raise InputError where documents can't be numbered by int32."""
+    if documents > MAX_DOCUMENTS:
+        raise InputError(
+            f"the input holds {documents:,} documents; a run takes at most {MAX_DOCUMENTS:,}",
+            "split the input, or use neardup.spark",
+        )
+
+
+def _plan(job: Job, recipe: Recipe, head: Head | None = None) -> MemoryPlan:
     """Divide the memory; without a head, as if there were no documents."""
-    documents = text = columns = 0
-    if head is not None:
-        scale = head.scale(job.source.total_bytes)
-        documents = int(head.documents * scale)
-        text = int(sum(found.text.nbytes for found in head.read) * scale)
-        columns = int(sum(found.columns.nbytes for found in head.read) * scale)
-    char, edges = recipe.shingle.unit == "char", job.spec.enumerates
-    load = Workload(documents, text, columns, recipe.num_bands, threads, char, edges)
+    read = [] if head is None else head.read
+    scale = 1.0 if head is None else head.scale(job.source.total_bytes)
+    texts = [found.text.nbytes + found.columns.nbytes for found in read]
+    load = Workload(
+        documents=int(sum(len(found.text) for found in read) * scale),
+        text=int(sum(found.text.nbytes for found in read) * scale),
+        columns=int(sum(found.columns.nbytes for found in read) * scale),
+        num_bands=recipe.num_bands,
+        threads=job.resources.threads or available_cores(),
+        char=recipe.shingle.unit == "char",
+        edges=job.spec.enumerates,
+        partition=max(texts, default=0),
+        rows=max((len(found.text) for found in read), default=0),
+    )
     return plan_memory(load, job.resources.memory)
 
 

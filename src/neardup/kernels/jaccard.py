@@ -1,5 +1,6 @@
 """Exact similarity of sorted sets, weighted or not, and a quick bound that rules pairs out."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +14,15 @@ class Sets(NamedTuple):
 
     values: np.ndarray  # uint64[]: the sets, each sorted and distinct, in any order, with gaps
     begin: np.ndarray  # int64[m]: where each set begins
-    size: np.ndarray  # int32[m]: its length; 0 for a document whose set is not held
+    size: np.ndarray  # int32[m]: its length; 0 for a document without one
     bitmaps: np.ndarray  # uint64[m, words]: each set folded into bits, see `fill_bitmaps`
 
-    def take(self, rows: np.ndarray) -> "Sets":
-        return Sets(self.values, self.begin[rows], self.size[rows], self.bitmaps[rows])
+    def take(self, rows: np.ndarray, empty: Callable[..., np.ndarray] = np.empty) -> "Sets":
+        """Return some sets, int[n]; ``empty`` makes arrays, as `numpy.empty`."""
+        begin, size = self.begin[rows], self.size[rows]
+        bitmaps = empty((len(rows), self.bitmaps.shape[1]), np.uint64)
+        # (In another mode NumPy fills a copy first.)
+        return Sets(self.values, begin, size, self.bitmaps.take(rows, 0, bitmaps, "clip"))
 
 
 class Known(NamedTuple):
