@@ -4,7 +4,7 @@ import re
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -25,6 +25,15 @@ _SKETCH = 120
 EDGES = 256_000_000
 #: Of each document: ranks, answers, order, marks, and what it takes to group one band.
 DOCUMENT = 100
+#: Of each document of a corpus that is read once: its id, a mark, and what it takes to check ids.
+_READ = 64
+#: Of each byte of text of test items: tokens, shingles, and the index of them.
+_ITEM_BYTE = 12
+#: Of each document of a batch and each kept document of an old run: what indexes of both take, and
+#: the answers; besides twice its text.
+_INDEXED = 1000
+#: Of each record of a linkage, and of each byte of its fields.
+_RECORD, _FIELD_BYTE = 2500, 60
 #: Of a band key.
 KEY = 8
 #: Of documents that are cached, so that they need not be read again, at most.
@@ -148,6 +157,26 @@ def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
     held = min(CACHED, free // 4) if workload.text < 4 * CACHED else 0
     keys = row_keys * workload.documents
     return MemoryPlan(workload, memory, minimum, thread, threads, keys, free - held, held)
+
+
+def plan_decontamination(train: Workload, items: int, memory: int | None) -> MemoryPlan:
+    """Divide the memory for test items with so many bytes of text, and for a training corpus."""
+    more = items * _ITEM_BYTE + train.documents * (_READ - DOCUMENT)
+    return plan_memory(replace(train, columns=train.columns + more), memory)
+
+
+def plan_against(batch: Workload, old: int, memory: int | None) -> MemoryPlan:
+    """Divide the memory for a batch, and an old run with so many kept documents."""
+    each = batch.text // max(1, batch.documents)
+    more = (batch.documents + old) * (_INDEXED + 2 * each) - batch.documents * DOCUMENT
+    return plan_memory(replace(batch, columns=batch.columns + more), memory)
+
+
+def require_for_records(records: int, size: int, threads: int, memory: int | None) -> None:
+    """Raise SpecError where the memory does not suffice to link records of so many bytes."""
+    if memory is not None:
+        minimum = BASE + threads * THREAD + records * _RECORD + size * _FIELD_BYTE
+        require_memory(memory, minimum, f"{records:,} records")
 
 
 def peak_memory() -> int:
