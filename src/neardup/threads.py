@@ -133,17 +133,17 @@ class Pool:
         # Also with one thread: the main one has to react to Ctrl-C.
         return list(self._executor.map(lambda s: work(*s), slices))
 
-    def ordered(self, work: Callable[[A], B], items: Iterable[A], ahead: int = 0) -> Iterator[B]:
+    def ordered(self, work: Callable[[A], B], items: Iterable[A], most: int = 0) -> Iterator[B]:
         """Yield ``work(item)`` in the order of the items, which are taken in this thread.
 
-        ``ahead`` are begun before the first is asked for; 0 for twice the threads.
+        At most ``most`` items are begun and not yet yielded; 0 for one more than twice the threads.
         """
-        ahead = ahead or 2 * self.threads
+        most = most or 2 * self.threads + 1
         waiting: deque[Future[B]] = deque()
         try:
             for item in items:
                 waiting.append(self._executor.submit(work, item))
-                if len(waiting) > ahead:
+                if len(waiting) >= most:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

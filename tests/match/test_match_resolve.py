@@ -9,7 +9,7 @@ from numba import config
 import oracle
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
-from neardup.match import pairs, prefix_index
+from neardup.match import large_buckets, pairs, prefix_index
 from neardup.match import resolve as resolving
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.pairs import join, pairs_of_buckets, pairs_outside_windows
@@ -76,10 +76,10 @@ def test_resolving_equals_the_definition(
     threshold = float(rng.choice([0.3, 0.5, 0.7, 0.8, 1.0]))
     # Every path: plain lists of kept documents, and the index of rarest shingles.
     if seed % 3:
-        monkeypatch.setattr(resolving, "_LARGE", int(rng.choice([1, 3, 8])))
-        monkeypatch.setattr(resolving, "_INDEXED", int(rng.choice([0, 2, 10])))
-        monkeypatch.setattr(resolving, "_CLEAR", float(rng.choice([0.0, 0.01, 0.3])))
-        monkeypatch.setattr(resolving, "_CROWDED", int(rng.choice([0, 4, 12, 10_000])))
+        monkeypatch.setattr(large_buckets, "LARGE", int(rng.choice([1, 3, 8])))
+        monkeypatch.setattr(large_buckets, "_INDEXED", int(rng.choice([0, 2, 10])))
+        monkeypatch.setattr(large_buckets, "_CLEAR", float(rng.choice([0.0, 0.01, 0.3])))
+        monkeypatch.setattr(large_buckets, "_CROWDED", int(rng.choice([0, 4, 12, 10_000])))
         monkeypatch.setattr(prefix_index, "_VISIT", float(rng.choice([0.0, 0.01, 8.0])))
         monkeypatch.setattr(prefix_index, "_ADD", int(rng.choice([-1, 0, 8000])))
         monkeypatch.setattr(prefix_index, "_MOST_COUNTED", int(rng.choice([5, 8192])))
@@ -239,13 +239,13 @@ def test_the_index_has_the_smallest_set_that_can_be_similar(
     """715 / 1300 is 0.55, but 0.55 * 1300 is more than 715 as float64."""
     values = np.random.default_rng(4).integers(0, 2**63, 1300).tolist()
     sets = make_sets(ragged([set(values[:715]), set(values)]))
-    monkeypatch.setattr(resolving, "_LARGE", 1)
-    monkeypatch.setattr(resolving, "_INDEXED", 0)
+    monkeypatch.setattr(large_buckets, "LARGE", 1)
+    monkeypatch.setattr(large_buckets, "_INDEXED", 0)
     monkeypatch.setattr(resolving, "_SMALL_BATCH", 1)
     # Bitmaps are taken to be of use for the smaller one, so that only the other is searched for.
     slack = (1 - 0.55) / (1 + 0.55)
     clear = 2 * slack * 1000 / (64 * sets.bitmaps.shape[1])
-    monkeypatch.setattr(resolving, "_CLEAR", clear)
+    monkeypatch.setattr(large_buckets, "_CLEAR", clear)
     with Pool(1) as pool:
         found = resolve(sets, one_bucket(2), 0.55, pool)
     assert found.duplicate_of.tolist() == [-1, 0]

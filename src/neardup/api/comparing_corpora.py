@@ -25,9 +25,10 @@ from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
 from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, local_target, located
+from neardup.memory_plan import memory_of, plan_against, plan_decontamination
 from neardup.output.clean import CLEAN
 from neardup.output.writing import check_inputs, check_outside
-from neardup.result_record import RECORD
+from neardup.result_record import RECORD, read_record
 from neardup.results.results import Results
 from neardup.spec import ShingleSpec
 from neardup.state.output_folder import check_folder, output_folder, write_record
@@ -40,7 +41,7 @@ _MATCHES = (CLEAN, "matches.parquet", RECORD)
 #: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
 _OF_BATCH = (
     "source against text id out format overwrite input_format delimiter encoding_errors "
-    "max_document skip_large progress"
+    "max_document skip_large progress memory threads"
 )
 
 
@@ -121,6 +122,8 @@ class Old(NamedTuple):
     out: str | os.PathLike[str] | None = None
     format: str | None = None
     overwrite: bool = False
+    memory: int | None = None
+    threads: int | None = None
 
 
 def dedup_as_asked(given: dict[str, Any]) -> Against:
@@ -135,7 +138,13 @@ def dedup_as_asked(given: dict[str, Any]) -> Against:
                 f"`{name}` does not apply with `against`",
                 "leave it out: the settings are those of the old corpus, and the first one is kept",
             )
-    old = Old(given["against"], given["out"], given["format"], given["overwrite"])
+    check_threads(given["threads"])
+    names = ("out", "format", "overwrite", "threads")
+    old = Old(
+        given["against"],
+        memory=memory_of(given["memory"]),
+        **{name: given[name] for name in names},
+    )
     return dedup_against(given["source"], old, Reading.of(given))
 
 
@@ -164,6 +173,10 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         check_output(corpus.reader.source, old.format)
         if out is not None:
             _check_out(out, (source, corpus))
+        load, kept_before = corpus.workload(old.threads, False), _documents_of(old.corpus)
+        plan = plan_against(load, kept_before, old.memory)
+        if old.memory is not None:
+            plan.check()
         fresh = Index.create(spec=index.spec, recipe=index.recipe, store_text=False)
         table, kept = decide(corpus, index._core, fresh._core)
     finally:
@@ -181,7 +194,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
     results = _Found(corpus, table, {"counts": counts, "spec": spec, "recipe": recipe})
     if out is not None:
         results.folder = out
-        with output_folder(out, old.overwrite, _AGAINST) as folder, Pool() as pool:
+        with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
             write_table(folder / "duplicates.parquet", table)
             corpus.write(kept, folder / CLEAN, old.format, pool)
             write_record(folder, "dedup --against", results.record)
@@ -205,6 +218,7 @@ def decontaminate(
     format: str | None = None,
     overwrite: bool = False,
     threads: int | None = None,
+    memory: int | str | None = None,
     input_format: str | None = None,
     encoding_errors: str = "strict",
     delimiter: str | None = None,
@@ -234,6 +248,8 @@ def decontaminate(
             ``delimiter``, ``max_document`` and ``skip_large``.
         overwrite: Replace what an earlier call left there.
         threads: Number of threads; all cores by default.
+        memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Too little is
+            refused before the training corpus is read; each match takes some 100 bytes more.
 
     Returns:
         What was found.
@@ -241,7 +257,7 @@ def decontaminate(
     Raises:
         InputError: An input can't be used.
         OutputError: The output folder exists, or can't be written.
-        SpecError: A setting is out of range.
+        SpecError: A setting is out of range, or the memory does not suffice.
 
     Examples:
         >>> train = ["some words before one two three four five six and after", "else"]
@@ -268,6 +284,12 @@ def decontaminate(
     if folder is not None:
         check_folder(folder, overwrite, writes=_MATCHES)
         _check_out(folder, (train, corpus), (against, items))
+    allowed, char = memory_of(memory), asked.shingle.unit == "char"
+    size = items.workload(1, char).text
+    plan = plan_decontamination(corpus.workload(threads, char), size, allowed)
+    if allowed is not None:
+        plan.check()
+        threads = plan.threads
     with Pool(threads) as pool:
         table, searched = matches_of(corpus, items, asked, pool)
     if not items.documents:
@@ -314,6 +336,14 @@ def _check_out(out: Path, *inputs: tuple[object, InputCorpus]) -> None:
     for source, corpus in inputs:
         check_inputs(out, [file.path for file in corpus.reader.source.files])
         check_outside(out, [located(path) for path in paths_of(source) or ()])
+
+
+def _documents_of(old: str | os.PathLike[str] | Index | Run) -> int:
+    """Return how many documents of an old run an index in memory is made of."""
+    found = old.summary if isinstance(old, Run) else None
+    if isinstance(old, str | os.PathLike) and not is_remote(located(old)):
+        found = read_record(Path(old))
+    return int((found or {}).get("counts", {}).get("kept", 0))
 
 
 def _old(against: str | os.PathLike[str] | Index | Run) -> tuple[Index, bool]:

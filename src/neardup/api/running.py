@@ -35,7 +35,6 @@ from neardup.spec import Spec
 from neardup.state.output_folder import check_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.state.shards import Shard
-from neardup.threads import Pool
 
 
 @dataclass(frozen=True)
@@ -134,14 +133,12 @@ def _run_in_folder(
         found = None if differences(before, asked) else finish_outputs(out, state)
         if found is None:
             outcome = run(job)
-            with Pool(job.resources.threads) as pool:
-                found = write_outputs(
-                    outcome,
-                    out,
-                    request.writing,
-                    pool,
-                    lambda: {"peak_private_memory": peak.peak, "disk": state.size()},
-                )
+            found = write_outputs(
+                outcome,
+                out,
+                request.writing,
+                lambda: {"peak_private_memory": peak.peak, "disk": state.size()},
+            )
         if not job.resources.keep_run:
             # In this order: what is in the store would stay for ever, once nobody knows of it.
             if job.resources.shared:
@@ -172,8 +169,7 @@ def save(
             try:
                 job = dataclasses.replace(outcome.job, state=state, output=writing.as_dict())
                 saved = dataclasses.replace(outcome, job=job)
-                with Pool(job.resources.threads) as pool:
-                    write_outputs(saved, folder, writing, pool, lambda: used)
+                write_outputs(saved, folder, writing, lambda: used)
             finally:
                 state.remove()
 

@@ -19,9 +19,10 @@ from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import located
 from neardup.io.source import Documents, Layout, Partition
 from neardup.io.writers import open_writer
+from neardup.memory_plan import Workload
 from neardup.output.clean import CleanCorpus, Form
 from neardup.spec import Spec
-from neardup.threads import Pool
+from neardup.threads import Pool, available_cores
 
 #: The ids, among the columns that are kept.
 _ID = "neardup.id"
@@ -77,6 +78,18 @@ class InputCorpus:
         """Read a partition; for any thread."""
         ids = (self.id_column,) if self.id_column else ()
         return partition.read(tuple(dict.fromkeys((*ids, *self.wanted))))
+
+    def workload(self, threads: int | None, char: bool) -> Workload:
+        """Estimate the corpus by its first partition; by its bytes where it is read only once."""
+        source, number = self.reader.source, threads or available_cores()
+        first = next(iter(source.partitions()), None) if source.rereadable else None
+        if first is None:
+            return Workload(0, source.total_bytes or 0, 0, 0, number, char)
+        found = self.read(first)
+        scale = max(1.0, (source.total_bytes or 0) / max(1, first.size))
+        documents, text, columns = len(found.text), found.text.nbytes, found.columns.nbytes
+        size = int(documents * scale), int(text * scale), int(columns * scale)
+        return Workload(*size, 0, number, char, False, text + columns, documents)
 
     def enter(self, partition: Partition, documents: Documents) -> tuple[list[int], pa.Table]:
         """Note that a partition was read; in the order of the input.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from neardup.engines.job import Job
 from neardup.engines.reading import Reader
-from neardup.errors import RecipeError, ResumeError, StoreError
+from neardup.errors import InputError, RecipeError, ResumeError, StoreError
 from neardup.io.source import Documents, Partition
 from neardup.json_values import differences
 from neardup.memory_plan import MemoryPlan, Workload, plan_memory
@@ -20,6 +20,10 @@ from neardup.sketch.bands import recipe_for
 from neardup.state import open_store
 from neardup.state.band_store import BandStore, Header
 from neardup.state.shards import require_shards
+from neardup.threads import available_cores
+
+#: Documents of a run: they are numbered by int32.
+MAX_DOCUMENTS = 2**31 - 1
 
 #: Documents by which the memory is estimated.
 _FIRST = 512
@@ -65,25 +69,27 @@ class Beginning(NamedTuple):
     head: Head | None = None  # what was read already; None where a run is resumed
 
 
-def begin(
-    job: Job, store: BandStore, reader: Reader, threads: int, shared: bool = False
-) -> Beginning:
+def begin(job: Job, store: BandStore, reader: Reader, shared: bool = False) -> Beginning:
     """Begin a run with a store, see `store_of`, which is open then.
 
     With ``shared``, several processes sketch a corpus into it.
+
+    Raises:
+        SpecError: The memory does not suffice.
+        InputError: There are no documents, or too many.
     """
     if not shared and job.state is not None and job.state.manifest:
         recipe = _resume(job, store)
-        return Beginning(recipe, _plan(job, recipe, threads))
+        return Beginning(recipe, _plan(job, recipe))
     if not shared and job.resources.run is not None:
         recipe = _from_shared(job, store)
-        return Beginning(recipe, _plan(job, recipe, threads))
+        return Beginning(recipe, _plan(job, recipe))
     if job.sketches is not None and job.recipe is not None:
         job.recipe.require_usable("the earlier run")
-        return Beginning(job.recipe, _plan(job, job.recipe, threads))
+        return Beginning(job.recipe, _plan(job, job.recipe))
     head = Head.of(reader, job.wanted)
     recipe = recipe_of(job)
-    plan = _plan(job, recipe, threads, head)
+    plan = _plan(job, recipe, head)
     header = Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
     if shared:
         try:
@@ -91,7 +97,8 @@ def begin(
         except StoreError:  # another process was faster
             _open(job, store, recipe)
     else:
-        plan.check(int(head.documents * head.scale(job.source.total_bytes)))
+        plan.check()
+        check_documents(plan.workload.documents)
         _drop(job, store)  # what an earlier run of this output left there
         store.create(header)
         note_in_manifest(job, recipe)  # after the store: what has a manifest can be resumed
@@ -106,16 +113,31 @@ def recipe_of(job: Job) -> Recipe:
     return job.recipe
 
 
-def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> MemoryPlan:
+def check_documents(documents: int) -> None:
+    """Raise InputError where documents can't be numbered by int32."""
+    if documents > MAX_DOCUMENTS:
+        raise InputError(
+            f"the input holds {documents:,} documents; a run takes at most {MAX_DOCUMENTS:,}",
+            "split the input, or use neardup.spark",
+        )
+
+
+def _plan(job: Job, recipe: Recipe, head: Head | None = None) -> MemoryPlan:
     """Divide the memory; without a head, as if there were no documents."""
-    documents = text = columns = 0
-    if head is not None:
-        scale = head.scale(job.source.total_bytes)
-        documents = int(head.documents * scale)
-        text = int(sum(found.text.nbytes for found in head.read) * scale)
-        columns = int(sum(found.columns.nbytes for found in head.read) * scale)
-    char, edges = recipe.shingle.unit == "char", job.spec.enumerates
-    load = Workload(documents, text, columns, recipe.num_bands, threads, char, edges)
+    read = [] if head is None else head.read
+    scale = 1.0 if head is None else head.scale(job.source.total_bytes)
+    texts = [found.text.nbytes + found.columns.nbytes for found in read]
+    load = Workload(
+        documents=int(sum(len(found.text) for found in read) * scale),
+        text=int(sum(found.text.nbytes for found in read) * scale),
+        columns=int(sum(found.columns.nbytes for found in read) * scale),
+        num_bands=recipe.num_bands,
+        threads=job.resources.threads or available_cores(),
+        char=recipe.shingle.unit == "char",
+        edges=job.spec.enumerates,
+        partition=max(texts, default=0),
+        rows=max((len(found.text) for found in read), default=0),
+    )
     return plan_memory(load, job.resources.memory)
 
 

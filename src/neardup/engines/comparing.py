@@ -1,6 +1,6 @@
 """From sketches to what is a duplicate of what: buckets, sets, answers, pairs, clusters."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,12 +9,13 @@ from neardup.cluster.edges import Edges
 from neardup.cluster.methods import counts_of, kept_set, star
 from neardup.engines.clock import Watch
 from neardup.engines.job import Job
+from neardup.engines.keys import BandKeys
 from neardup.engines.metadata import Corpus
 from neardup.engines.reading import Reader, SetBuilder
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Answers, Buckets
 from neardup.match import bucketing
-from neardup.match.bucketing import BandBuckets, bucket_bands, plausible
+from neardup.match.bucketing import BandBuckets, bands_at_once, bucket_bands, plausible
 from neardup.match.pairs import Found, edges_of, join, pairs_of_buckets
 from neardup.match.resolve import Limits, Resolved, resolve
 from neardup.match.verifying import content_order
@@ -30,7 +31,7 @@ from neardup.threads import Pool
 class Answer:
     """What was found, by position of the documents in the input."""
 
-    first: np.ndarray  # int32[documents]: the document that stands for all with the same tokens
+    first: np.ndarray  # int32[documents]: the document that represents all with the same tokens
     duplicate_of: np.ndarray  # int32[documents]: -1 where a document is kept
     similarity: np.ndarray  # float64[documents]: of the two; NaN where a document is kept
     cluster: np.ndarray  # int32[documents]: the first document, in keep order, of the cluster
@@ -49,7 +50,7 @@ class Comparing:
     recipe: Recipe
     corpus: Corpus
     rank: np.ndarray  # int32[documents]: in keep order
-    keys_of: Callable[[int], np.ndarray]  # uint64[documents] of a band; from several threads
+    keys: BandKeys
     reader: Reader
     scratch: Scratch
     pool: Pool
@@ -79,7 +80,7 @@ class Comparing:
                 "short": int(((corpus.tokens > 0) & (corpus.tokens < spec.shingle.n)).sum()),
                 "tokens": int(corpus.tokens.sum(dtype=np.int64)),
                 "shingles": int(corpus.shingles.sum(dtype=np.int64)),
-                "exact_duplicates": int((first != np.arange(documents)).sum()),
+                "exact_duplicates": int((first != np.arange(documents, dtype=np.int32)).sum()),
                 "encoding_replaced": corpus.replaced,
                 "skipped": corpus.skipped,
             },
@@ -93,8 +94,11 @@ class Comparing:
         answer.counts |= counts_of(answer.duplicate_of, answer.cluster)
         return answer
 
-    def _bands(self, docs: np.ndarray) -> Iterable[BandBuckets]:
-        return bucket_bands(lambda band: self.keys_of(band)[docs], self.recipe.num_bands, self.pool)
+    def _bands(self, docs: np.ndarray, numbers: np.ndarray | None = None) -> Iterator[BandBuckets]:
+        """Yield the buckets of some documents, which may have other ``numbers``, int32[n]."""
+        keys_of, bands = self.keys.of(docs), self.recipe.num_bands
+        at_once = bands_at_once(len(docs), self.pool, self.scratch.left)
+        yield from bucket_bands(keys_of, bands, self.pool, numbers, at_once)
 
     def _choose(self, answer: Answer) -> None:
         """Leave only the documents that may be similar to another one."""
@@ -102,16 +106,17 @@ class Comparing:
         with self.clock.stage("buckets", self.recipe.num_bands, "bands") as advance:
 
             def counted() -> Iterator[BandBuckets]:
-                for band in self._bands(docs):
+                for band in self._bands(docs, docs):
                     answer.candidates_by_band.append(band.candidates)
                     k = np.ceil(np.log2(np.diff(band.starts))).astype(np.int64)
                     classes[...] += np.bincount(k, minlength=32)
                     advance(1)
                     yield band
 
-            sizes, bitmaps = self.corpus.shingles[docs], self.corpus.bitmaps[docs]
-            marked = plausible(counted(), sizes, bitmaps, self.spec.threshold, self.pool)
-        answer.docs = docs[marked]
+            about = self.corpus.shingles, self.corpus.bitmaps
+            marked = plausible(counted(), *about, self.spec.threshold, self.pool)
+        bucketing.check_buckets(int(classes.sum()))  # before any text is read again
+        answer.docs = docs[marked[docs]]
         answer.counts["candidates"] = sum(answer.candidates_by_band)
         for k in np.flatnonzero(classes).tolist():
             name = "2" if k == 1 else f"{2 ** (k - 1) + 1}-{2**k}"
@@ -146,7 +151,7 @@ class Comparing:
             else:
                 buckets = self._buckets(docs)
                 watch = Watch(self.clock, "resolve", _largest(buckets), len(docs), advance)
-                limits = Limits(spec.max_bucket, self.scratch.empty)
+                limits = Limits(spec.max_bucket, scratch=self.scratch)
                 decided = resolve(sets, buckets, spec.threshold, self.pool, limits, watch)
                 _add(counts, decided)
                 if answer.edges is not None:
@@ -174,7 +179,7 @@ class Comparing:
             watch = Watch(self.clock, "pairs", _largest(buckets), len(docs), advance)
             common = self.spec.threshold, self.pool, empty, watch
             if bands:
-                found = pairs_of_buckets(sets.take(order), buckets, *common)
+                found = pairs_of_buckets(sets.take(order, empty), buckets, *common)
             else:
                 found = join(sets, *common)
             return found, edges_of(found, order, empty)

@@ -137,6 +137,8 @@ class _Looked(NamedTuple):
     columns: int  # bytes
     scale: float  # how much larger the source is; 1 where that is unknown
     seconds: float  # wall time of reading
+    partition: int  # bytes of texts and columns in the largest partition
+    rows: int  # documents of that partition
 
 
 def _look(job: Job, head: Head, pool: Pool) -> _Looked:
@@ -150,13 +152,15 @@ def _look(job: Job, head: Head, pool: Pool) -> _Looked:
         known = list(source.partitions())
         parts = (known[number] for number in _spread_order(len(known)))
     texts: list[pa.LargeStringArray] = []
-    documents = text = columns = size = 0
+    documents = text = columns = size = partition = rows = 0
     begin = time.monotonic()
-    reads = pool.ordered(lambda part: (part.read(job.wanted), part.size), parts, pool.threads)
+    reads = pool.ordered(lambda part: (part.read(job.wanted), part.size), parts)
     for found, of in reads:
         texts.append(found.text)
         documents, text = documents + len(found.text), text + found.text.nbytes
         columns, size = columns + found.columns.nbytes, size + of
+        partition = max(partition, found.text.nbytes + found.columns.nbytes)
+        rows = max(rows, len(found.text))
         if documents >= _DOCUMENTS or text >= _TEXT or len(texts) >= _PARTITIONS:
             whole = source.total_bytes is not None and size >= source.total_bytes
             break
@@ -167,7 +171,8 @@ def _look(job: Job, head: Head, pool: Pool) -> _Looked:
     share = min(1.0, _DOCUMENTS / max(1, documents), _TEXT / max(1, text))
     some = pa.concat_arrays([part.slice(0, math.ceil(len(part) * share)) for part in texts])
     sample = "spread" if spread or whole else "head"
-    return _Looked(sample, whole, as_text(some), documents, text, columns, scale, seconds)
+    about = documents, text, columns, scale, seconds, partition, rows
+    return _Looked(sample, whole, as_text(some), *about)
 
 
 def _spread_order(number: int) -> list[int]:
@@ -198,7 +203,17 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
     documents, text, columns = (round(looked.scale * n) for n in read)
     growth = documents / sampled
     char = spec.shingle.unit == "char"
-    load = Workload(documents, text, columns, recipe.num_bands, threads, char, spec.enumerates)
+    load = Workload(
+        documents,
+        text,
+        columns,
+        recipe.num_bands,
+        threads,
+        char,
+        spec.enumerates,
+        looked.partition,
+        looked.rows,
+    )
     memory = plan_memory(load, job.resources.memory)
     sets = 8 * counts["shingles"] * compared.share * growth
     kept = counts["kept"] / sampled

@@ -162,7 +162,8 @@ def _room(results: Results, sample: int, memory: int | None, threads: int) -> _C
     each_document = _SAMPLED + COUNTER_BYTES + threads * _SEARCHED + _KEY * num_bands
 
     def check(shingles: int, each: int = _HELD) -> None:
-        needed = plan.minimum + each_document * documents + shingles * each
+        working = plan.minimum + (threads - 1) * plan.thread
+        needed = working + each_document * documents + shingles * each
         if needed > plan.memory:
             what = f"a sample with {shingles:,} shingles needs at least {show_size(needed)}"
             hint = "allow more memory, use fewer threads, or draw a smaller `sample`"

@@ -40,7 +40,6 @@ from neardup.spec import Spec
 from neardup.state.band_store import BandStore
 from neardup.state.output_folder import check_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
-from neardup.threads import Pool
 
 
 class MissingSource(Source):
@@ -150,9 +149,8 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     with suppress(InputError):  # of frames there are none
         rows = results.clusters(["file", "row"])
     reader, order, store = Reader(job.source), results.positions_of, old["store"]
-    return Outcome(
-        job, reader, corpus, answer, results.recipe, ids, order, store, Scratch(), places=rows
-    )
+    found = job, reader, corpus, answer, results.recipe, ids, order, store, Scratch()
+    return Outcome(*found, job.resources.threads, places=rows)
 
 
 def changed(spec: Spec, tree_threshold: float | None = None, **changes: Any) -> Spec:
@@ -195,10 +193,10 @@ class Reclustering:
         with local_output(out, overwrite=overwrite) as here:
             check_folder(here, overwrite, writes=OUTPUTS)
             state = RunState.create(here / RUN_FOLDER, overwrite=overwrite)
-            with state, PrivatePeak() as peak, Pool(self.resources.threads) as pool:
+            with state, PrivatePeak() as peak:
                 try:
                     outcome = self._outcome(state)
-                    write_outputs(outcome, here, self.writing, pool, lambda: self._about(peak.peak))
+                    write_outputs(outcome, here, self.writing, lambda: self._about(peak.peak))
                 finally:
                     state.remove()
         return FolderResults(out)

@@ -213,6 +213,8 @@ def gives_baskets(source: Any, name: str) -> bool:
         schema = getattr(source, "schema", None)
         if isinstance(schema, pa.Schema):
             return name in schema.names and holds_baskets(schema.field(name).type)
+        if not hasattr(source, "__len__"):  # a query that was not run yet
+            return False
         column = source[name] if name in source.columns else ()
     elif isinstance(source, Mapping):
         column = source.get(name, ())

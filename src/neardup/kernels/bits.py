@@ -133,6 +133,9 @@ def mix(h):
     """Return a bijective mix of a uint64 in which every input bit reaches every output bit.
 
     The finaliser of MurmurHash3 (A. Appleby), with constants of variant 13 by D. Stafford.
+
+    Args:
+        h: uint64: a value.
     """
     h ^= h >> np.uint64(30)
     h *= np.uint64(0xBF58476D1CE4E5B9)
@@ -144,5 +147,10 @@ def mix(h):
 
 @njit(cache=True, nogil=True)
 def splitmix(seed, index):
-    """Return the ``index``-th uint64 of the SplitMix64 stream of ``seed`` (Steele et al. 2014)."""
+    """Return the ``index``-th uint64 of the SplitMix64 stream of ``seed`` (Steele et al. 2014).
+
+    Args:
+        seed: uint64: the stream.
+        index: uint64: position in it.
+    """
     return mix(np.uint64(seed) + (np.uint64(index) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))

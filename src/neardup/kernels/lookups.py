@@ -51,6 +51,11 @@ def checksum(words, first, last):
 
     A change within one word always changes it. Four sums in turn, since each has to wait for its
     own last step: crc32 takes thirty times as long.
+
+    Args:
+        words: uint64[]: words.
+        first: int: first word.
+        last: int: word after the last.
     """
     a, b, c, d = TOKEN_MULTIPLIER, TOKEN_MULTIPLIER, TOKEN_MULTIPLIER, TOKEN_MULTIPLIER
     for i in range(first, last, 4):
@@ -97,6 +102,14 @@ def find_in_blocks(blocks, entries, wanted, places, docs, count):
     documents. What is found for the keys ``wanted``, uint64[n], is written from ``count`` on, as
     far as there is room: ascending places in ``wanted`` to ``places``, documents to ``docs``,
     int64[room] each. Returns the number of those found so far; -1 if a block is damaged.
+
+    Args:
+        blocks: `Blocks`.
+        entries: int: entries of documents.
+        wanted: uint64[n]: keys.
+        places: int64[capacity]: gets indices in ``wanted``, ascending.
+        docs: int64[capacity]: gets documents.
+        count: int: entries of both that are there already.
     """
     words, halves, fences, sums, verified = blocks
     first_block, share = np.empty(_TOGETHER, np.int64), np.empty(_TOGETHER, np.float64)
@@ -146,7 +159,14 @@ def find_in_blocks(blocks, entries, wanted, places, docs, count):
 
 @njit(cache=True, nogil=True)
 def add_entries(chains, first, keys, docs):
-    """Add documents, int64[m], with their keys, uint64[m, bands], from entry ``first`` on."""
+    """Add documents, int64[m], with their keys, uint64[m, bands], from entry ``first`` on.
+
+    Args:
+        chains: `Chains`.
+        first: int: first entry.
+        keys: uint64[m, bands]: keys of each document.
+        docs: int64[m]: documents.
+    """
     mask = np.uint64(chains.last.shape[0] - 1)
     at = np.int64(first)
     for d in range(keys.shape[0]):
@@ -160,7 +180,15 @@ def add_entries(chains, first, keys, docs):
 
 @njit(cache=True, nogil=True)
 def find_in_chains(chains, wanted, places, docs, count):
-    """Do what `find_in_blocks` does; documents of a key come newest first."""
+    """Do what `find_in_blocks` does; documents of a key come newest first.
+
+    Args:
+        chains: `Chains`.
+        wanted: uint64[n]: keys.
+        places: int64[capacity]: gets indices in ``wanted``, ascending.
+        docs: int64[capacity]: gets documents.
+        count: int: entries of both that are there already.
+    """
     mask = np.uint64(chains.last.shape[0] - 1)
     for i in range(wanted.shape[0]):
         entry = np.int64(chains.last[np.int64(wanted[i] & mask)])

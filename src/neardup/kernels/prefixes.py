@@ -71,6 +71,11 @@ def count_shingles(sets, docs, counts):
     """Count how often the shingles of some documents occur, by a hash of each, in uint32[2**k].
 
     A count is an upper bound of the frequency.
+
+    Args:
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        docs: int32[n]: documents.
+        counts: uint32[power of two]: gets the counts added.
     """
     mask = np.uint64(counts.shape[0] - 1)
     for d in docs:
@@ -84,6 +89,13 @@ def rank_prefixes(sets, counts, prefixes, first, last):
 
     A shingle becomes a number that orders it by rarity, then by hash; equal shingles become equal
     numbers. Different ones do so too in rare cases, which may cost a comparison and loses nothing.
+
+    Args:
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        counts: uint32[power of two]: see `count_shingles`.
+        prefixes: `Prefixes` of k documents; the values are filled in.
+        first: int: index of the first document of the prefixes.
+        last: int: index after the last.
     """
     mask = np.uint64(counts.shape[0] - 1)
     most = np.uint32((1 << 20) - 1)
@@ -102,7 +114,13 @@ def rank_prefixes(sets, counts, prefixes, first, last):
 
 @njit(cache=True, nogil=True)
 def add_to_chains(prefixes, chains, entries):
-    """Add prefixes to chains that have ``entries`` and room for more; return how many have now."""
+    """Add prefixes to chains that have ``entries`` and room for more; return how many have now.
+
+    Args:
+        prefixes: `Prefixes`.
+        chains: `Chains`.
+        entries: int: entries that are there.
+    """
     mask = np.uint64(chains.head.shape[0] - 1)
     for k in range(prefixes.docs.shape[0]):
         low = prefixes.starts[k]
@@ -166,6 +184,20 @@ def probe(
     ``counts`` is as for `neardup.kernels.resolving.against_kept`.
 
     Returns (first place not done, number of edges). Several threads may search at once.
+
+    Args:
+        prefixes: `Prefixes` of k documents.
+        first: int: index of the first document of the prefixes.
+        last: int: index after the last.
+        chains: `Chains`.
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        of: int32[m, num_bands]: see `neardup.kernels.resolving.Buckets`.
+        threshold: float: lowest similarity.
+        every: bool: write all edges.
+        search: `Search` of m documents.
+        answers: `neardup.kernels.resolving.Answers` of m documents; of none with ``every``.
+        edges: (int32[n], int32[n], float64[n]): get the edges.
+        counts: int64[2 or more]: see `neardup.kernels.resolving.against_kept`.
     """
     slack = (1.0 - threshold) / (1.0 + threshold)
     filled = 0

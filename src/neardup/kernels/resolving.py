@@ -56,7 +56,13 @@ class Answers(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def share_a_bucket(of, x, y):
-    """Return whether two documents share a bucket in any band."""
+    """Return whether two documents share a bucket in any band.
+
+    Args:
+        of: int32[m, num_bands]: see `Buckets`.
+        x: int: the one.
+        y: int: the other.
+    """
     shared = False
     for band in range(of.shape[1]):
         shared |= of[x, band] >= 0 and of[x, band] == of[y, band]
@@ -67,8 +73,9 @@ def share_a_bucket(of, x, y):
 def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
     """Find the first of ``members[low:high]``, before ``best``, that reaches the threshold.
 
-    The members are ascending, so the first one found is the one. Returns (document, similarity);
-    (best, -1.0) if there is none.
+    The members are ascending, so the first one found is the one. ``members`` is int32[]; the other
+    arguments are as for `against_kept`. Returns (document, similarity); (best, -1.0) if there is
+    none.
     """
     slack = (1.0 - threshold) / (1.0 + threshold)
     for i in range(low, high):
@@ -146,12 +153,20 @@ def _first_of_large(x, bucket, buckets, kept, columns, best, sets, threshold, se
 def against_kept(
     first, last, buckets, kept, columns, sets, threshold, elsewhere, seen, answers, counts
 ):
-    """Compare documents from ``first`` to ``last`` with those kept before.
+    """Compare some documents with those kept before; several threads may do so.
 
-    Several threads may do so. ``kept`` and ``columns`` are of documents before ``first`` only.
-    Where ``elsewhere``, large buckets were searched by other means. ``seen``, int32[m], is -1 at
-    the beginning, one for each thread. An answer that is there already may be improved. Added to
-    ``counts``: comparisons, and pairs ruled out by size or bitmap.
+    Args:
+        first: int: first document.
+        last: int: document after the last.
+        buckets: `Buckets` of m documents.
+        kept: `KeptPlaces`, of documents before ``first`` only.
+        columns: `BitmapLanes`, of documents before ``first`` only.
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        threshold: float: lowest similarity of two similar documents.
+        elsewhere: bool[m]: documents whose large buckets an index has searched.
+        seen: int32[m]: working memory of one thread, all -1 at the beginning.
+        answers: `Answers` of m documents; one that is there already may be improved.
+        counts: int64[2 or more]: get comparisons, and pairs ruled out by size or bitmap, added.
     """
     none = answers.duplicate_of.shape[0]
     for x in range(first, last):
@@ -182,8 +197,19 @@ def against_kept(
 def among_themselves(first, last, buckets, kept, columns, sets, threshold, seen, answers, counts):
     """Decide some documents, compared already with all before ``first``, and keep those left.
 
-    Kept documents are moved to the front of their buckets, and added to ``kept`` and ``columns``.
-    The third of the ``counts`` is of pairs that a full bucket left out.
+    Kept documents are moved to the front of their buckets.
+
+    Args:
+        first: int: first document.
+        last: int: document after the last.
+        buckets: `Buckets` of m documents; the members are overwritten.
+        kept: `KeptPlaces`, to which kept documents are added.
+        columns: `BitmapLanes`, to which kept documents are added.
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        threshold: float: lowest similarity of two similar documents.
+        seen: int32[m]: as for `against_kept`.
+        answers: `Answers` of m documents.
+        counts: int64[3]: as for `against_kept`; the third, of pairs that a full bucket left out.
     """
     members, starts = buckets.members, buckets.starts
     none = answers.duplicate_of.shape[0]

@@ -85,6 +85,11 @@ def json_lines(data, size, lines):
 
     ``lines``, int32[size // 2 + 1, 3], gets the start, the last byte that is no space, and the end
     of each line. The end is after the newline, which the last line may lack.
+
+    Args:
+        data: uint8[size + PAD]: bytes.
+        size: int: how many of them count.
+        lines: int32[size // 2 + 1, 3]: gets the lines.
     """
     count = 0
     start = 0
@@ -126,6 +131,17 @@ def json_fields(data, lines, keys, key_ends, every, values, kinds, stack, name):
 
     Returns (number of the first line that is refused, or ``count``; why; start and end of a
     member's name that is not wanted).
+
+    Args:
+        data: uint8[]: bytes.
+        lines: int32[count, 3]: see `json_lines`.
+        keys: uint8[]: names.
+        key_ends: int64[k + 1]: where they end.
+        every: bool: stop at another name.
+        values: int32[k, count, 2]: gets the values.
+        kinds: uint8[k, count]: gets their kinds.
+        stack: uint8[levels + 1]: working memory.
+        name: uint8[]: working memory.
     """
     for r in range(lines.shape[0]):
         i = np.int64(lines[r, 0])
@@ -328,6 +344,15 @@ def gather_values(data, values, kinds, columns, out, offsets, lone):
 
     ``columns`` says which of the ``k`` of `json_fields` or `csv_records`, in which order. ``out``
     has room for all values, spaces, and PAD; ``lone`` is whether a lone surrogate was replaced.
+
+    Args:
+        data: uint8[]: bytes.
+        values: int32[k, count or more, 2]: see `json_fields`.
+        kinds: uint8[k, count or more]: see `json_fields`.
+        columns: int64[c]: rows of both.
+        out: uint8[]: gets the values.
+        offsets: int64[count + 1]: gets where they begin.
+        lone: uint8[count]: gets whether a lone surrogate was replaced.
     """
     place = np.int64(0)
     offsets[0] = 0
@@ -367,6 +392,17 @@ def csv_records(data, size, delimiter, final, wanted, expected, lines, values, k
 
     Returns (records, what is wrong with the one after them, position where the scan stopped, fields
     of the wrong one).
+
+    Args:
+        data: uint8[size + PAD]: bytes.
+        size: int: how many of them count.
+        delimiter: int: a byte.
+        final: bool: the end of the data is the end of the file.
+        wanted: int64[fields]: rows of ``values``.
+        expected: int: fields of a record.
+        lines: int32[size // 2 + 1, 3]: gets the records.
+        values: int32[k, size // 2 + 1, 2]: gets the fields.
+        kinds: uint8[k, size // 2 + 1]: gets their kinds.
     """
     i = np.int64(0)
     count = 0
@@ -444,6 +480,13 @@ def copy_records(data, records, extra, ends, out):
     ``records``, int32[count, 3], has the start, the place for what is put in, and the end of each;
     ``extra`` what is put in, one behind the other, which ends at ``ends``, 0 first; empty where
     nothing is put in. ``out`` has room for one byte more, and PAD.
+
+    Args:
+        data: uint8[]: bytes.
+        records: int32[count, 3]: records.
+        extra: uint8[]: bytes that are put in.
+        ends: int64[count + 1]: where they end; int64[0] for none.
+        out: uint8[]: gets the records.
     """
     place = np.int64(0)
     count = records.shape[0]

@@ -48,6 +48,16 @@ def overlaps(values, offsets, first, index, minimum, contained, counters, out):
     Begins at document ``first``. ``contained`` measures the share of the query that the document
     has, not their similarity. ``out`` has room for as many pairs as there are queries, at least.
     Returns (pairs, the first document that is not done).
+
+    Args:
+        values: uint64[]: shingles.
+        offsets: int64[documents + 1]: where those of each document begin.
+        first: int: first document.
+        index: `QueryIndex`.
+        minimum: float: lowest share or similarity.
+        contained: bool: see above.
+        counters: `Counters`.
+        out: `Matches`, for as many pairs as there are queries, at least.
     """
     counts, touched, packed = counters.counts, counters.touched, counters.packed
     queries, words = index.sizes.shape[0], packed.shape[0]

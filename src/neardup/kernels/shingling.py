@@ -14,6 +14,14 @@ def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):
     none. The hash is a polynomial in the tokens (rolling, so that ``n`` costs nothing), mixed.
     ``hashes``, uint64[documents, 2], gets a 128-bit hash of each whole token sequence, which finds
     exact duplicates; it is skipped if it has no rows.
+
+    Args:
+        tokens: uint64[]: hashes of tokens.
+        offsets: int64[documents + 1]: where those of each document begin.
+        n: int: tokens of a shingle.
+        out: uint64[tokens]: gets the shingles.
+        out_offsets: int64[documents + 1]: gets where those of each document begin.
+        hashes: uint64[documents or 0, 2]: gets the hashes.
     """
     top = np.uint64(1)
     for _ in range(n):
@@ -113,6 +121,14 @@ def sort_sets(values, offsets, bag, scratch, counts, out_offsets):
     The sets follow one another from the start. With ``bag`` the i-th occurrence of a shingle
     becomes a shingle of its own. ``scratch`` has room for the longest document, ``counts`` is
     int64[65537], and ``out_offsets`` may be ``offsets`` itself.
+
+    Args:
+        values: uint64[]: shingles.
+        offsets: int64[documents + 1]: where those of each document begin.
+        bag: bool: count repetitions.
+        scratch: uint64[longest document]: working memory.
+        counts: int64[65537]: working memory.
+        out_offsets: int64[documents + 1]: gets where each set begins.
     """
     count = 0
     first = offsets[0]

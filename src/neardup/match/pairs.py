@@ -115,7 +115,7 @@ def pairs_of_buckets(
     else.
     """
     documents = len(sets.size)
-    seen = Local(lambda: np.full(documents, -1, np.int32))
+    seen = Local(lambda: _unseen(documents, allocate))
 
     def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
         return grouping.window_pairs(first, last, buckets, sets, threshold, seen(), out, counts)
@@ -123,6 +123,12 @@ def pairs_of_buckets(
     search = _Search(compare, documents, _STEP, buckets.of.shape[1] * _WIDEST)
     left_out = pairs_outside_windows(np.diff(buckets.starts))
     return search.run(pool, allocate, advance, left_out)
+
+
+def _unseen(documents: int, allocate: Allocate) -> np.ndarray:
+    seen = allocate(documents, np.int32)
+    seen[:] = -1
+    return seen
 
 
 def join(
@@ -139,9 +145,9 @@ def join(
     counters = count_shingles(sets, docs, pool)
     every = make_prefixes(sets, docs, threshold, counters, pool)
     entries = len(every.values)
-    chains = with_room(empty_chains(entries), entries)
+    chains = with_room(empty_chains(entries), entries, allocate)
     pool.submit(lambda: prefixes.add_to_chains(every, chains, 0)).result()
-    memory = Local(lambda: search_memory(documents))
+    memory = Local(lambda: search_memory(documents, allocate))
     none = Answers(np.empty(0, np.int32), np.empty(0))
     no_bands = np.empty((documents, 0), np.int32)
 

@@ -18,10 +18,8 @@ _STEP = 64
 #: Members of a family that are counted on trial, those that are searched for, and those that are
 #: counted for an index: a shingle that is rare among so many is rare.
 _COUNTED, _TRIED, _MOST_COUNTED = 1024, 64, 8192
-#: To visit a document in a chain takes as long as to look at the bitmaps of about so many.
-_VISIT = 8
-#: To add a document takes as long as to look at the bitmaps of about so many.
-_ADD = 8000
+#: Time to visit a document in a chain, and to add one, in looks at a bitmap: some 2 ns, 16 us.
+_VISIT, _ADD = 8, 8000
 
 
 class RarestIndex:
@@ -33,13 +31,19 @@ class RarestIndex:
     """
 
     def __init__(
-        self, sets: Sets, of: np.ndarray, large: np.ndarray, threshold: float, pool: Pool
+        self,
+        sets: Sets,
+        of: np.ndarray,
+        large: np.ndarray,
+        threshold: float,
+        pool: Pool,
+        allocate: Allocate = np.empty,
     ) -> None:
         self._sets, self._of, self._threshold, self._pool = sets, of, threshold, pool
-        self._large, self._inside = large, _members(of, large)
+        self._large, self._inside, self._allocate = large, _members(of, large), allocate
         #: bool[m]: documents that are searched for; the caller may take some out.
         self.wanted = self._inside.copy()
-        self._memory = Local(lambda: search_memory(len(of)))
+        self._memory = Local(lambda: search_memory(len(of), allocate))
         self._entries = 0
         #: Whether there is anything in the index.
         self.active = False
@@ -73,7 +77,7 @@ class RarestIndex:
         self._inside = _members(self._of, theirs & self._large)
         self._entries, self.active = 0, False
 
-    def add(self, docs: np.ndarray, answers: Answers, empty: Allocate) -> None:
+    def add(self, docs: np.ndarray, answers: Answers) -> None:
         """Add the kept ones of some documents that are decided, int32[], each once."""
         if not self.active:
             # Only sets of a size near those that are searched for can be similar to them; one more,
@@ -87,7 +91,7 @@ class RarestIndex:
             self._chains = empty_chains(room)
             self.active = True
         prefixes = self._prefixes(docs[self._near[docs] & (answers.duplicate_of[docs] < 0)])
-        self._chains = with_room(self._chains, self._entries + len(prefixes.values), empty)
+        self._chains = with_room(self._chains, self._entries + len(prefixes.values), self._allocate)
         self._entries = kernels.add_to_chains(prefixes, self._chains, self._entries)
 
     def first_matches(
@@ -109,9 +113,14 @@ class RarestIndex:
         return make_prefixes(self._sets, docs, self._threshold, self._counters, self._pool)
 
 
-def search_memory(documents: int) -> Search:
-    """Return the working memory of one thread that searches among so many documents."""
-    return Search(np.full(documents, -1, np.int32), *np.empty((3, documents), np.int32))
+def search_memory(documents: int, allocate: Allocate = np.empty) -> Search:
+    """Return the working memory of one thread that searches among so many documents: 16 bytes each.
+
+    ``allocate`` makes arrays, as `numpy.empty`.
+    """
+    search = Search(*(allocate(documents, np.int32) for _ in Search._fields))
+    search.seen[:] = -1
+    return search
 
 
 def count_shingles(sets: Sets, docs: np.ndarray, pool: Pool) -> np.ndarray:

@@ -45,6 +45,7 @@ class CleanCorpus:
     form: Form
     pool: Pool
     state: RunState | None = None  # of a run that can be resumed
+    _together: int = 1  # files that are written at once
 
     def _outputs(self) -> list[OutputFile]:
         source, format = self.reader.source, self.form.format
@@ -77,8 +78,8 @@ class CleanCorpus:
             return int(self._starts[output.end] - self._starts[output.first])
 
         # Compression takes most of the time, and a file is compressed by one thread: some at once.
-        threads = min(self.pool.threads, max(1, len(outputs)))
-        for written in in_threads(write, range(len(outputs)), threads):
+        self._together = min(self.pool.threads, max(1, len(outputs)))
+        for written in in_threads(write, range(len(outputs)), self._together):
             advance(written)
         for path in sorted({folder, *(p for p in folder.rglob("*") if p.is_dir())}):
             sync_folder(path)
@@ -99,9 +100,9 @@ class CleanCorpus:
                     found = self.form.changing(_positions(wanted), found)
                 return writer.prepare(found)
 
-            # Several files wait at once: no more for each than keeps the threads at work.
-            ahead = self.pool.threads
-            for prepared in self.pool.ordered(prepare, self._wanted(output), ahead):
+            # Several files are written at once: what waits for all of them is bounded.
+            most = 1 + -(-self.pool.threads // self._together)
+            for prepared in self.pool.ordered(prepare, self._wanted(output), most):
                 writer.write(prepared)
 
     def _wanted(self, output: OutputFile) -> Iterator[Wanted]:

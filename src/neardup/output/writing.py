@@ -94,7 +94,7 @@ def _real(place: str) -> PurePath:
 
 
 def write_outputs(
-    outcome: Outcome, out: Path, writing: Writing, pool: Pool, more: Callable[[], dict[str, Any]]
+    outcome: Outcome, out: Path, writing: Writing, more: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
     """Write all files where nobody looks for them; then they take the place of earlier ones.
 
@@ -107,7 +107,8 @@ def write_outputs(
     clock = outcome.job.clock
     with system_errors(staged):
         if writing.clean:
-            with clock.stage("write clean corpus", outcome.corpus.documents) as advance:
+            stage = clock.stage("write clean corpus", outcome.corpus.documents)
+            with stage as advance, Pool(outcome.threads) as pool:
                 _clean_corpus(outcome, writing, pool).write(staged / CLEAN, advance)
         with clock.stage("write tables"):
             _write_table(outcome, staged, writing.tables, "clusters")

@@ -145,7 +145,7 @@ class BandStore(AbstractContextManager["BandStore"]):
         return dict(sorted(self._partitions().items()))
 
     @final
-    def metadata(self, partition: int) -> bytes:
+    def metadata(self, partition: int) -> bytes | memoryview:
         """Return the metadata of a partition; StoreError where there is none."""
         self._ready()
         found = self._metadata(partition)
@@ -235,7 +235,7 @@ class BandStore(AbstractContextManager["BandStore"]):
     def _partitions(self) -> dict[int, Entry]: ...
 
     @abstractmethod
-    def _metadata(self, partition: int) -> bytes | None:
+    def _metadata(self, partition: int) -> bytes | memoryview | None:
         """Return the metadata, checked; None where there is no such partition."""
 
     @abstractmethod

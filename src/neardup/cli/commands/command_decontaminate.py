@@ -74,7 +74,7 @@ _OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
     help="Format of the clean corpus. [default: that of the input]",
 )
 @o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace what is in OUT.")
-@o.threads_option
+@o.resource_options
 @o.quiet_option
 def decontaminate(
     inputs: tuple[str, ...],
@@ -130,7 +130,7 @@ def dedup_against(
 
     of_batch = (
         *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
-        *("max_document", "skip_large"),
+        *("max_document", "skip_large", "memory", "threads"),
     )
     known = {name: options[name] for name in of_batch}
     other = [name for name in o.given_options() if name not in (*of_batch, *_OF_ALL)]

@@ -113,7 +113,7 @@ _overwrite = o.option(
 @o.delimiter_option
 @o.encoding_option
 @o.max_document_option
-@o.threads_option
+@o.resource_options
 @o.quiet_option
 def link(
     files: tuple[Path, ...],
