@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -77,8 +78,8 @@ class Asking:
 
     @property
     def recipe(self) -> Recipe:
-        """How texts become band keys."""
-        return self._core.recipe
+        """How texts become band keys; with the threshold."""
+        return dataclasses.replace(self._core.recipe, threshold=self._core.threshold)
 
     def ids(self) -> pa.Array[Any]:
         """Return the ids of all documents, in the order in which they came."""

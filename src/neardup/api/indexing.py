@@ -22,6 +22,7 @@ from neardup.spec import preset as settings_of
 
 if TYPE_CHECKING:
     from neardup.api.runs import Run
+    from neardup.results.results import Results
 
 #: What a committed document survives.
 Durable = Literal["power", "process"]
@@ -60,7 +61,8 @@ class Index(Changing):
         Args:
             path: Folder to make; None for an index in memory.
             preset: As for `neardup.dedup`, as are ``threshold``, ``recall``, ``shingle``, ``spec``.
-            recipe: How texts become band keys, such as that of a run; bands are chosen without it.
+            recipe: How texts become band keys, such as that of a run, which has its threshold, too;
+                bands are chosen without it.
             store_text: Store texts, compressed; else only their shingles.
             durable: What is committed survives a power failure (``"power"``), or the end of a
                 process only (``"process"``), which is quicker.
@@ -68,8 +70,8 @@ class Index(Changing):
 
         Raises:
             OutputError: There is something at the path, or it can't be written.
-            RecipeError: The recipe contradicts the other settings.
-            SpecError: A setting is out of range.
+            RecipeError: The recipe contradicts the other settings, or has no threshold.
+            SpecError: A setting is out of range, or not for an index.
             StoreError: The path is on a network file system.
 
         Examples:
@@ -79,9 +81,11 @@ class Index(Changing):
             >>> index.is_duplicate("One, two; three four five six!")
             True
         """
-        asked = _asked_spec(spec, preset, threshold=threshold, recall=recall, shingle=shingle)
+        given = {"threshold": threshold, "recall": recall, "shingle": shingle}
+        asked = _asked_spec(spec, preset, **given)
         if recipe is not None:
-            asked = _agreed(asked, recipe, shingle is not None or preset or spec)
+            settings = {name for name, value in given.items() if value is not None}
+            asked = _agreed(asked, recipe, set(given) if preset or spec else settings)
         made = recipe or recipe_for(asked)
         made.require_usable("the recipe")
         folder = None if path is None else Path(path)
@@ -152,6 +156,9 @@ class Index(Changing):
     ) -> Index:
         """Make an index of the kept documents of a run; they are read from its input again.
 
+        Its settings are those of the run, but for ``keep``, ``order_by`` and ``max_bucket``: of the
+        documents that are added later the first one is kept, and all are compared.
+
         A run keeps no texts, and shingles only of documents that it compared, also with
         ``keep_run``: so that they can't be spared.
 
@@ -163,30 +170,34 @@ class Index(Changing):
             InputError: There is no finished run, or its input has changed.
             OutputError: There is something at the path, or it can't be written.
         """
-        from neardup.corpora.of_run import kept_batches, results_of
-
-        results = results_of(run)
-
-        def filled(place: Path | None) -> Index:
-            index = cls.create(
-                place,
-                spec=results.spec,
-                recipe=results.recipe,
-                store_text=store_text,
-                durable=durable,
-            )
-            for batch in kept_batches(results):
-                index._insert([batch], "error")
-            return index
-
-        if path is None:
-            return filled(None)
+        from neardup.corpora.of_run import results_of
         from neardup.output.writing import check_outside
 
+        results, options = results_of(run), {"store_text": store_text, "durable": durable}
+        if path is None:
+            return index_of(results, None, False, **options)
         check_outside(path, results.read_from)
-        with index_folder(Path(path)) as partial, closing(filled(partial)):
+        with (
+            index_folder(Path(path)) as partial,
+            closing(index_of(results, partial, False, **options)),
+        ):
             pass
         return cls.open(path, durable=durable)
+
+
+def index_of(
+    results: Results, folder: Path | None = None, numbered: bool = True, **options: Any
+) -> Index:
+    """Return an index of the kept documents of a run; see `kept_batches` for ``numbered``."""
+    from neardup.corpora.of_run import kept_batches
+
+    # An index keeps the first of similar documents, and compares with all.
+    spec = results.spec.replace(keep="first", order_by=None, max_bucket=None)
+    options.setdefault("store_text", False)
+    index = Index.create(folder, spec=spec, recipe=results.recipe, **options)
+    for batch in kept_batches(results, numbered):
+        index._insert([batch], "error")
+    return index
 
 
 def _asked_spec(spec: Spec | None, preset: str | None, **given: Any) -> Spec:
@@ -194,18 +205,31 @@ def _asked_spec(spec: Spec | None, preset: str | None, **given: Any) -> Spec:
     if spec is not None and (preset is not None or not isinstance(spec, Spec)):
         raise SpecError("give a neardup.Spec as `spec`, or a `preset`; not both")
     base = spec or settings_of(preset or "web")
+    for name, default in {"keep": "first", "order_by": None, "max_bucket": None}.items():
+        if (value := getattr(base, name)) != default:
+            what = (
+                f"`{name}` is {value!r}, which is not for an index: it keeps the first of similar"
+            )
+            raise SpecError(f"{what} documents, and compares with all", f"leave `{name}` out")
     return base.replace(**{name: value for name, value in given.items() if value is not None})
 
 
-def _agreed(asked: Spec, recipe: Recipe, shingle_asked: object) -> Spec:
-    """Return settings that agree with a recipe."""
-    if shingle_asked and asked.shingle != recipe.shingle:
+def _agreed(asked: Spec, recipe: Recipe, given: set[str]) -> Spec:
+    """Return settings that agree with a recipe; those that are not given are its own."""
+    if "shingle" in given and asked.shingle != recipe.shingle:
         raise RecipeError(
             f"the recipe has the shingle {recipe.shingle}, and {asked.shingle} was asked for",
             "leave `shingle` out, or give another recipe",
         )
+    if "threshold" not in given:
+        if recipe.threshold is None:
+            raise RecipeError("the recipe does not say for which threshold", "give `threshold`")
+        asked = asked.replace(threshold=recipe.threshold)
     if recipe.num_bands and asked.num_bands is None:
         found = candidate_probability(asked.threshold, recipe.num_bands, recipe.rows)
+        if "recall" not in given and recipe.threshold is not None:
+            own = candidate_probability(recipe.threshold, recipe.num_bands, recipe.rows)
+            asked = asked.replace(recall=min(asked.recall, own))
         if found < asked.recall - 1e-9:
             raise RecipeError(
                 f"the recipe's {recipe.num_bands} bands of {recipe.rows} rows find {found:.1%} of "
