@@ -19,8 +19,8 @@ TOKENS = "1"
 class Recipe:
     """All that a document's band keys depend on besides its text.
 
-    It knows nothing of files, numbers of documents or thresholds, so that keys of different
-    corpora, days and machines can be compared.
+    What is compared knows nothing of files, numbers of documents or thresholds, so that keys of
+    different corpora, days and machines can be compared.
 
     Attributes:
         shingle: What a document becomes.

@@ -138,8 +138,8 @@ class Changing(Asking):
         """Add documents that are similar to none before them, in one transaction.
 
         Documents are decided in order, and later ones are compared with those that were just added:
-        what is kept, and what the others are duplicates of, is what `neardup.dedup` with
-        ``keep="first"`` finds, in whatever batches they come. A document that is there already
+        what is kept, and what the others are duplicates of, is what `neardup.dedup` of the same
+        settings with ``keep="first"`` finds, in whatever batches they come. A document that is there already
         with the same text is answered as kept.
 
         Args:

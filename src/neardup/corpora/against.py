@@ -82,7 +82,8 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> tuple[pa.Table, np.ndarray]:
         target[np.concatenate(rows_of_old)] = total + np.arange(len(of_old))
         rows = np.concatenate(left)
         columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.wanted}
-        table = pa.table({**columns, LENGTH: pa.chunked_array(lengths)})
+        columns[LENGTH] = pa.chunked_array(lengths)
+        table = pa.table(columns)
         rank = keep_order(table, total, old.spec, document_order(table, old.spec))
         order = np.argsort(rank[rows])
         limits = Limits(old.spec.max_bucket)
