@@ -138,9 +138,9 @@ class Changing(Asking):
         """Add documents that are similar to none before them, in one transaction.
 
         Documents are decided in order, and later ones are compared with those that were just added:
-        what is kept, and what the others are duplicates of, is what `neardup.dedup` of the same
-        settings with ``keep="first"`` finds, in whatever batches they come. A document that is there already
-        with the same text is answered as kept.
+        what is kept, and what the others are duplicates of, is what `neardup.dedup` with the same
+        settings and ``keep="first"`` finds, in whatever batches they come. A document that is there
+        already with the same text is answered as kept.
 
         Args:
             id_or_batch: The id of one document; or several documents, as for `add`.
