@@ -186,8 +186,8 @@ class Spec:
             rows are chosen for it.
         num_bands: Number of bands; with ``rows``, instead of a recall.
         rows: Signature entries in a band; with ``num_bands``.
-        documents: Number of documents that the bands are chosen for; None to estimate it from the
-            size of the input.
+        documents: Number of documents that the bands are chosen for; None for five million,
+            whatever the input is.
         method: ``"lsh"``, or ``"allpairs"`` for an exact search without bands.
         pairs: ``"kept"`` compares documents with kept ones, as far as that decides what is kept;
             ``"all"`` compares all that share a bucket, and lists the pairs.

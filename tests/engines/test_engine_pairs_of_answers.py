@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 import neardup
 from neardup.spec import Spec
-
-
-def template_texts(documents: int) -> list[str]:
-    """A family around the threshold, in buckets too large to list all pairs; some come twice."""
-    rng = np.random.default_rng(8)
-    template = " ".join(f"w{i}" for i in range(40))
-    texts = [
-        f"{template} " + " ".join(f"x{v}" for v in rng.integers(0, 20, 6)) for _ in range(documents)
-    ]
-    return texts + [text.upper() for text in texts[-50:]]
+from parity_corpus import template_texts
 
 
 @pytest.mark.parametrize("settings", [{"cluster": "components"}, {"pairs": "all"}])

@@ -6,7 +6,8 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -15,12 +16,18 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.api.arguments import checked, is_given
+from neardup.api.index_folders import index_of
 from neardup.api.indexing import Index
 from neardup.api.runs import Run
-from neardup.corpora.against import decide
+from neardup.corpora.against import OldCorpus, decide
 from neardup.corpora.corpus import InputCorpus, write_table
 from neardup.corpora.decontaminating import Asked, matches_of
+from neardup.corpora.of_run import results_of
+from neardup.engines.identifiers import take_ids
+from neardup.engines.job import wanted_columns
 from neardup.errors import InputError, InputNotFoundError, SpecError
+from neardup.index.answers import id_values
+from neardup.index.bodies import Id
 from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
 from neardup.io.outputs import check_output
@@ -30,7 +37,7 @@ from neardup.output.clean import CLEAN
 from neardup.output.writing import check_inputs, check_outside
 from neardup.result_record import RECORD, read_record
 from neardup.results.results import Results
-from neardup.spec import ShingleSpec
+from neardup.spec import ShingleSpec, Spec
 from neardup.state.output_folder import check_folder, output_folder, write_record
 from neardup.threads import Pool, check_threads
 
@@ -166,10 +173,11 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
     out = None if old.out is None else local_target(old.out)
     if out is not None:
         check_folder(out, old.overwrite, writes=_AGAINST)
-    index, mine = _old(old.corpus)
-    try:
+    with ExitStack() as opened:
+        index, spec, ids = _old(old.corpus, opened)
         items = index.recipe.shingle.unit == "item"
-        corpus = InputCorpus.open(source, dataclasses.replace(reading, items=items))
+        asked = dataclasses.replace(reading, items=items)
+        corpus = InputCorpus.open(source, asked, wanted_columns(spec, None))
         check_output(corpus.reader.source, old.format)
         if out is not None:
             _check_out(out, (source, corpus))
@@ -177,11 +185,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         plan = plan_against(load, kept_before, old.memory)
         if old.memory is not None:
             plan.check()
-        fresh = Index.create(spec=index.spec, recipe=index.recipe, store_text=False)
-        table, kept = decide(corpus, index._core, fresh._core)
-    finally:
-        if mine:
-            index.close()
+        table, kept = decide(corpus, OldCorpus(index._core, spec, ids))
     counts = {
         "documents": len(kept),
         "skipped": corpus.skipped,
@@ -190,8 +194,8 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         "similar_to_old": int(np.count_nonzero(table.column("in_old").to_numpy())),
     }
     counts["similar_within"] = counts["removed"] - counts["similar_to_old"]
-    spec, recipe = index.spec.as_dict(), index.recipe.as_dict()
-    results = _Found(corpus, table, {"counts": counts, "spec": spec, "recipe": recipe})
+    about = {"spec": spec.as_dict(), "recipe": index.recipe.as_dict()}
+    results = _Found(corpus, table, {"counts": counts, **about})
     if out is not None:
         results.folder = out
         with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
@@ -346,27 +350,31 @@ def _documents_of(old: str | os.PathLike[str] | Index | Run) -> int:
     return int((found or {}).get("counts", {}).get("kept", 0))
 
 
-def _old(against: str | os.PathLike[str] | Index | Run) -> tuple[Index, bool]:
-    """Return the index of an old corpus, and whether it is this call's."""
-    if isinstance(against, Index):
-        return against, False
-    if isinstance(against, Run):
-        return Index.from_run(against, store_text=False), True
-    if not isinstance(against, str | os.PathLike):
+def _old(
+    against: str | os.PathLike[str] | Index | Run, opened: ExitStack
+) -> tuple[Index, Spec, Callable[[list[Id]], Any]]:
+    """Return an index of an old corpus, settings, and what gives the ids that users know.
+
+    What this call opens is closed with ``opened``.
+    """
+    if not isinstance(against, str | os.PathLike | Index | Run):
         raise SpecError(
             f"`against` is of type {type(against).__name__}; expected an index, a run, or the "
             "folder of one",
             "make a run or an index of the old corpus first",
         )
-    place = located(against)
-    if is_remote(place):  # a run: an index is a local folder
-        return Index.from_run(place, store_text=False), True
-    folder = Path(place)
-    if (folder / "index.sqlite").is_file():
-        return Index.open(folder, readonly=True), True
-    if not (folder / "run.json").is_file():
-        raise InputNotFoundError(
-            f"{folder}: there is neither an index nor a finished run",
-            "name the folder of neardup index create, or the output of neardup dedup",
-        )
-    return Index.from_run(folder, store_text=False), True
+    if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
+        folder = Path(located(against))
+        if (folder / "index.sqlite").is_file():
+            against = opened.enter_context(Index.open(folder, readonly=True))
+        elif not (folder / "run.json").is_file():
+            raise InputNotFoundError(
+                f"{folder}: there is neither an index nor a finished run",
+                "name the folder of neardup index create, or the output of neardup dedup",
+            )
+    if isinstance(against, Index):
+        core = against._core
+        return against, against.spec, lambda ids: id_values(ids, core.catalogue.state().ids)
+    results = results_of(against)
+    made = opened.enter_context(index_of(Index, results))
+    return made, results.spec, lambda ids: take_ids(results.ids, np.array(ids, dtype=np.int64))

@@ -102,9 +102,10 @@ def dedup(
         text: Column with the text, or several, which are joined by a space.
         id: Column with your ids, each once; positions without it.
         against: An old corpus, which is only read: an index or its folder; or a run or its output
-            folder, of which the kept documents count. Then documents that are similar to one of it
-            are removed too. The settings are those of the old corpus, and of the other arguments
-            only ``text``, ``id``, ``out``, ``format``, ``overwrite``, ``input_format``,
+            folder, of which the kept documents count; all of them stay. Then documents that are
+            similar to one of it are removed too. The settings are those of the old corpus, where
+            ``keep``, ``order_by`` and ``max_bucket`` are for the batch. Of the other arguments only
+            ``text``, ``id``, ``out``, ``format``, ``overwrite``, ``input_format``,
             ``delimiter`` and ``encoding_errors`` apply.
         preset: ``"web"`` (5 words, threshold 0.7; the default), ``"clinical"`` (8 stemmed words,
             0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).

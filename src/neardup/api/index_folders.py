@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neardup.errors import InputNotFoundError, RecipeError, SpecError
 from neardup.index.catalogue import Catalogue, Options
@@ -17,6 +17,10 @@ from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 from neardup.spec import preset as settings_of
+
+if TYPE_CHECKING:
+    from neardup.api.indexing import Index
+    from neardup.results.results import Results
 
 _FILE = "index.sqlite"
 
@@ -75,23 +79,55 @@ def opened_core(folder: Path, options: Options) -> tuple[Core, Spec]:
     return core, spec
 
 
+def index_of(
+    cls: type[Index],
+    results: Results,
+    folder: Path | None = None,
+    numbered: bool = True,
+    **options: Any,
+) -> Index:
+    """Return an index of the kept documents of a run; see `kept_batches` for ``numbered``."""
+    from neardup.corpora.of_run import kept_batches
+
+    # An index keeps the first of similar documents, and compares with all.
+    spec = results.spec.replace(keep="first", order_by=None, max_bucket=None)
+    options.setdefault("store_text", False)
+    index = cls.create(folder, spec=spec, recipe=results.recipe, **options)
+    for batch in kept_batches(results, numbered):
+        index._insert([batch], "error")
+    return index
+
+
 def asked_spec(spec: Spec | None, preset: str | None, **given: Any) -> Spec:
     """Return a preset, or a spec, with those values that were given."""
     if spec is not None and (preset is not None or not isinstance(spec, Spec)):
         raise SpecError("give a neardup.Spec as `spec`, or a `preset`; not both")
     base = spec or settings_of(preset or "web")
+    for name, default in {"keep": "first", "order_by": None, "max_bucket": None}.items():
+        if (value := getattr(base, name)) != default:
+            what = (
+                f"`{name}` is {value!r}, which is not for an index: it keeps the first of similar"
+            )
+            raise SpecError(f"{what} documents, and compares with all", f"leave `{name}` out")
     return base.replace(**{name: value for name, value in given.items() if value is not None})
 
 
-def agreed_spec(asked: Spec, recipe: Recipe, shingle_asked: object) -> Spec:
-    """Return settings that agree with a recipe."""
-    if shingle_asked and asked.shingle != recipe.shingle:
+def agreed_spec(asked: Spec, recipe: Recipe, given: set[str]) -> Spec:
+    """Return settings that agree with a recipe; those that are not given are its own."""
+    if "shingle" in given and asked.shingle != recipe.shingle:
         raise RecipeError(
             f"the recipe has the shingle {recipe.shingle}, and {asked.shingle} was asked for",
             "leave `shingle` out, or give another recipe",
         )
+    if "threshold" not in given:
+        if recipe.threshold is None:
+            raise RecipeError("the recipe does not say for which threshold", "give `threshold`")
+        asked = asked.replace(threshold=recipe.threshold)
     if recipe.num_bands and asked.num_bands is None:
         found = candidate_probability(asked.threshold, recipe.num_bands, recipe.rows)
+        if "recall" not in given and recipe.threshold is not None:
+            own = candidate_probability(recipe.threshold, recipe.num_bands, recipe.rows)
+            asked = asked.replace(recall=min(asked.recall, own))
         if found < asked.recall - 1e-9:
             raise RecipeError(
                 f"the recipe's {recipe.num_bands} bands of {recipe.rows} rows find {found:.1%} of "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
@@ -11,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 import pyarrow as pa
 
 from neardup.api.arguments import checked
-from neardup.api.index_folders import agreed_spec, asked_spec, is_power, made_core, opened_core
+from neardup.api.index_folders import (
+    agreed_spec,
+    asked_spec,
+    index_of,
+    is_power,
+    made_core,
+    opened_core,
+)
 from neardup.errors import ArgumentError, InputError, SpecError, spelled
 from neardup.index.answers import (
     NewAnswer,
@@ -88,7 +96,8 @@ class Index:
         Args:
             path: Folder to make; None for an index in memory.
             preset: As for `neardup.dedup`, as are ``threshold``, ``recall``, ``shingle``, ``spec``.
-            recipe: How texts become band keys, such as that of a run; bands are chosen without it.
+            recipe: How texts become band keys, such as that of a run, which has its threshold, too;
+                bands are chosen without it.
             store_text: Store texts, compressed; else only their shingles.
             durable: What is committed survives a power failure (``"power"``), or the end of a
                 process only (``"process"``), which is quicker.
@@ -96,8 +105,8 @@ class Index:
 
         Raises:
             OutputError: There is something at the path, or it can't be written.
-            RecipeError: The recipe contradicts the other settings.
-            SpecError: A setting is out of range.
+            RecipeError: The recipe contradicts the other settings, or has no threshold.
+            SpecError: A setting is out of range, or not for an index.
             StoreError: The path is on a network file system.
 
         Examples:
@@ -107,9 +116,11 @@ class Index:
             >>> index.is_duplicate("One, two; three four five six!")
             True
         """
-        asked = asked_spec(spec, preset, threshold=threshold, recall=recall, shingle=shingle)
+        given = {"threshold": threshold, "recall": recall, "shingle": shingle}
+        asked = asked_spec(spec, preset, **given)
         if recipe is not None:
-            asked = agreed_spec(asked, recipe, shingle is not None or preset or spec)
+            settings = {name for name, value in given.items() if value is not None}
+            asked = agreed_spec(asked, recipe, set(given) if preset or spec else settings)
         made = recipe or recipe_for(asked)
         made.require_usable("the recipe")
         options = Options(False, timeout, is_power(durable))
@@ -153,6 +164,9 @@ class Index:
     ) -> Index:
         """Make an index of the kept documents of a run; they are read from its input again.
 
+        Its settings are those of the run, but for ``keep``, ``order_by`` and ``max_bucket``: of the
+        documents that are added later the first one is kept, and all are compared.
+
         A run keeps no texts, and shingles only of documents that it compared, also with
         ``keep_run``: so that they can't be spared.
 
@@ -164,28 +178,18 @@ class Index:
             InputError: There is no finished run, or its input has changed.
             OutputError: There is something at the path, or it can't be written.
         """
-        from neardup.corpora.of_run import kept_batches, results_of
-
-        results = results_of(run)
-
-        def filled(place: Path | None) -> Index:
-            index = cls.create(
-                place,
-                spec=results.spec,
-                recipe=results.recipe,
-                store_text=store_text,
-                durable=durable,
-            )
-            for batch in kept_batches(results):
-                index._insert([batch], "error")
-            return index
-
-        if path is None:
-            return filled(None)
+        from neardup.corpora.of_run import results_of
         from neardup.output.writing import check_outside
 
+        results = results_of(run)
+        options: dict[str, Any] = {"store_text": store_text, "durable": durable}
+        if path is None:
+            return index_of(cls, results, None, False, **options)
         check_outside(path, results.read_from)
-        with index_folder(Path(path)) as partial, closing(filled(partial)):
+        with (
+            index_folder(Path(path)) as partial,
+            closing(index_of(cls, results, partial, False, **options)),
+        ):
             pass
         return cls.open(path, durable=durable)
 
@@ -231,8 +235,8 @@ class Index:
 
     @property
     def recipe(self) -> Recipe:
-        """How texts become band keys."""
-        return self._core.recipe
+        """How texts become band keys; with the threshold."""
+        return dataclasses.replace(self._core.recipe, threshold=self._core.threshold)
 
     @property
     def _items(self) -> bool:
@@ -275,8 +279,6 @@ class Index:
                 raise no_document(id_)
             text = self._core.verifier.text_of(catalogue.fetch(list(found.values()))[0])
             return basket_items(text) if self._items and text is not None else text
-
-    # Asking.
 
     def query(
         self,
@@ -383,8 +385,6 @@ class Index:
         """Return numbers of documents, segments and bytes, by name."""
         return numbers_of(self._core, self._spec)
 
-    # Changing.
-
     @checked
     def add(
         self,
@@ -470,10 +470,10 @@ class Index:
         """Add documents that are similar to none before them, in one transaction.
 
         Documents are decided in order, and later ones are compared with those that were just added:
-        what is kept, and what the others are duplicates of, is what `neardup.dedup` with
-        ``keep="first"`` finds, in whatever batches they come. A document that is there already
-        with the same text is answered as kept. Ids of duplicates are noted down: `remove` and
-        `update` return them if that document goes.
+        what is kept, and what the others are duplicates of, is what `neardup.dedup` with the same
+        settings and ``keep="first"`` finds, in whatever batches they come. A document that is there
+        already with the same text is answered as kept. Ids of duplicates are noted down: `remove`
+        and `update` return them if that document goes.
 
         Args:
             id_or_batch: The id of one document; or several documents, as for `add`.

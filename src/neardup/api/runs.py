@@ -65,8 +65,8 @@ class Run(Shown, RunTables):
 
     @property
     def recipe(self) -> Recipe:
-        """How texts became band keys; `neardup.Index.create` takes it."""
-        return self._results.recipe
+        """How texts became band keys; `neardup.Index.create` takes it, and its threshold."""
+        return dataclasses.replace(self._results.recipe, threshold=self._results.spec.threshold)
 
     @checked
     def save(

@@ -235,7 +235,7 @@ index_options = all_of(
     advanced("--rows R", help="Rows of a band; needs --bands."),
     advanced(
         "--documents N",
-        help="Number of documents to choose the bands for. [default: by the size of the input]",
+        help="Number of documents to choose the bands for. [default: 5 million]",
     ),
     advanced(f"--scheme [{'|'.join(SCHEMES)}]", default="affine32", help="Signature scheme."),
     advanced("--seed", type=int, default=0, help="Seed of the hash functions."),

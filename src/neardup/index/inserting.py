@@ -14,7 +14,7 @@ from neardup.index.bodies import Id, pack_sets, pack_texts, unpack_sets
 from neardup.index.snapshot import bucket_names
 from neardup.index.transactions import BATCH, STEP, Batch, Core, Sketched
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
-from neardup.match.resolve import resolve
+from neardup.match.resolve import NO_LIMITS, Limits, resolve
 from neardup.match.verifying import make_sets, taken
 from neardup.sketch.sketcher import Signer, Sketches, band_keys
 from neardup.sketch.texts import Ragged
@@ -197,8 +197,9 @@ def insert_new(core: Core, batch: Batch) -> Answers:
 
 
 def _insert_new(core: Core, batch: Batch, base: int, answers: Answers) -> None:
-    there = core.catalogue.numbers(batch.ids)
-    rows = np.arange(len(batch.ids))
+    ids = batch.ids
+    there = core.catalogue.numbers(ids)
+    rows = np.arange(len(ids))
     if there:
         stored = {row.id: row for row in core.catalogue.fetch(list(there.values()))}
         for i, id_ in enumerate(batch.ids):
@@ -221,48 +222,44 @@ def _insert_new(core: Core, batch: Batch, base: int, answers: Answers) -> None:
     new = np.ones(len(rows), dtype=np.bool_)
     new[old.row] = False
     left = np.flatnonzero(new)
-    kept = _among_themselves(core, batch.ids, known, left, rows + base, answers)
+    removed, of, how = resolve_sketched(core, known, left)
+    for row, other, similarity in zip(
+        rows[removed].tolist(), rows[of].tolist(), how.tolist(), strict=True
+    ):
+        answers.duplicate_of[base + row] = ids[other]
+        answers.similarity[base + row] = similarity
+    kept = np.setdiff1d(left, removed, assume_unique=True)
     if not len(kept):
         return
     insert(core, batch.take(kept), known.take(kept))
 
 
-def _among_themselves(
-    core: Core,
-    ids: list[Id],
-    known: Sketched,
-    left: np.ndarray,
-    places: np.ndarray,
-    answers: Answers,
-) -> np.ndarray:
-    """Decide some rows of a batch that are similar to nothing before it; return those kept."""
+def resolve_sketched(
+    core: Core, known: Sketched, rows: np.ndarray, limits: Limits = NO_LIMITS
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Decide some documents among themselves; ``rows``, int64[m], are theirs, in keep order.
+
+    Returns:
+        int64[r], the rows of those that are removed, int64[r], of what each is a duplicate of, and
+        float64[r], the similarity of the two.
+    """
     pool, threshold, sketches = core.verifier.pool, core.threshold, known.sketches
-    docs = left[sketches.tokens[left] > 0]
+    docs = rows[sketches.tokens[rows] > 0]
     bands = core.recipe.num_bands
-    if len(docs) < 2:
-        return left
     if bands:
         grouped = [group(keys) for keys in np.ascontiguousarray(sketches.keys[docs].T)]
         sizes, bitmaps = sketches.shingles[docs], sketches.bitmaps[docs]
         docs = docs[plausible(grouped, sizes, bitmaps, threshold, pool)]
-        if len(docs) < 2:
-            return left
+    if len(docs) < 2:
+        return docs[:0], docs[:0], np.empty(0)
+    if bands:
         grouped = [group(keys) for keys in np.ascontiguousarray(sketches.keys[docs].T)]
         buckets = bucket_documents(grouped, len(docs), bands)
     else:
         buckets = one_bucket(len(docs))
-    sets = make_sets(taken(known.sets, docs))
-    done = resolve(sets, buckets, threshold, pool)
+    done = resolve(make_sets(taken(known.sets, docs)), buckets, threshold, pool, limits)
     removed = np.flatnonzero(done.duplicate_of >= 0)
-    for row, of, similarity in zip(
-        docs[removed].tolist(),
-        docs[done.duplicate_of[removed]].tolist(),
-        done.similarity[removed].tolist(),
-        strict=True,
-    ):
-        answers.duplicate_of[places[row]] = ids[of]
-        answers.similarity[places[row]] = similarity
-    return np.setdiff1d(left, docs[removed], assume_unique=True)
+    return docs[removed], docs[done.duplicate_of[removed]], done.similarity[removed]
 
 
 def insert_all(core: Core, batch: Batch, on_conflict: str) -> int:

@@ -80,6 +80,13 @@ def no_document(id_: Id) -> UnknownIdError:
     )
 
 
+def joined_sketches(parts: Sequence[Sketched]) -> Sketched:
+    """Return several sketched texts, at least one, one after the other."""
+    columns = zip(*(part.sketches for part in parts), strict=True)
+    every = Sketches(*(np.concatenate(column) for column in columns))
+    return Sketched(every, joined(part.sets for part in parts))
+
+
 class Core:
     """An index that is open.
 
@@ -168,11 +175,9 @@ class Core:
         parts = self.verifier.pool.ranges(some, len(texts), STEP)
         if len(parts) == 1:
             return parts[0]
-        columns = zip(
-            Sketches.empty(0, self.recipe.num_bands), *(p.sketches for p in parts), strict=True
-        )
-        whole = Sketches(*(np.concatenate(column) for column in columns))
-        return Sketched(whole, joined(part.sets for part in parts))
+        if not parts:
+            return Sketched(Sketches.empty(0, self.recipe.num_bands), joined([]))
+        return joined_sketches(parts)
 
     def matches(
         self, texts: pa.LargeStringArray | Sketched, threshold: float, first: bool = False

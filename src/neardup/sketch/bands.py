@@ -153,7 +153,7 @@ def choose_bands(
 
     Examples:
         >>> choose_bands(0.7, 0.99)
-        Bands(num_bands=17, rows=4, recall=0.9910407838217748)
+        Bands(num_bands=17, rows=4, recall=0.9906058053057489)
     """
     check_probability("threshold", threshold, low_open=True, high_open=False)
     check_probability("recall", recall, low_open=True, high_open=True)
