@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from spark_parts import NO_SPARK, PATHS, expected, found, spark_session
 
-from common import write_lines
+from common import Command, write_lines
 from neardup.spec import Spec
 
 pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
@@ -87,6 +87,18 @@ def test_nothing_is_found_in_nothing(df: Any, tmp_path: Path) -> None:
     assert set(counts.values()) == {0}
     assert pq.read_table(tmp_path / "out" / "clean").num_rows == 0
     assert dedup(df, against=df.where("false")).summary["counts"]["documents"] == 300
+
+
+def test_the_command_notes_that_there_is_nothing(
+    spark: Any, tmp_path: Path, command: Command
+) -> None:
+    """Of an empty file of JSON lines no column is known."""
+    (tmp_path / "a.jsonl").touch()
+    args = ["spark", tmp_path / "a.jsonl", "--against", tmp_path / "a.jsonl", "--id", "key"]
+    answer = command(*args, "-o", tmp_path / "out")
+    assert answer.code == 0, answer.err
+    assert "kept 0 of 0 documents\nnote: the input has no documents\n" in answer.err
+    assert pq.read_table(tmp_path / "out" / "clusters").num_rows == 0
 
 
 def without_packages(folder: Path) -> str:
