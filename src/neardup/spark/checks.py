@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
 from neardup.errors import ColumnError, DuplicateIdError, SpecError
 from neardup.spark.spark_ordering import WHOLE_TYPES, column, is_canonical, is_number, kept_by
@@ -37,6 +38,14 @@ def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
         raise ColumnError(message, "give the column of the ids another name")
     if types[name].startswith(("array", "map", "struct", "variant")):
         raise ColumnError(f"column {name!r} of type {types[name]} can't be ordered")
+
+
+def with_columns(df: DataFrame, text: str, id: str, kind: str = "string") -> DataFrame:
+    """Return a frame without rows and columns, such as of an empty file, with columns."""
+    if df.columns or not df.isEmpty():
+        return df
+    fields = StructType().add(id, kind).add(text, "string")
+    return df.sparkSession.createDataFrame([], fields)
 
 
 class Ids(NamedTuple):

@@ -105,7 +105,7 @@ def _ranges(
     The sets of a range have two fifths of ``task_bytes`` at most, if no slice of it has more: a
     task has two of them, with what belongs to them.
     """
-    most = 2 * task_bytes // 5
+    most = max(1, 2 * task_bytes // 5)
     size = candidates.agg(f.sum("shingles") * 8).first()[0]
     slices = candidates.repartitionByRange(
         _SLICES * -(-size // most), *keep_order(candidates, spec)

@@ -122,11 +122,13 @@ def dedup(
         raise SpecError("`spec` and `preset` are both given", "leave one out")
     spec = (spec or settings_of(preset or "web")).replace(**settings)
     check_whole("`task_bytes`", task_bytes, 1, 2**63 - 1)
+    df = checks.with_columns(df, text, id)
     checks.check_columns(df, text, id, spec)
     given, kind = df, dict(df.dtypes)[id]
     name = kept_by(spec)
     df = df.select(*map(column, dict.fromkeys([id, text, name or text])))
     if against is not None:
+        against = checks.with_columns(against, text, id, kind)
         checks.check_columns(against, text, id, spec.replace(keep="first"))
         df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
     recipe = steps.recipe_of(spec)
