@@ -165,7 +165,7 @@ class RunTables:
         def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
             return partition.table(None if len(rows) == count else rows, count)
 
-        kept = self._results.kept_places()
+        kept = self._results.kept_documents()
         parts = list(kept.visit(read))
         if parts:
             schema = common_schema([part.schema for part in parts])
