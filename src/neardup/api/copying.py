@@ -173,6 +173,34 @@ class PassageRun:
         own: Any = pc.equal(self.passages.column("doc_id"), asked)
         return {**row, "passages": self.passages.filter(own).to_pylist()}
 
+    @checked
+    def report(
+        self,
+        path: str | os.PathLike[str] = "passages.html",
+        *,
+        title: str | None = None,
+        texts: bool = True,
+        max_documents: int = 300,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write a page for any browser: how much is copied, and documents with their sources.
+
+        Args:
+            path: File to write; only its owner can read it.
+            title: Heading; the name of the folder without it.
+            texts: Whether texts of documents are in it.
+            max_documents: Documents that are shown, those with the most copied words.
+            overwrite: Replace the file.
+
+        Raises:
+            InputError: The input has changed, or can't be read again.
+            OutputError: The file exists, or can't be written.
+        """
+        from neardup.copies.page.passages_page import PageOptions, write_passages_page
+
+        options = PageOptions(title, texts, max_documents)
+        return write_passages_page(self._results, path, options, overwrite)
+
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> PassageRun:
         """Open the output of `neardup.passages`, or of the command: a folder, or a URL of one.
