@@ -11,6 +11,7 @@ from oracle_passages import Oracle
 
 import neardup
 from neardup.copies import finding
+from neardup.errors import InputError
 
 _RULES = ("longest", "latest", "first")
 
@@ -177,3 +178,20 @@ def test_the_worked_example(kernels: None) -> None:
         ["C", 15, 39, 5, "A", 15, 39, "A", 15, 2, "copy"],
         last,
     ]
+
+
+def test_sources_of_a_document() -> None:
+    """An overview: from where which share of the words was copied."""
+    words = [[f"w{d}x{i}" for i in range(40)] for d in range(3)]
+    copied = [*words[0][:10], "new", *words[1][5:25], "other", *words[0][20:28], "last"]
+    texts = [*map(" ".join, words), " ".join(copied)]
+    run = neardup.passages(pa.table({"text": texts, "id": list("abcd")}), words=5, id="id")
+    assert run.sources("d").to_pylist() == [
+        {"source_id": "b", "words": 20, "share": 20 / 41, "passages": 1},
+        {"source_id": "a", "words": 18, "share": 18 / 41, "passages": 2},
+    ]
+    assert run.sources("a").num_rows == 0
+    by_position = neardup.passages(texts, words=5).sources(3)
+    assert by_position["source_id"].to_pylist() == [1, 0]
+    with pytest.raises(InputError, match="no document with this id"):
+        run.sources("z")

@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 import pyarrow as pa
 
 from neardup.errors import InputError, SpecError, spelled
-from neardup.index.answers import id_values, matches_table
+from neardup.index.answers import buckets_of, id_values, matches_table
 from neardup.index.bodies import Id
 from neardup.index.incoming import batches_of, checked_id
 from neardup.index.index_check import problems_of
@@ -22,7 +22,7 @@ from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.baskets import basket_items, is_basket
 from neardup.sketch.texts import as_text
-from neardup.spec import Spec
+from neardup.spec import Spec, check_whole
 
 
 def _is_one_basket(texts: object) -> bool:
@@ -116,7 +116,7 @@ class Asking:
         except ValueError as error:
             raise InputError("the ids of this index are whole numbers, and one is not") from error
 
-    def get(self, id_: Id) -> Any:
+    def get(self, id_: Id) -> str | list[str] | None:
         """Return the text of a document, or its items; None where only shingles are stored.
 
         Raises:
@@ -259,6 +259,29 @@ class Asking:
             yield batch
         if not found:
             yield Batch([], as_text([]))
+
+    def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
+        """Yield the ids of the documents in each bucket: candidates, which nothing has compared.
+
+        Two similar documents share several buckets, so that a pair may come more than once. To
+        find what is similar, use `query`.
+
+        Args:
+            minimum: Documents of a bucket, at least; 1 or more.
+
+        Raises:
+            SpecError: The minimum is below 1.
+
+        Examples:
+            >>> from neardup import Index
+            >>> index = Index.create(shingle="word:1", threshold=0.9)
+            >>> index.add(["a b c", "c b a", "x"])
+            3
+            >>> {tuple(ids) for ids in index.buckets()}
+            {(0, 1)}
+        """
+        check_whole("`minimum`", minimum, 1, 2**31)
+        return buckets_of(self._core, minimum)
 
     def check(self) -> list[str]:
         """Read all of the index; return what is wrong with it, in words. Empty if all is well."""
