@@ -77,8 +77,8 @@ class PassageRun:
         Returns:
             A row for each source, that of most words first: ``source_id``; ``words``, how many of
             the document's words are in passages from there; ``share`` of its words, float64; and
-            ``passages``. What passages from two sources share counts for both, and
-            ``copied_share`` of `documents` counts each word once.
+            ``passages``. Words that a document repeats of itself have it as their source, and
+            boilerplate has its first document; a word in two passages counts in both.
 
         Raises:
             InputError: There is no such document.
