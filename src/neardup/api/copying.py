@@ -76,6 +76,35 @@ class PassageRun:
         """A row for each document: ``words``, ``copied_words``, ``copied_share``, main source."""
         return self._table("documents")
 
+    def sources(self, id: int | str) -> pa.Table:
+        """Return where the words of a document come from: an overview of its copied passages.
+
+        Args:
+            id: Its id; its position in the input where there are no ids.
+
+        Returns:
+            A row for each source, that of most words first: ``source_id``; ``words``, how many of
+            the document's words are in passages from there; ``share`` of its words, float64; and
+            ``passages``. Words that a document repeats of itself have it as their source, and
+            boilerplate has its first document; a word in two passages counts in both.
+
+        Raises:
+            InputError: There is no such document.
+        """
+        documents = self.documents.select(["doc_id", "words"])
+        chosen: Any = pc.equal(documents["doc_id"], pa.scalar(id).cast(documents["doc_id"].type))
+        words: list[Any] = documents.filter(chosen)["words"].to_pylist()
+        if not words:
+            raise InputError("there is no document with this id", "take one of `documents`")
+        of: Any = pc.equal(self.passages["doc_id"], pa.scalar(id).cast(documents["doc_id"].type))
+        found = self.passages.filter(of).group_by("source_id")
+        table = found.aggregate([("words", "sum"), ("words", "count")])
+        table = table.rename_columns(["source_id", "words", "passages"])
+        share: Any = pc.divide(table["words"].cast(pa.float64()), float(max(1, words[0])))
+        table = table.append_column("share", share)
+        table = table.sort_by([("words", "descending"), ("source_id", "ascending")])
+        return table.select(["source_id", "words", "share", "passages"])
+
     @property
     def boilerplate(self) -> pa.Table:
         """A row for each text that occurs in many documents, with its first occurrence."""
