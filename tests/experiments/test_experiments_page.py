@@ -176,8 +176,7 @@ def test_the_page_is_what_was_found(tmp_path: Path) -> None:
 
 def test_every_number_of_runs_is_of_a_run() -> None:
     """The page says how long each experiment took, and with which versions."""
-    assert set(stored("runs")) == {*command.EXPERIMENTS, *command.OTHERS}
-    assert stored("sources")["blog"]["documents"] == FULL.adverts
+    assert set(stored("runs")) >= {*command.EXPERIMENTS, "records"}
     assert all(run["seconds"] is not None for run in stored("runs").values())
 
 
