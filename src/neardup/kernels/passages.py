@@ -77,14 +77,23 @@ def window_anchors(tokens, offsets, gram, window, keys, since, counts):
 
 @njit(cache=True, nogil=True)
 def mark(bits, anchors):
-    """Set the bits, uint8[], of some anchors, by their numbers, int64[]."""
+    """Set the bits of some anchors.
+
+    Args:
+        bits: uint8[]: a bit for each anchor.
+        anchors: int64[]: numbers of anchors.
+    """
     for anchor in anchors:
         bits[anchor >> 3] |= np.uint8(1 << (anchor & 7))
 
 
 @njit(cache=True, nogil=True)
 def count_bits(bits):
-    """Return how many bits of uint8[] are set."""
+    """Return how many bits are set.
+
+    Args:
+        bits: uint8[]: a bit for each anchor.
+    """
     count = np.int64(0)
     for byte in bits:
         count += np.int64(popcount(np.uint64(byte)))
@@ -93,7 +102,13 @@ def count_bits(bits):
 
 @njit(cache=True, nogil=True)
 def marked_of(bits, first, last):
-    """Return bool[last - first]: which anchors have their bit set."""
+    """Return bool[last - first]: which anchors have their bit set.
+
+    Args:
+        bits: uint8[]: a bit for each anchor.
+        first: int: first anchor.
+        last: int: anchor after the last.
+    """
     out = np.empty(last - first, dtype=np.bool_)
     for anchor in range(first, last):
         out[anchor - first] = bits[anchor >> 3] >> (anchor & 7) & 1
@@ -331,7 +346,12 @@ def _sources_in_groups(rows, begin, end, position, words, groups, found):
 
 @njit(cache=True, nogil=True)
 def index_of(positions, position):
-    """Return the index of a position in uint64[], ascending; -1 where it is not there."""
+    """Return the index of a position; -1 where it is not there.
+
+    Args:
+        positions: uint64[]: positions, ascending.
+        position: uint64: the position.
+    """
     low, high = np.int64(0), np.int64(positions.shape[0])
     while low < high:
         middle = (low + high) >> 1
