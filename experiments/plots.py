@@ -288,5 +288,8 @@ def _categories(found: Found, bands: str) -> Figure:
 
 
 def _legend_below(figure: Figure, axes: Any) -> None:
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    shown: dict[str, Any] = {}
+    for panel in axes.flat:
+        handles, labels = panel.get_legend_handles_labels()
+        shown = dict(zip(labels, handles, strict=True)) | shown
+    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=4)

@@ -24,7 +24,7 @@ _SKETCH = 120
 #: What sorting pairs takes, some at a time; all of them go to files where memory is short.
 EDGES = 256_000_000
 #: Of each document: ranks, answers, order, marks, and what it takes to group one band.
-DOCUMENT = 100
+DOCUMENT = 80
 #: Of each document of a corpus that is read once: its id, a mark, and what it takes to check ids.
 _READ = 64
 #: Of each byte of text of test items: tokens, shingles, and the index of them.
@@ -147,9 +147,10 @@ def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
     text = workload.partition * (_CHAR_BYTE if workload.char else _TEXT_BYTE)
     thread = THREAD + text + rows * (_ROW + _ROW_KEY * workload.num_bands)
     # The first partition waits while the bands are chosen, and two are stored together.
-    minimum = BASE + thread + workload.partition + 2 * waiting
-    minimum += EDGES if workload.edges else 0
-    minimum += DOCUMENT * workload.documents + workload.columns
+    sketching = thread + workload.partition + 2 * waiting
+    comparing = THREAD + text + DOCUMENT * workload.documents + workload.columns
+    comparing += EDGES if workload.edges else 0
+    minimum = BASE + max(sketching, comparing)
     free = max(0, memory - minimum)
     threads = max(1, min(workload.threads, 1 + free // thread))
     free = max(0, free - (threads - 1) * thread)

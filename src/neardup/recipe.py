@@ -76,7 +76,10 @@ class Recipe:
     @property
     def digest(self) -> str:
         """SHA-256 (hex) of all fields; equal recipes, equal digests."""
-        text = json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
+        values = self.as_dict()
+        if self.shingle.hash_bytes == 8:  # digests are older than this field
+            values["shingle"].pop("hash_bytes")
+        text = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(b"neardup recipe 1\0" + text.encode()).hexdigest()
 
     def require_same(self, other: "Recipe", where: str) -> None:

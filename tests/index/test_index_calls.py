@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -278,3 +279,33 @@ def test_a_template_that_many_share() -> None:
     near = [text.replace("head3 ", "head ") for text in texts[:50]]
     found = index.add_if_new(near, ids=range(1000, 1050)).column("duplicate_of").to_pylist()
     assert found == list(range(50))
+
+
+def test_a_walk_through_the_buckets(tmp_path: Path) -> None:
+    """Of segments and the log together: those of the keys of all documents."""
+    rng = np.random.default_rng(4)
+    texts = [" ".join(map(str, rng.integers(0, 4, 6))) for _ in range(300)]
+    names = [f"n{i}" for i in range(len(texts))]
+    index = small(path=tmp_path / "walk.index")
+    index.add(texts[:200], ids=names[:200])
+    index.compact()
+    index.add([*texts[200:], ""], ids=[*names[200:], "empty"])
+    index.remove("n7")
+    keys = neardup.signatures(texts, index.recipe.num_hashes, shingle=TWO)
+    keys = neardup.band_keys(keys, index.recipe.num_bands, index.recipe.rows)
+    expected = []
+    for column in keys.T.tolist():
+        buckets: dict[int, list[str]] = {}
+        for name, key in zip(names, column, strict=True):
+            if name != "n7":
+                buckets.setdefault(key, []).append(name)
+        expected += list(buckets.values())
+    assert sorted(index.buckets(1)) == sorted(expected)
+    assert sorted(index.buckets()) == sorted(ids for ids in expected if len(ids) > 1)
+    pairs = {frozenset((a, b)) for ids in index.buckets() for a in ids for b in ids if a < b}
+    a, b = neardup.candidate_pairs(keys)
+    found = {frozenset((names[i], names[j])) for i, j in zip(a.tolist(), b.tolist(), strict=True)}
+    assert pairs == {pair for pair in found if "n7" not in pair}
+    assert list(small().buckets()) == []
+    with pytest.raises(SpecError, match="`minimum` is 0"):
+        index.buckets(0)

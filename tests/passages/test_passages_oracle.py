@@ -13,6 +13,7 @@ from oracle_passages import Oracle
 import neardup
 from neardup.copies import building, work
 from neardup.copies.repeated import repeats
+from neardup.errors import InputError
 
 #: 2,000 take a minute: PASSAGE_CORPORA=2000 python -m pytest tests/passages -k random
 CORPORA = int(os.environ.get("PASSAGE_CORPORA") or 160)
@@ -21,28 +22,7 @@ _RULES = ("longest", "latest", "first")
 
 def planted(rng: random.Random) -> list[list[str]]:
     """Documents over a few words, with parts and wholes of earlier ones in them."""
-    words = [
-        "a",
-        "b",
-        "c",
-        "d",
-        "e",
-        "f",
-        "g",
-        "h",
-        "i",
-        "j",
-        "k",
-        "l",
-        "m",
-        "n",
-        "o",
-        "p",
-        "q",
-        "r",
-        "s",
-        "t",
-    ][: rng.choice([1, 2, 3, 4, 5, 20])]
+    words = list("abcdefghijklmnopqrst")[: rng.choice([1, 2, 3, 4, 5, 20])]
     made: list[list[str]] = []
     for _ in range(rng.randrange(12)):
         document = [rng.choice(words) for _ in range(rng.randrange(30))]
@@ -209,3 +189,20 @@ def test_the_worked_example(kernels: None) -> None:
         ["C", 15, 39, 5, "A", 15, 39, "A", 15, 2, "copy"],
         last,
     ]
+
+
+def test_sources_of_a_document() -> None:
+    """An overview: from where which share of the words was copied."""
+    words = [[f"w{d}x{i}" for i in range(40)] for d in range(3)]
+    copied = [*words[0][:10], "new", *words[1][5:25], "other", *words[0][20:28], "last"]
+    texts = [*map(" ".join, words), " ".join(copied)]
+    run = neardup.passages(pa.table({"text": texts, "id": list("abcd")}), words=5, id="id")
+    assert run.sources("d").to_pylist() == [
+        {"source_id": "b", "words": 20, "share": 20 / 41, "passages": 1},
+        {"source_id": "a", "words": 18, "share": 18 / 41, "passages": 2},
+    ]
+    assert run.sources("a").num_rows == 0
+    by_position = neardup.passages(texts, words=5).sources(3)
+    assert by_position["source_id"].to_pylist() == [1, 0]
+    with pytest.raises(InputError, match="no document with this id"):
+        run.sources("z")

@@ -76,6 +76,35 @@ class PassageRun:
         """A row for each document: ``words``, ``copied_words``, ``copied_share``, main source."""
         return self._table("documents")
 
+    def sources(self, id: int | str) -> pa.Table:
+        """Return where the words of a document come from: an overview of its copied passages.
+
+        Args:
+            id: Its id; its position in the input where there are no ids.
+
+        Returns:
+            A row for each source, that of most words first: ``source_id``; ``words``, how many of
+            the document's words are in passages from there; ``share`` of its words, float64; and
+            ``passages``. Words that a document repeats of itself have it as their source, and
+            boilerplate has its first document; a word in two passages counts in both.
+
+        Raises:
+            InputError: There is no such document.
+        """
+        documents = self.documents.select(["doc_id", "words"])
+        chosen: Any = pc.equal(documents["doc_id"], pa.scalar(id).cast(documents["doc_id"].type))
+        words: list[Any] = documents.filter(chosen)["words"].to_pylist()
+        if not words:
+            raise InputError("there is no document with this id", "take one of `documents`")
+        of: Any = pc.equal(self.passages["doc_id"], pa.scalar(id).cast(documents["doc_id"].type))
+        found = self.passages.filter(of).group_by("source_id")
+        table = found.aggregate([("words", "sum"), ("words", "count")])
+        table = table.rename_columns(["source_id", "words", "passages"])
+        share: Any = pc.divide(table["words"].cast(pa.float64()), float(max(1, words[0])))
+        table = table.append_column("share", share)
+        table = table.sort_by([("words", "descending"), ("source_id", "ascending")])
+        return table.select(["source_id", "words", "share", "passages"])
+
     @property
     def boilerplate(self) -> pa.Table:
         """A row for each text that occurs in many documents, with its first occurrence."""
@@ -172,6 +201,34 @@ class PassageRun:
         asked: Any = self.documents.column("doc_id")[position]
         own: Any = pc.equal(self.passages.column("doc_id"), asked)
         return {**row, "passages": self.passages.filter(own).to_pylist()}
+
+    @checked
+    def report(
+        self,
+        path: str | os.PathLike[str] = "passages.html",
+        *,
+        title: str | None = None,
+        texts: bool = True,
+        max_documents: int = 300,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write a page for any browser: how much is copied, and documents with their sources.
+
+        Args:
+            path: File to write; only its owner can read it.
+            title: Heading; the name of the folder without it.
+            texts: Whether texts of documents are in it.
+            max_documents: Documents that are shown, those with the most copied words.
+            overwrite: Replace the file.
+
+        Raises:
+            InputError: The input has changed, or can't be read again.
+            OutputError: The file exists, or can't be written.
+        """
+        from neardup.copies.page.passages_page import PageOptions, write_passages_page
+
+        options = PageOptions(title, texts, max_documents)
+        return write_passages_page(self._results, path, options, overwrite)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> PassageRun:

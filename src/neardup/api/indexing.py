@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
@@ -25,6 +25,7 @@ from neardup.index.answers import (
     NewAnswer,
     UpdateAnswer,
     answers_table,
+    buckets_of,
     first_answer,
     found_in,
     id_values,
@@ -45,7 +46,7 @@ from neardup.recipe import Recipe
 from neardup.sketch.bands import recipe_for
 from neardup.sketch.baskets import basket_items, is_basket
 from neardup.sketch.texts import as_text
-from neardup.spec import ShingleSpec, Spec
+from neardup.spec import ShingleSpec, Spec, check_whole
 
 if TYPE_CHECKING:
     from neardup.api.runs import Run
@@ -266,7 +267,7 @@ class Index:
         except ValueError as error:
             raise InputError("the ids of this index are whole numbers, and one is not") from error
 
-    def get(self, id_: Id) -> Any:
+    def get(self, id_: Id) -> str | list[str] | None:
         """Return the text of a document, or its items; None where only shingles are stored.
 
         Raises:
@@ -374,8 +375,31 @@ class Index:
     def _text(self, text: object) -> pa.LargeStringArray:
         """Return one text, or one basket, as an array; refuse what is neither."""
         if self._items and is_basket(text):
-            return as_text([text], True)
+            return as_text([cast(Any, text)], True)
         return as_text([checked_text(text)])
+
+    def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
+        """Yield the ids of the documents in each bucket: candidates, which nothing has compared.
+
+        Two similar documents share several buckets, so that a pair may come more than once. To
+        find what is similar, use `query`.
+
+        Args:
+            minimum: Documents of a bucket, at least; 1 or more.
+
+        Raises:
+            SpecError: The minimum is below 1.
+
+        Examples:
+            >>> from neardup import Index
+            >>> index = Index.create(shingle="word:1", threshold=0.9)
+            >>> index.add(["a b c", "c b a", "x"])
+            3
+            >>> {tuple(ids) for ids in index.buckets()}
+            {(0, 1)}
+        """
+        check_whole("`minimum`", minimum, 1, 2**31)
+        return buckets_of(self._core, minimum)
 
     def check(self) -> list[str]:
         """Read all of the index; return what is wrong with it, in words. Empty if all is well."""

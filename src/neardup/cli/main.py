@@ -33,6 +33,7 @@ _COMMANDS = {
     "compare": "inspect",
     "tune": "forecast",
     "sketch": "dedup",
+    "signatures": "dedup",
     "spark": "spark",
     "passages": "passages",
     "link": "link",

@@ -191,24 +191,12 @@ input_options = all_of(
     encoding_option,
     max_document_option,
 )
-#: Those that two texts by themselves need.
-pair_options = all_of(
-    compared(
-        f"--preset [{'|'.join(PRESETS)}]",
-        default="web",
-        help="Settings to start from; the options below override them.",
-    ),
-    compared(
-        "--shingle word:N|char:N|item",
-        help="What is compared: N consecutive words or characters; or items, where the column "
-        "holds lists of them. "
-        f"[default: {_default('shingle')}]",
-    ),
-    compared(
-        "--threshold T",
-        help="Jaccard similarity from which on two documents are near-duplicates. "
-        f"[default: {_default('threshold')}]",
-    ),
+_shingle_option = compared(
+    "--shingle word:N|char:N|item",
+    help="What is compared: N consecutive words or characters; or items, where the column holds "
+    f"lists of them. [default: {_default('shingle')}]",
+)
+_normalising = all_of(
     advanced(
         "--stem LANGUAGE",
         help="Compare word stems; a Snowball language, or none. [default: clinical english]",
@@ -220,6 +208,30 @@ pair_options = all_of(
     advanced("--bag", help="Count repeated shingles: multiset Jaccard."),
     advanced("--hash-bytes [4|8]", help="Bytes of the hash of a shingle. [default: 8]"),
 )
+_preset_option = compared(
+    f"--preset [{'|'.join(PRESETS)}]",
+    default="web",
+    help="Settings to start from; the options below override them.",
+)
+#: What a document becomes.
+shingle_options = all_of(_preset_option, _shingle_option, _normalising)
+#: Those that two texts by themselves need.
+pair_options = all_of(
+    _preset_option,
+    _shingle_option,
+    compared(
+        "--threshold T",
+        help="Jaccard similarity from which on two documents are near-duplicates. "
+        f"[default: {_default('threshold')}]",
+    ),
+    _normalising,
+)
+_scheme_options = all_of(
+    advanced(f"--scheme [{'|'.join(SCHEMES)}]", default="affine32", help="Signature scheme."),
+    advanced("--seed", type=int, default=0, help="Seed of the hash functions."),
+)
+#: What signatures depend on.
+signature_options = all_of(shingle_options, _scheme_options)
 #: What the keys of an index depend on.
 index_options = all_of(
     pair_options,
@@ -237,8 +249,7 @@ index_options = all_of(
         "--documents N",
         help="Number of documents to choose the bands for. [default: 5 million]",
     ),
-    advanced(f"--scheme [{'|'.join(SCHEMES)}]", default="affine32", help="Signature scheme."),
-    advanced("--seed", type=int, default=0, help="Seed of the hash functions."),
+    _scheme_options,
 )
 #: What is asked for; see `spec_of`.
 spec_options = all_of(

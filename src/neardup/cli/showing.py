@@ -96,10 +96,10 @@ class Page(NamedTuple):
             # Ids may be of any type; and in ASCII, so that no terminal obeys what a text says.
             click.echo(json.dumps({**values, "differences": parts}, indent=2, default=plain_id))
         else:
-            click.echo(render(view, _in_colour(), self.context), color=True)
+            click.echo(render(view, in_colour(), self.context), color=True)
 
 
-def _in_colour() -> bool:
+def in_colour() -> bool:
     """Whether the standard output is a terminal that shows colours, and nobody said no to them."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in ("", "dumb"):
         return False

@@ -233,9 +233,7 @@ def make(
     if by is not None:
         record["by_value"] = _totals(inputs, by, made)
     if spec.order_by is not None:
-        years = _years(inputs, spec.order_by, made)
-        if years:
-            record["by_year"] = years
+        record |= _times(inputs, spec.order_by, made)
     if cutting.cuts:
         result.tables["cuts"] = _cuts_table(result)
     tell(work.clock, found.notes)
@@ -301,19 +299,22 @@ def _totals(inputs: Inputs, by: str, made: dict[str, pa.Table]) -> list[dict[str
     return rows
 
 
-def _years(inputs: Inputs, name: str, made: dict[str, pa.Table]) -> list[dict[str, Any]]:
-    """Return the totals by year, where the column of the order holds dates."""
+def _times(inputs: Inputs, name: str, made: dict[str, pa.Table]) -> dict[str, list[dict[str, Any]]]:
+    """Return the totals by year and by month, where the column of the order holds dates."""
     column: Any = inputs.new.column(name)
     if pa.types.is_temporal(column.type) and not pa.types.is_time(column.type):
-        text = pc.cast(pc.year(column), pa.large_string())
+        text = pc.strftime(column, "%Y-%m")
     elif pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
         if pc.any(pc.invert(pc.match_substring_regex(column, r"^\d{4}-\d\d"))).as_py():
-            return []
-        text = pc.utf8_slice_codeunits(column, 0, 4)
+            return {}
+        text = pc.utf8_slice_codeunits(column, 0, 7)
     else:
-        return []
-    rows: list[dict[str, Any]] = _sums("year", text, made).sort_by("year").to_pylist()
-    return rows
+        return {}
+    found = {}
+    for unit, size in (("year", 4), ("month", 7)):
+        rows = _sums(unit, pc.utf8_slice_codeunits(text, 0, size), made).sort_by(unit)
+        found[f"by_{unit}"] = rows.to_pylist()
+    return found
 
 
 def _sums(name: str, values: Any, made: dict[str, pa.Table]) -> pa.Table:

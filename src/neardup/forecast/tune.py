@@ -195,6 +195,40 @@ def tune(
     return Tuning(asked, num_hashes, tuple(sorted(whole, key=_distance)), False, longer)
 
 
+def by_bands(similarities: Sequence[float], num_hashes: int = 128) -> list[dict[str, Any]]:
+    """Return what becomes a candidate at fixed similarities, by the number of bands.
+
+    Args:
+        similarities: Similarities, each in [0, 1].
+        num_hashes: Length of the signature, which is cut into as many bands as it holds.
+
+    Returns:
+        For each number of bands: ``num_bands``, ``rows`` (as many as fit), and ``probabilities``,
+        one for each similarity.
+
+    Raises:
+        SpecError: A number is out of range.
+
+    Examples:
+        >>> {r["num_bands"]: round(r["probabilities"][0], 4) for r in by_bands([0.25], 360)}[90]
+        0.2969
+    """
+    check_whole("`num_hashes`", num_hashes, 1, _MAX_HASHES)
+    for similarity in similarities:
+        check_probability("a similarity", similarity, low_open=False, high_open=False)
+    every = range(1, min(num_hashes, _MAX_ROWS) + 1)
+    most = {min(_MAX_BANDS, num_hashes // rows): rows for rows in every}
+    choices = [Choice(num_bands, rows) for num_bands, rows in sorted(most.items())]
+    return [
+        {
+            "num_bands": choice.num_bands,
+            "rows": choice.rows,
+            "probabilities": [choice.probability(s) for s in similarities],
+        }
+        for choice in choices
+    ]
+
+
 def solve(points: Sequence[Point], num_hashes: int) -> list[Choice]:
     """Return all choices that satisfy all points with so many hashes, the cheapest first."""
     lower = [p for p in points if p.at_least]

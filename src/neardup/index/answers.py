@@ -1,9 +1,9 @@
-"""What an index answers, as Arrow tables."""
+"""What an index answers, as Arrow tables, and a walk through its buckets."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from neardup.arrays import ArrowArray, array_of, strings_of
 from neardup.errors import SpecError, spelled
 from neardup.index.bodies import Id
 from neardup.index.inserting import Answers
+from neardup.index.segments import Entries
 from neardup.index.transactions import BATCH, Batch, Core
 from neardup.index.verified import Matches
 from neardup.recipe import Recipe
@@ -224,3 +225,34 @@ def required_threshold(spec: Spec, recipe: Recipe, threshold: float | None) -> f
             "make an index for the lower threshold",
         )
     return float(threshold)
+
+
+def buckets_of(core: Core, minimum: int) -> Iterator[list[Id]]:
+    """Yield the ids of each bucket of so many documents or more, as they are at the first call.
+
+    Args:
+        core: The index.
+        minimum: Documents of a bucket, at least.
+    """
+    with core.reading():
+        rows = core.catalogue.rows("SELECT doc, id FROM documents ORDER BY doc")
+        there = np.array([doc for doc, _ in rows], dtype=np.int64)
+        found = [_shared(part, there, minimum) for part in core.snapshot.entries()]
+    ids = [id_ for _, id_ in rows]
+    for docs, ends in found:
+        places = np.searchsorted(there, docs).tolist()
+        first = 0
+        for end in ends.tolist():
+            yield [ids[place] for place in places[first:end]]
+            first = end
+
+
+def _shared(part: Entries, there: np.ndarray, minimum: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return int64[m]: documents by bucket, and int64[buckets]: where each bucket ends."""
+    keys, docs = part.keys, part.docs.astype(np.int64)
+    stored = np.isin(docs, there)
+    keys, docs = keys[stored], docs[stored]
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else keys[:0]
+    sizes: np.ndarray = np.diff(np.append(first, len(keys)).astype(np.int64))
+    large = sizes >= minimum
+    return docs[np.repeat(large, sizes)], np.cumsum(sizes[large])

@@ -8,13 +8,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from neardup.errors import ShortTextWarning, SpecError
-from neardup.sketch.baskets import is_basket
+from neardup.sketch.baskets import Basket, is_basket
 from neardup.sketch.texts import Ragged, as_text
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec, Spec
 
-#: A text, or a basket: a list of items.
-Text: TypeAlias = str | Sequence[str | int | None]
+#: A text, or a list of items.
+Text: TypeAlias = str | Basket
 
 
 @dataclass(frozen=True, slots=True)

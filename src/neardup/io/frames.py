@@ -209,6 +209,8 @@ class FrameSource(Source):
 def gives_baskets(source: Any, name: str) -> bool:
     """Return whether texts in memory are lists of items, as their type or the first one says."""
     column = source
+    if hasattr(source, "collect"):  # a LazyFrame of Polars, which would be computed for it
+        return False
     if isinstance(source, pa.Table) or _is_dataset(source) or hasattr(source, "columns"):
         schema = getattr(source, "schema", None)
         if isinstance(schema, pa.Schema):

@@ -77,7 +77,12 @@ def window_anchors(tokens, offsets, gram, window, keys, since, counts):
 
 @njit(cache=True, nogil=True)
 def mark(bits, anchors):
-    """Set the bits, uint8[], of some anchors, by their numbers, int64[]."""
+    """Set the bits of some anchors.
+
+    Args:
+        bits: uint8[]: a bit for each anchor.
+        anchors: int64[]: numbers of anchors.
+    """
     for anchor in anchors:
         bits[anchor >> 3] |= np.uint8(1 << (anchor & 7))
 

@@ -1,6 +1,7 @@
 """What bands and rows give, as a table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from neardup.forecast.tune import REPORTED, Choice, Tuning
 from neardup.report.numbers import aligned, percent
@@ -28,6 +29,16 @@ def render(tuning: Tuning, chosen: bool = False, limit: int | None = 10) -> str:
     if any(len(group) > 1 for group in groups):
         text.append("Numbers are those of the fewest bands; more bands find more.")
     return "\n".join(text)
+
+
+def render_by_bands(rows: Sequence[Mapping[str, Any]], similarities: Sequence[float]) -> str:
+    """Return a line for each number of rows, with P(candidate) at each similarity."""
+    heads = ["bands", "rows", *(f"s = {s:g}" for s in similarities)]
+    lines = [
+        [str(row["num_bands"]), str(row["rows"]), *(f"{p:.4f}" for p in row["probabilities"])]
+        for row in rows
+    ]
+    return aligned(heads, lines)
 
 
 def _row(first: Choice, last: Choice) -> list[str]:

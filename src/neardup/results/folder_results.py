@@ -36,7 +36,7 @@ _COMMANDS = ("dedup", "recluster")
 _HINTS = {
     "dedup --against": "read duplicates.parquet in it",
     "decontaminate": "read matches.parquet in it",
-    "passages": "use neardup report or explain, or read its tables",
+    "passages": "use neardup report or explain, or neardup.PassageRun.open",
     "link": "use neardup evaluate, or read its tables",
     "spark": "read its tables with Spark, pandas or DuckDB",
 }

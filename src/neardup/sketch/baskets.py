@@ -5,14 +5,17 @@ again, exactly: a line feed within an item is written as ``\\n``, a backslash as
 """
 
 import re
-from collections.abc import Iterable, Set
-from typing import Any, cast
+from collections.abc import Iterable, Sequence, Set
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import is_text, large_strings, numbers
 from neardup.errors import InputError
+
+#: Items of a document.
+Basket: TypeAlias = Sequence[str | int | None] | Set[str | int | None]
 
 EXPECTED = "lists of strings or whole numbers"
 _ESCAPES = (("\\", "\\\\"), ("\n", "\\n"))
@@ -76,7 +79,7 @@ def basket_items(text: str) -> list[str]:
 
 
 def sorted_lines(text: str) -> str:
-    """Return the text of a basket with its items in order, which is how two are shown.
+    r"""Return the text of a basket with its items in order, which is how two are shown.
 
     >>> sorted_lines(basket_text(["milk", "bread"]))
     'bread\nmilk\n'

@@ -12,11 +12,18 @@ import pyarrow.compute as pc
 
 from neardup.arrays import is_text, strings_of
 from neardup.errors import EncodingError, InputError
-from neardup.sketch.baskets import ItemError, basket_text, basket_texts, is_basket, terminated
+from neardup.sketch.baskets import (
+    Basket,
+    ItemError,
+    basket_text,
+    basket_texts,
+    is_basket,
+    terminated,
+)
 from neardup.spec import ShingleSpec
 
 #: What the public functions take as texts.
-Texts: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[Any]"
+Texts: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str | Basket | None]"
 
 # Read-only, as the buffers of Arrow are: kernels are compiled for one kind of array only.
 _NO_DATA = np.frombuffer(bytes(1), dtype=np.uint8)

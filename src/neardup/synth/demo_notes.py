@@ -136,14 +136,15 @@ def _id(spec: NoteSpec, doc: int) -> str:
     return f"note-{doc:0{max(7, len(str(spec.documents - 1)))}}"
 
 
-def _draw(rng: np.random.Generator, count: int) -> npt.NDArray[np.object_]:
+def draw(rng: np.random.Generator, count: int) -> npt.NDArray[np.object_]:
+    """Return so many words of the vocabulary."""
     return rng.choice(VOCABULARY, count, p=_WEIGHTS)
 
 
 def _words(seed: int, doc: int) -> npt.NDArray[np.object_]:
     """Return the 50 to 800 words of an original, with headings and in sentences of 11 words."""
     rng = np.random.default_rng((seed, 0, doc))
-    words = _draw(rng, 50 + int(750 * rng.beta(2, 4)))
+    words = draw(rng, 50 + int(750 * rng.beta(2, 4)))
     words[::11] = [word[0].upper() + word[1:] for word in words[::11]]
     words[10::11] += "."
     headed = zip(rng.choice(HEADINGS, len(words[::55])), words[::55], strict=True)
@@ -155,7 +156,7 @@ def _change(words: npt.NDArray[np.object_], rng: np.random.Generator) -> float:
     """Replace some words by others, one in ten of them by none and one in ten by two."""
     count = round(rng.uniform(0, CHANGED) * len(words))
     places = rng.choice(len(words), count, replace=False)
-    words[places] = _draw(rng, count)
+    words[places] = draw(rng, count)
     words[places[::10]] = ""
-    words[places[5::10]] += " " + _draw(rng, len(places[5::10]))
+    words[places[5::10]] += " " + draw(rng, len(places[5::10]))
     return count / len(words)

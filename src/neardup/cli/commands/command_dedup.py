@@ -103,3 +103,48 @@ def sketch(inputs: tuple[str, ...], shard: str, json_: bool, quiet: bool, **opti
     elif not quiet:
         where = f"{found['partitions']:,} of {found['of']:,} partitions"
         click.echo(f"sketched    {found['documents']:>12,}   documents in {where}", err=True)
+
+
+@o.grouped("neardup signatures notes.jsonl --id note_id -o signatures.parquet")
+@o.inputs_argument
+@o.input_options
+@o.file_option(*("-o", "--output", "out"), what="Parquet file to make.", required=True)
+@o.option("--num-hashes N", default=128, group=o.COMPARED, help="Entries of a signature.")
+@o.signature_options
+@o.of_output("--overwrite", help="Replace a file that is there.")
+@o.threads_option
+@o.quiet_option
+def signatures(
+    inputs: tuple[str, ...],
+    out: Path,
+    num_hashes: int,
+    text: str,
+    overwrite: bool,
+    threads: int | None,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Write the MinHash signatures of INPUT: a row with id and signature for each document.
+
+    neardup.read_signatures reads them, to be cut into bands of your choice.
+    """
+    from neardup.api.signing import save_signatures
+    from neardup.io.remote import location
+
+    names = ("id", "delimiter", "input_format", "encoding_errors", "max_document")
+    how = {name: options.pop(name) for name in names}
+    spec = o.spec_of(options)
+    count = save_signatures(
+        [location(name) for name in inputs],
+        out,
+        num_hashes=num_hashes,
+        text=text.split(","),
+        shingle=spec.shingle,
+        scheme=spec.scheme,
+        seed=spec.seed,
+        overwrite=overwrite,
+        threads=threads,
+        **how,
+    )
+    if not quiet:
+        click.echo(f"signed      {count:>12,}   documents, in {out}", err=True)

@@ -78,6 +78,13 @@ def _check(job: "Job", as_json: bool) -> None:
 @o.option(
     "--num-hashes N", default=128, help="Length of the signature; bands times rows is at most that."
 )
+@o.option(
+    "--similarity S",
+    "similarities",
+    type=float,
+    multiple=True,
+    help="Show P(candidate) at this similarity for each number of bands; repeat for more.",
+)
 @o.option("--bands B", multiple=True, help="These bands only; needs --rows.")
 @o.option("--rows R", multiple=True, help="Rows of these bands. Repeat both to compare several.")
 @o.of_output("--all", "all_", help="Show all lines, not only ten.")
@@ -85,6 +92,7 @@ def _check(job: "Job", as_json: bool) -> None:
 def tune(
     points: tuple[str, ...],
     num_hashes: int,
+    similarities: tuple[float, ...],
     bands: tuple[int, ...],
     rows: tuple[int, ...],
     all_: bool,
@@ -96,15 +104,22 @@ def tune(
     rows that satisfy the points are shown, the cheapest first; if there are none, the complete
     signature is cut into bands, those first that come nearest to the points, and what they miss is
     marked. Of each: the similarities found with probability 0.1 %, 50 % and 99 %, and the one at
-    which the curve is steepest.
+    which the curve is steepest. With --similarity, all numbers of bands are shown instead, with
+    what they find at these similarities.
     """
     if len(bands) != len(rows):
         raise SpecError("bands and rows must be given together", "give both, equally often")
     if bands and o.given_options("num_hashes"):
         raise SpecError("`num_hashes` is given with bands and rows", "leave one out")
-    from neardup.forecast.tune import tune
-    from neardup.report.tune_text import render
+    if similarities and (points or bands):
+        raise SpecError("similarities are given with points or bands", "leave one out")
+    from neardup.forecast.tune import by_bands, tune
+    from neardup.report.tune_text import render, render_by_bands
 
+    if similarities:
+        found = by_bands(similarities, num_hashes)
+        click.echo(json.dumps(found, indent=2) if json_ else render_by_bands(found, similarities))
+        return
     tuning = tune(points, num_hashes, tuple(zip(bands, rows, strict=True)))
     if json_:
         click.echo(json.dumps(tuning.as_dict(), indent=2))

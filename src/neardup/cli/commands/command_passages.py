@@ -111,3 +111,35 @@ def passages(
     shown.append(("written", str(out)))
     for name, value in shown:
         click.echo(f"{name:<11} {value}", err=True)
+
+
+def report_passages(run: Path, out: Path, quiet: bool, options: dict[str, Any]) -> None:
+    """Write the page of ``neardup report``."""
+    from neardup.copies.page.passages_page import PageOptions, write_passages_page
+    from neardup.copies.passage_results import FolderPassages
+    from neardup.memory_plan import show_size
+
+    results = FolderPassages(run)
+    shown = PageOptions(options["title"], options["texts"], options["max_clusters"])
+    path = write_passages_page(results, out, shown, options["overwrite"], results.inputs)
+    if not quiet:
+        click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)
+
+
+def explain_passages(run: Path, id_: str, texts: bool, as_json: bool) -> None:
+    """Show a document of ``neardup explain``."""
+    import numpy as np
+
+    from neardup.cli.showing import in_colour
+    from neardup.copies.page.one_document import render, show
+    from neardup.copies.passage_results import FolderPassages, position_of
+    from neardup.json_values import plain_id
+
+    results = FolderPassages(run)
+    (found,) = show(results, np.array([position_of(results, id_)]), texts)
+    if as_json:
+        values = {**found.row, "passages": found.passages}
+        values |= {} if found.text is None else {"text": found.text}
+        click.echo(json.dumps(values, indent=2, default=plain_id))
+    else:
+        click.echo(render(found, in_colour()), color=True)
