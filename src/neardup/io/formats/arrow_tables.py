@@ -272,9 +272,8 @@ def cut(
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
-    schema = strings_schema(columns.required)
+    schema, views = strings_schema(columns.required), None
     if file.size != 0:
         with _opened(file) as opened:
-            schema = opened.schema
-    views = views_of(schema)
-    return Layout("arrow", "lz4", b"", plain_schema(schema), columns.text, views=views)
+            schema, views = plain_schema(opened.schema), views_of(opened.schema)
+    return Layout("arrow", "lz4", b"", schema, columns.text, views=views)
