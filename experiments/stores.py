@@ -78,7 +78,7 @@ def server() -> Iterator[None]:
         return
     try:
         importlib.import_module("cassandra.cluster")
-    except Exception as error:  # noqa: BLE001 - of its own, where it has nothing to run its events
+    except Exception as error:
         why = f"cassandra-driver can't be used: {error}".partition("\n")[0]
     else:
         started = _server("start")
