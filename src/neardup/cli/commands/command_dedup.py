@@ -128,7 +128,7 @@ def signatures(
 
     neardup.read_signatures reads them, to be cut into bands of your choice.
     """
-    from neardup.api.signing import save_signatures
+    from neardup.api.saved_signatures import save_signatures
     from neardup.io.remote import location
 
     names = ("id", "delimiter", "input_format", "encoding_errors", "max_document")
