@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from neardup.errors import NeardupError, OutputError, StoreError
 from neardup.index.bodies import Id, Row
-from neardup.index.place import is_writable_disk, note_commit
+from neardup.index.place import CommitNote, is_writable_disk
 from neardup.private_files import make_private, sync_folder, system_errors
 from neardup.state.database import FileKind, sqlite_error
 from neardup.threads import FairLock
@@ -118,6 +118,7 @@ class Catalogue:
         self._depth = 0
         self._state: State | None = None  # of a transaction that writes
         self._me = f"process {os.getpid()}"
+        self._note = None if path is None else CommitNote(path, options.power)
 
     def create(self, about: dict[str, Any]) -> None:
         """Make the tables.
@@ -217,8 +218,8 @@ class Catalogue:
                     self._state._replace(generation=state.generation + 1, writer=self._me),
                 )
                 connection.execute("COMMIT")
-                if self.path is not None:
-                    note_commit(self.path, state.generation + 1, self.options.power)
+                if self._note is not None:
+                    self._note.write(state.generation + 1)
             except BaseException:
                 with suppress(sqlite3.Error):
                     if connection.in_transaction:
@@ -393,6 +394,8 @@ class Catalogue:
             self.lock = FairLock()
             if self.path is not None:
                 self._connection = None
+                # The position in the file is that of the parent too.
+                self._note = CommitNote(self.path, self.options.power)
         if not self.lock.acquire(timeout):
             raise BusyError(
                 f"another thread uses {self.path or 'this index'}, and did not end within "
@@ -454,6 +457,8 @@ class Catalogue:
         with self.own_lock():
             self.closed = True
             connection, self._connection = self._connection, None
+            if self._note is not None:
+                self._note.close()
             if connection is not None:
                 with self._errors():
                     connection.close()
