@@ -26,6 +26,8 @@ from neardup.threads import FairLock
 KIND = FileKind(
     0x6E646978, 2, OutputError, StoreError, "restore the index from a copy, or make it anew"
 )
+#: Seconds that SQLite waits for another process, at most.
+_LONGEST = 2e6
 #: Values of a statement at once.
 _VALUES = 256
 #: The log is copied into the file seldom, so that documents that come one by one need not wait.
@@ -255,11 +257,12 @@ class Catalogue:
         if timeout == self.options.timeout:
             yield
             return
-        connection.execute(f"PRAGMA busy_timeout = {int(timeout * 1000)}")
+        text = "PRAGMA busy_timeout = {:.0f}"  # milliseconds
+        connection.execute(text.format(1000 * timeout))
         try:
             yield
         finally:
-            connection.execute(f"PRAGMA busy_timeout = {int(self.options.timeout * 1000)}")
+            connection.execute(text.format(1000 * min(self.options.timeout, _LONGEST)))
 
     def _sign(self, state: State) -> None:
         """Leave a note of who writes, for those who wait."""
@@ -435,7 +438,11 @@ class Catalogue:
                         "ask for the permission to write there, or copy the index",
                     )
         connection = sqlite3.connect(
-            name, uri=True, timeout=options.timeout, isolation_level=None, check_same_thread=False
+            name,
+            uri=True,
+            timeout=min(options.timeout, _LONGEST),
+            isolation_level=None,
+            check_same_thread=False,
         )
         try:
             connection.text_factory = lambda data: data.decode(errors="replace")

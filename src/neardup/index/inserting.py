@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,9 +126,10 @@ def merge_all(core: Core, other: Core, on_conflict: str) -> int:
         locks.enter_context(other.reading())
         state = locks.enter_context(core.writing())
         count = add_all(core, other.batches(), on_conflict)
-        pairs = list(other.catalogue.duplicates())
-        there = core.catalogue.numbers(list({of for _, of in pairs}))
-        core.catalogue.note_duplicates([p for p in pairs if there.get(p[1], -1) >= state.next])
+        noted = other.catalogue.duplicates()
+        while pairs := list(islice(noted, BATCH)):
+            there = core.catalogue.numbers(list({of for _, of in pairs}))
+            core.catalogue.note_duplicates([p for p in pairs if there.get(p[1], -1) >= state.next])
     return count
 
 
