@@ -22,7 +22,7 @@ from neardup.copies.passage_results import (
     PassageResults,
     position_of,
 )
-from neardup.copies.running import Asked, Target, run_in_folder, run_in_memory
+from neardup.copies.passage_running import Asked, Target, run_in_folder, run_in_memory
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.errors import InputError, SpecError

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.finding import Inputs
+from neardup.copies.passage_running import MEMORY, Asked, run_in_memory
 from neardup.copies.result import Result
-from neardup.copies.running import MEMORY, Asked, run_in_memory
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.io.opening import Reading

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.finding import Inputs
-from neardup.copies.running import Asked, run_in_memory
+from neardup.copies.passage_running import Asked, run_in_memory
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.errors import NeardupError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from neardup.copies.repeated.progress import Progress
+from neardup.copies.repeated.search_progress import Progress
 from neardup.engines.clock import Clock
 from neardup.scratch import Scratch
 from neardup.state.run_state import RunState
