@@ -23,6 +23,7 @@ from neardup.copies.passage_results import (
     position_of,
 )
 from neardup.copies.passage_running import Asked, Target, run_in_folder, run_in_memory
+from neardup.copies.result import ADDED
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.errors import InputError, SpecError
@@ -332,7 +333,9 @@ def passages(
     reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document, skip_large)
     wanted = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
     inputs = Inputs(InputCorpus.open(source, reading, wanted), _old(against, reading, spec))
-    check_output(inputs.new.reader.source, format, compression=compression)
+    check_output(
+        inputs.new.reader.source, format, ADDED if annotate else None, compression=compression
+    )
     if cutting.cuts:
         check_changer(inputs.new.reader.source)
     bytes_ = memory_of(memory)

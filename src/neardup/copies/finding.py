@@ -15,6 +15,7 @@ from neardup.copies.building import Counts, Passages, build
 from neardup.copies.repeated.repeats import Anchors, Corpus, Finder, Groups
 from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
+from neardup.engines.beginning import refuse_nothing
 from neardup.engines.clock import Clock, Event
 from neardup.engines.metadata import joined
 from neardup.engines.ordering import document_order
@@ -71,6 +72,10 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> Found:
     with work.clock.stage("find anchors", sum(sizes) or None, "bytes") as advance:
         _read_once(inputs, anchors, work, advance)
         entered = anchors.corpus()
+        for corpus in inputs.all:
+            corpus.ids()
+        if not inputs.new.documents:
+            refuse_nothing(inputs.new.job)
         marked = anchors.marked()
     notes: list[str] = []
     entered.numbers[:] = _numbers(inputs, spec, notes)
