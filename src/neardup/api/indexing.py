@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from neardup.api.arguments import checked
-from neardup.api.changing import Changing
+from neardup.api.index_calls.changing import Changing
 from neardup.errors import InputNotFoundError, RecipeError, SpecError
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.index_check import require_last_commit, require_whole_log

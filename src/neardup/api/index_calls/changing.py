@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.api.arguments import checked
-from neardup.api.asking import Asking
+from neardup.api.index_calls.asking import Asking
 from neardup.errors import InputError, SpecError
 from neardup.index.answers import answers_table
 from neardup.index.bodies import Id

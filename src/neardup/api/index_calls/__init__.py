@@ -1,0 +1,1 @@
+"""What `neardup.Index` does: the half that reads, and the half that writes."""
