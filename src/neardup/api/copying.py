@@ -264,8 +264,7 @@ def passages(
 
     Args:
         source: As for `neardup.dedup`, as are ``text``, ``id``, ``input_format``, ``delimiter``,
-            ``encoding_errors``, ``max_document``, ``skip_large``, ``memory``, ``threads`` and
-            ``progress``.
+            ``encoding_errors``, ``max_document``, ``skip_large``, ``threads`` and ``progress``.
         words: Words of the shortest run that counts; 25 by default.
         preset: ``"web"`` (50 words) or ``"clinical"`` (10 words), unless ``words`` is given.
         order_by: Column that gives the order of the documents; the order of the input without it.
@@ -293,6 +292,8 @@ def passages(
         format: Format of the corpus, as for `neardup.dedup`, as is ``compression``.
         overwrite: Replace what an earlier call left there.
         resume: Continue an interrupted call.
+        memory: Memory that may be used, in bytes or as text; 1 GB by default. The result does not
+            depend on it.
         work: Where ``out`` is a URL: local folder for what is stored while the call is at work.
 
     Returns:
