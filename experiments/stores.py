@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import importlib
 import json
 import os
 import subprocess
@@ -76,8 +76,11 @@ def server() -> Iterator[None]:
     if os.environ.get("NEARDUP_BENCH_CASSANDRA") or _server("status").stdout.strip():
         yield
         return
-    why = "cassandra-driver is not installed"
-    if importlib.util.find_spec("cassandra") is not None:
+    try:
+        importlib.import_module("cassandra.cluster")
+    except Exception as error:
+        why = f"cassandra-driver can't be used: {error}".partition("\n")[0]
+    else:
         started = _server("start")
         why = started.stderr.strip() if started.returncode else ""
     if why:

@@ -18,7 +18,7 @@ _HOMES = {
     "neardup.api.linking": "blocks link",
     "neardup.api.indexing": "Index",
     "neardup.api.runs": "Run open",
-    "neardup.api.signing": "read_signatures save_signatures",
+    "neardup.api.saved_signatures": "read_signatures save_signatures",
     "neardup.state.shards": "Shard",
     "neardup.errors": "ColumnError DependencyError DuplicateIdError FormatError InputError "
     "InputNotFoundError NeardupError OutputError RecallWarning RecipeError ResumeError SpecError "
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from neardup.api.linking import link as link
     from neardup.api.runs import Run as Run
     from neardup.api.runs import open as open
-    from neardup.api.signing import read_signatures as read_signatures
-    from neardup.api.signing import save_signatures as save_signatures
+    from neardup.api.saved_signatures import read_signatures as read_signatures
+    from neardup.api.saved_signatures import save_signatures as save_signatures
     from neardup.errors import ColumnError as ColumnError
     from neardup.errors import DependencyError as DependencyError
     from neardup.errors import DuplicateIdError as DuplicateIdError

@@ -87,6 +87,7 @@ def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path
     said: list[str] = []
     with heard_by(said.append):
         warming = Warming(Spec(cluster=cluster))
+        warming.begin(aside=True)
     assert said == [] and warming._process is None
     warming.finish()
     warming.close()

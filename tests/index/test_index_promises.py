@@ -273,6 +273,36 @@ def test_a_batch_against_an_index_leaves_it_between_slices(
     assert free == [True] * 5 and len(index) == 140
 
 
+# Small calls.
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_a_small_call_is_one_transaction_without_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    index = neardup.Index.create(tmp_path / "i", spec=SPEC)
+    index.add_if_new([*texts_of(0, 9), "a b c d e f"], ids=range(10))
+    done: list[str] = []
+    core = index._core
+    core.catalogue._connected().set_trace_callback(done.append)
+    monkeypatch.setattr(core.verifier.pool, "submit", None)
+    monkeypatch.setattr(core.verifier.pool, "_own", None)
+    texts = ["a b c d e f g", *texts_of(20, 5), "p q r s t", "p q r s t u"]
+    if count == 1:
+        answers = [index.add_if_new(100 + i, text) for i, text in enumerate(texts)]
+        found = [(a.kept, a.duplicate_of) for a in answers]
+    else:
+        table = index.add_if_new(texts, ids=range(100, 108))
+        columns = [table.column(name).to_pylist() for name in ("kept", "duplicate_of")]
+        found = list(zip(*columns, strict=True))
+    assert found == [(False, 9), *[(True, None)] * 6, (False, 106)]
+    assert index.query("a b c d e f").column("id").to_pylist() == [9]
+    calls = len(texts) // count
+    began = [text for text in done if text.startswith("BEGIN")]
+    assert began == [*["BEGIN IMMEDIATE"] * calls, "BEGIN"]
+    assert done.count("COMMIT") == calls + 1
+
+
 # What is refused.
 
 

@@ -65,6 +65,7 @@ def test_a_stream_in_batches_of_any_size_is_a_batch(
     monkeypatch.setattr(transactions, "LOGGED", 40)
     monkeypatch.setattr(merging, "LOGGED", 40)
     monkeypatch.setattr(inserting, "BATCH", 64)
+    monkeypatch.setattr(inserting, "STEP", 16)
     texts, spec = made_texts(1, 400), spec_of(name)
     expected = shown(neardup.dedup(texts, spec=spec).clusters)
     draw = random.Random(2)

@@ -22,7 +22,8 @@ from neardup.copies.passage_results import (
     PassageResults,
     position_of,
 )
-from neardup.copies.running import Asked, Target, run_in_folder, run_in_memory
+from neardup.copies.passage_running import Asked, Target, run_in_folder, run_in_memory
+from neardup.copies.result import ADDED
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.errors import InputError, SpecError
@@ -292,8 +293,7 @@ def passages(
 
     Args:
         source: As for `neardup.dedup`, as are ``text``, ``id``, ``input_format``, ``delimiter``,
-            ``encoding_errors``, ``max_document``, ``skip_large``, ``memory``, ``threads`` and
-            ``progress``.
+            ``encoding_errors``, ``max_document``, ``skip_large``, ``threads`` and ``progress``.
         words: Words of the shortest run that counts; 25 by default.
         preset: ``"web"`` (50 words) or ``"clinical"`` (10 words), unless ``words`` is given.
         order_by: Column that gives the order of the documents; the order of the input without it.
@@ -321,6 +321,8 @@ def passages(
         format: Format of the corpus, as for `neardup.dedup`, as is ``compression``.
         overwrite: Replace what an earlier call left there.
         resume: Continue an interrupted call.
+        memory: Memory that may be used, in bytes or as text; 1 GB by default. The result does not
+            depend on it.
         work: Where ``out`` is a URL: local folder for what is stored while the call is at work.
 
     Returns:
@@ -361,7 +363,9 @@ def passages(
     reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document, skip_large)
     wanted = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
     inputs = Inputs(InputCorpus.open(source, reading, wanted), _old(against, reading, spec))
-    check_output(inputs.new.reader.source, format, compression=compression)
+    check_output(
+        inputs.new.reader.source, format, ADDED if annotate else None, compression=compression
+    )
     if cutting.cuts:
         check_changer(inputs.new.reader.source)
     bytes_ = memory_of(memory)

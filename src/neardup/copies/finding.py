@@ -22,6 +22,9 @@ from neardup.io.source import Partition
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import Spec
 
+#: Words of a passage within its own document from which on that is named in a note.
+_PERIODIC = 100_000
+
 
 class Inputs(NamedTuple):
     """The corpus, and one that its documents are compared with as well."""
@@ -68,6 +71,8 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> Found:
     with work.clock.stage("find anchors", sum(sizes) or None, "bytes") as advance:
         _read_once(inputs, anchors, work, advance)
         entered = anchors.corpus()
+        for corpus in inputs.all:
+            corpus.ids()
         marked = anchors.marked()
     notes: list[str] = []
     entered.numbers[:] = _numbers(inputs, spec, notes)
@@ -94,14 +99,9 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> Found:
     positions = np.empty(entered.documents, np.int64)
     positions[entered.numbers] = np.arange(entered.documents)
     _note_short(spec, entered, notes)
-    return Found(
-        Passages(*arrays[:split]),
-        Counts(*arrays[split:]),
-        tokens,
-        positions,
-        entered.numbers,
-        notes,
-    )
+    found = Passages(*arrays[:split])
+    _note_periodic(found, notes)
+    return Found(found, Counts(*arrays[split:]), tokens, positions, entered.numbers, notes)
 
 
 def _read_once(
@@ -189,6 +189,20 @@ def _note_short(spec: PassageSpec, corpus: Corpus, notes: list[str]) -> None:
         notes.append(
             f"{short:,} documents have fewer than {spec.words} words and are never copied; "
             "`neardup dedup` finds equal ones"
+        )
+
+
+def _note_periodic(passages: Passages, notes: list[str]) -> None:
+    """Name documents that repeat themselves over and over: they take most time and disk."""
+    long = np.flatnonzero(passages.words >= _PERIODIC)
+    of = passages.position[long] >> np.uint64(32)
+    long, of = (values[of == passages.source[long] >> np.uint64(32)] for values in (long, of))
+    if len(long):
+        most = int(passages.words[long].max())
+        notes.append(
+            f"{len(np.unique(of)):,} documents repeat themselves over {_PERIODIC:,} words or more, "
+            f"such as a row of zeros, the longest over {most:,}; each of these words takes 64 "
+            "bytes of temporary disk"
         )
 
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from neardup.copies.passage_running import MEMORY
 from neardup.copies.result import NAMES, Result
-from neardup.copies.running import MEMORY
 from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock

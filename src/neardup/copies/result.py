@@ -35,7 +35,13 @@ from neardup.state.output_folder import write_record
 #: What is written to an output folder.
 NAMES = ("passages", "documents", "boilerplate", "cuts")
 WRITES = (CLEAN, *(f"{name}.parquet" for name in NAMES), RECORD)
-_ANNOTATED = ("words", "copied_share", "copied_from")
+#: Columns that are added to each document; ``copied_from`` has the type of the ids.
+_TYPES: dict[str, pa.DataType] = {
+    "words": pa.int64(),
+    "copied_share": pa.float64(),
+    "copied_from": pa.int64(),
+}
+ADDED = pa.schema(_TYPES)
 #: Values of a column of which the totals are listed.
 _VALUES = 1000
 
@@ -121,7 +127,7 @@ class Result:
         """Return the columns that are added to each document."""
         documents = self.tables["documents"]
         found = documents.select(["words", "copied_share", "source_id"])
-        return found.rename_columns(list(_ANNOTATED))
+        return found.rename_columns(ADDED.names)
 
     def clean_corpus(self, format: str | None, compression: str | None, work: Work) -> CleanCorpus:
         """Return what writes the corpus."""

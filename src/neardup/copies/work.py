@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from neardup.copies.repeated.progress import Progress
+from neardup.copies.repeated.search_progress import Progress
 from neardup.engines.clock import Clock
+from neardup.json_values import JSON
 from neardup.scratch import Scratch
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
@@ -24,11 +26,12 @@ class Work:
     memory: int  # bytes
     folder: Path | None = None  # for temporary files; None for that of the system
     state: RunState | None = None  # of a run that can be resumed
+    manifest: Mapping[str, JSON] | None = None  # what the result depends on
 
     def __post_init__(self) -> None:
         self.scratch = Scratch(self.memory // SCRATCH_SHARE, self.folder)
         self.temporary = 0  # bytes that were in files at the same time, at most
-        self.progress = Progress(self.state)
+        self.progress = Progress(self.state, self.manifest)
 
     @property
     def spilled(self) -> int:

@@ -51,6 +51,7 @@ class InputCorpus:
     how: dict[str, Any] = field(default_factory=dict)
     _ids: list[pa.ChunkedArray[Any]] = field(default_factory=list)
     _columns: list[pa.Table] = field(default_factory=list)
+    _unique: Ids = None
 
     @classmethod
     def open(cls, source: Any, reading: Reading, wanted: tuple[str, ...] = ()) -> InputCorpus:
@@ -122,16 +123,26 @@ class InputCorpus:
         """Return the ids of all documents, once they are known to be unique.
 
         Raises:
-            DuplicateIdError: Two documents have the same id.
+            DuplicateIdError: Two documents have the same id, or one has none.
         """
         if self.id_column is None:
             return None
-        chunks = [chunk for ids in self._ids for chunk in ids.chunks]
-        if not chunks:
-            return pa.chunked_array([pa.array([], pa.int64())])
-        found: Any = pa.chunked_array(chunks)
-        check_ids(found, self.id_column, lambda place: f"record {place + 1}", False)
-        return found  # type: ignore[no-any-return]
+        if self._unique is None:
+            chunks = [chunk for ids in self._ids for chunk in ids.chunks]
+            found: Any = pa.chunked_array(chunks or [pa.array([], pa.int64())])
+            check_ids(found, self.id_column, self.place_of, self.job.secret_ids)
+            self._unique = found
+        return self._unique
+
+    def place_of(self, position: int) -> str:
+        """Return the file and the record of a document, for messages."""
+        ends = np.cumsum(self.counts)
+        partition = int(np.searchsorted(ends, position, side="right"))
+        file = self.places[partition][0]
+        first = next(number for number, (of, _) in enumerate(self.places) if of == file)
+        begin = int(ends[first - 1]) if first else 0
+        where = f"{self.reader.source.files[file].path}: " if file >= 0 else ""
+        return f"{where}record {position - begin + 1}"
 
     def column(self, name: str) -> pa.ChunkedArray[Any]:
         """Return one of the ``wanted`` columns of all documents."""

@@ -190,14 +190,13 @@ def numbers_of(core: Core, spec: Spec) -> dict[str, Any]:
 def answers_table(ids: Sequence[Id], answers: Answers, kind: str) -> pa.Table:
     """Return what was decided of some documents as a table."""
     null = np.isnan(answers.similarity)
-    return pa.table(
-        {
-            "id": id_values(ids, kind),
-            "kept": array_of(null),
-            "duplicate_of": id_values(answers.duplicate_of, kind),
-            "similarity": array_of(answers.similarity, null=null),
-        }
-    )
+    columns = [
+        id_values(ids, kind),
+        array_of(null),
+        id_values(answers.duplicate_of, kind),
+        array_of(answers.similarity, null=null),
+    ]
+    return pa.Table.from_arrays(columns, names=["id", "kept", "duplicate_of", "similarity"])
 
 
 def first_answer(answers: Answers) -> tuple[Id | None, float | None]:

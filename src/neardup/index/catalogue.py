@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from neardup.errors import NeardupError, OutputError, StoreError
 from neardup.index.bodies import Id, Row
-from neardup.index.place import is_writable_disk, note_commit
+from neardup.index.place import CommitNote, is_writable_disk
 from neardup.private_files import make_private, sync_folder, system_errors
 from neardup.state.database import FileKind, sqlite_error
 from neardup.threads import FairLock
@@ -26,6 +26,8 @@ from neardup.threads import FairLock
 KIND = FileKind(
     0x6E646978, 2, OutputError, StoreError, "restore the index from a copy, or make it anew"
 )
+#: Seconds that SQLite waits for another process, at most.
+_LONGEST = 2e6
 #: Values of a statement at once.
 _VALUES = 256
 #: The log is copied into the file seldom, so that documents that come one by one need not wait.
@@ -118,6 +120,7 @@ class Catalogue:
         self._depth = 0
         self._state: State | None = None  # of a transaction that writes
         self._me = f"process {os.getpid()}"
+        self._note = None if path is None else CommitNote(path, options.power)
 
     def create(self, about: dict[str, Any]) -> None:
         """Make the tables.
@@ -217,8 +220,8 @@ class Catalogue:
                     self._state._replace(generation=state.generation + 1, writer=self._me),
                 )
                 connection.execute("COMMIT")
-                if self.path is not None:
-                    note_commit(self.path, state.generation + 1, self.options.power)
+                if self._note is not None:
+                    self._note.write(state.generation + 1)
             except BaseException:
                 with suppress(sqlite3.Error):
                     if connection.in_transaction:
@@ -254,11 +257,12 @@ class Catalogue:
         if timeout == self.options.timeout:
             yield
             return
-        connection.execute(f"PRAGMA busy_timeout = {int(timeout * 1000)}")
+        text = "PRAGMA busy_timeout = {:.0f}"  # milliseconds
+        connection.execute(text.format(1000 * timeout))
         try:
             yield
         finally:
-            connection.execute(f"PRAGMA busy_timeout = {int(self.options.timeout * 1000)}")
+            connection.execute(text.format(1000 * min(self.options.timeout, _LONGEST)))
 
     def _sign(self, state: State) -> None:
         """Leave a note of who writes, for those who wait."""
@@ -393,6 +397,8 @@ class Catalogue:
             self.lock = FairLock()
             if self.path is not None:
                 self._connection = None
+                # The position in the file is that of the parent too.
+                self._note = CommitNote(self.path, self.options.power)
         if not self.lock.acquire(timeout):
             raise BusyError(
                 f"another thread uses {self.path or 'this index'}, and did not end within "
@@ -432,7 +438,11 @@ class Catalogue:
                         "ask for the permission to write there, or copy the index",
                     )
         connection = sqlite3.connect(
-            name, uri=True, timeout=options.timeout, isolation_level=None, check_same_thread=False
+            name,
+            uri=True,
+            timeout=min(options.timeout, _LONGEST),
+            isolation_level=None,
+            check_same_thread=False,
         )
         try:
             connection.text_factory = lambda data: data.decode(errors="replace")
@@ -454,6 +464,8 @@ class Catalogue:
         with self.own_lock():
             self.closed = True
             connection, self._connection = self._connection, None
+            if self._note is not None:
+                self._note.close()
             if connection is not None:
                 with self._errors():
                     connection.close()

@@ -114,7 +114,7 @@ def _column(core: Core, text: str) -> np.ndarray:
 
 
 def require_last_commit(database: Path) -> None:
-    """Refuse a database that has lost a transaction that was committed, see `note_commit`.
+    """Refuse a database that has lost a transaction that was committed, see `CommitNote`.
 
     Raises:
         StoreError: It has, or the note is damaged.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,23 +49,25 @@ def add_new(core: Core, batches: Iterable[Batch]) -> tuple[list[Id], Answers]:
         Their ids, and what was decided of them.
     """
     ids: list[Id] = []
-    answers = Answers([], np.empty(0))
+    parts: list[Answers] = []
     for batch in batches:
         some = core.with_ids(batch, 0, len(batch.texts))
         core.require_kind(some.ids)
-        more = insert_new(core, some)
+        parts.append(insert_new(core, some))
         ids += some.ids
-        answers = Answers(
-            answers.duplicate_of + more.duplicate_of,
-            np.concatenate([answers.similarity, more.similarity]),
-        )
-        _note(core, some.ids, more)
-    return ids, answers
+        _note(core, some.ids, parts[-1])
+    if len(parts) == 1:
+        return ids, parts[0]
+    return ids, Answers(
+        [of for part in parts for of in part.duplicate_of],
+        np.concatenate([np.empty(0), *(part.similarity for part in parts)]),
+    )
 
 
 def _note(core: Core, ids: list[Id], answers: Answers) -> None:
     pairs = zip(ids, answers.duplicate_of, strict=True)
-    core.catalogue.note_duplicates([(id_, of) for id_, of in pairs if of is not None])
+    if found := [(id_, of) for id_, of in pairs if of is not None]:
+        core.catalogue.note_duplicates(found)
 
 
 def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Answers, list[Id]]:
@@ -123,9 +126,10 @@ def merge_all(core: Core, other: Core, on_conflict: str) -> int:
         locks.enter_context(other.reading())
         state = locks.enter_context(core.writing())
         count = add_all(core, other.batches(), on_conflict)
-        pairs = list(other.catalogue.duplicates())
-        there = core.catalogue.numbers(list({of for _, of in pairs}))
-        core.catalogue.note_duplicates([p for p in pairs if there.get(p[1], -1) >= state.next])
+        noted = other.catalogue.duplicates()
+        while pairs := list(islice(noted, BATCH)):
+            there = core.catalogue.numbers(list({of for _, of in pairs}))
+            core.catalogue.note_duplicates([p for p in pairs if there.get(p[1], -1) >= state.next])
     return count
 
 
@@ -247,9 +251,12 @@ def resolve_sketched(
     docs = rows[sketches.tokens[rows] > 0]
     bands = core.recipe.num_bands
     if bands:
-        grouped = [group(keys) for keys in np.ascontiguousarray(sketches.keys[docs].T)]
-        sizes, bitmaps = sketches.shingles[docs], sketches.bitmaps[docs]
-        docs = docs[plausible(grouped, sizes, bitmaps, threshold, pool)]
+        docs = docs[_sharing(bucket_names(sketches.keys[docs]))]
+        # With few, it takes longer than it saves; a limit counts the plausible ones.
+        if len(docs) > STEP or limits.max_bucket is not None:
+            grouped = [group(keys) for keys in np.ascontiguousarray(sketches.keys[docs].T)]
+            sizes, bitmaps = sketches.shingles[docs], sketches.bitmaps[docs]
+            docs = docs[plausible(grouped, sizes, bitmaps, threshold, pool)]
     if len(docs) < 2:
         return docs[:0], docs[:0], np.empty(0)
     if bands:
@@ -260,6 +267,18 @@ def resolve_sketched(
     done = resolve(make_sets(taken(known.sets, docs)), buckets, threshold, pool, limits)
     removed = np.flatnonzero(done.duplicate_of >= 0)
     return docs[removed], docs[done.duplicate_of[removed]], done.similarity[removed]
+
+
+def _sharing(names: np.ndarray) -> np.ndarray:
+    """Return which documents share a bucket, bool[n], by the names of theirs, uint64[n, bands]."""
+    flat = names.reshape(-1)
+    order = np.argsort(flat)
+    ordered = flat[order]
+    same = ordered[1:] == ordered[:-1]
+    found = np.zeros(len(names), dtype=np.bool_)
+    for shared in (order[1:][same], order[:-1][same]):
+        found[shared // names.shape[1]] = True
+    return found
 
 
 def insert_all(core: Core, batch: Batch, on_conflict: str) -> int:

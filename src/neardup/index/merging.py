@@ -204,7 +204,7 @@ def _removed(core: Core) -> np.ndarray:
 def merge(
     core: Core, segments: list[Segment], removed: np.ndarray, stop: Stop | None = None
 ) -> None:
-    """Merge some segments into one, while others read and write, and nobody else merges.
+    """Merge some segments into one, while others read and write, within `_only_merge`.
 
     Args:
         core: The index.

@@ -22,7 +22,7 @@ _REMOTE = re.compile(
     re.IGNORECASE,
 )
 
-#: The file of `note_commit`: a note of transactions that survive a power failure, then of others.
+#: The file of `CommitNote`: a note of transactions that survive a power failure, then of others.
 _NOTE = "committed"
 _NOTED = 16  # bytes of each: the transaction, when the system started, a checksum
 
@@ -68,23 +68,38 @@ def index_folder(folder: Path) -> Iterator[Path]:
         yield made
 
 
-def note_commit(database: Path, generation: int, power: bool) -> None:
-    """Write down which transaction was committed last, and can't be lost any more.
+class CommitNote:
+    """Says which transaction was committed last, and can't be lost any more.
 
     SQLite takes a damaged transaction, and all that follow it, for some that were not finished.
 
     Args:
         database: The database.
-        generation: The transaction.
-        power: It survives a power failure; else the end of its process, until the system restarts.
+        power: Transactions survive a power failure; else the end of their process, until the system
+            restarts.
     """
-    data = generation.to_bytes(8, "little") + (bytes(4) if power else _this_boot())
-    flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    with suppress(OSError):  # it is committed without the note too
-        handle = os.open(database.with_name(_NOTE), flags, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.seek(0 if power else _NOTED)
-            file.write(data + zlib.crc32(data).to_bytes(4, "little"))
+
+    def __init__(self, database: Path, power: bool) -> None:
+        self._path, self._power = database.with_name(_NOTE), power
+        self._handle = -1
+
+    def write(self, generation: int) -> None:
+        """Write down a transaction."""
+        data = generation.to_bytes(8, "little") + (bytes(4) if self._power else _this_boot())
+        with suppress(OSError):  # it is committed without the note too
+            if self._handle < 0:
+                flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+                self._handle = os.open(self._path, flags, 0o600)
+            os.lseek(self._handle, 0 if self._power else _NOTED, os.SEEK_SET)
+            os.write(self._handle, data + zlib.crc32(data).to_bytes(4, "little"))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+    __del__ = close
 
 
 def noted_commit(database: Path) -> int:

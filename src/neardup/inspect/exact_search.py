@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.io.source import Partition
-from neardup.kernels import searching as kernels
+from neardup.kernels import prefixes as kernels
 from neardup.kernels.jaccard import Sets
-from neardup.kernels.searching import Counters, QueryIndex
+from neardup.kernels.prefixes import Counters, QueryIndex
 from neardup.match.verifying import make_sets, taken
 from neardup.results.results import Results
 from neardup.sketch.sketcher import Signer, band_keys

@@ -209,6 +209,9 @@ class FrameSource(Source):
 def gives_baskets(source: Any, name: str) -> bool:
     """Return whether texts in memory are lists of items, as their type or the first one says."""
     column = source
+    if _is_hugging_face(source):
+        rows = hasattr(source, "select") and hasattr(source, "__len__") and len(source)
+        return bool(rows) and is_basket(source[0].get(name))
     if hasattr(source, "collect"):  # a LazyFrame of Polars, which would be computed for it
         return False
     if isinstance(source, pa.Table) or _is_dataset(source) or hasattr(source, "columns"):

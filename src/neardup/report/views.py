@@ -175,11 +175,12 @@ def _duplicates(found: Explanation) -> str:
 
 def _notes_of_pair(pair: Comparison, this: str, that: str, shingle: str) -> Iterator[Note]:
     reaches = "reaches" if pair.duplicates else "is below"
-    yield "similarity", f"{pair.similarity:.4f} of {shingle} shingles; {reaches} {pair.threshold:g}"
+    what = "items" if shingle == "item" else f"{shingle} shingles"
+    yield "similarity", f"{pair.similarity:.4f} of {what}; {reaches} {pair.threshold:g}"
     both = f"{percent(pair.containment_b)} of {that} is in {this}"
     yield "containment", f"{percent(pair.containment_a)} of {this} is in {that}, {both}"
     only = f"{pair.only_a:,} only in {this}, {pair.only_b:,} only in {that}"
-    yield "shingles", f"{pair.shared:,} shared, {only}"
+    yield "items" if shingle == "item" else "shingles", f"{pair.shared:,} shared, {only}"
     if pair.note:
         yield "note", pair.note
 

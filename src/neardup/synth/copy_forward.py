@@ -144,7 +144,7 @@ def _words(rng: np.random.Generator, low: int, high: int) -> list[str]:
 
 
 def _copy_some(one: _Writer, earlier: list[_Note], rng: np.random.Generator, edits: float) -> None:
-    """Copy a stretch of a note, in pieces where words of it are changed."""
+    """Copy a stretch of a note, up to each word that is changed."""
     source = earlier[int(rng.integers(len(earlier)))]
     words = int(rng.integers(_SHORTEST, _LONGEST + 1))
     begin = int(rng.integers(max(1, len(source.words) - words)))

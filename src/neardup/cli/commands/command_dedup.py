@@ -72,6 +72,11 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
         request = o.request_of(inputs, options, Clock(listener, process_start()))
         found = run_in_folder(request, out, **how)
     show_record(found.record, out, json_, quiet)
+    if not (json_ or quiet):
+        from neardup.copies.hint import hint
+
+        if said := hint(found):
+            click.echo(f"{'passages':<13}{said}", err=True)
 
 
 @o.grouped("neardup sketch shards/ --store cassandra://db/neardup --run notes --shard 3/8")
@@ -128,7 +133,7 @@ def signatures(
 
     neardup.read_signatures reads them, to be cut into bands of your choice.
     """
-    from neardup.api.signing import save_signatures
+    from neardup.api.saved_signatures import save_signatures
     from neardup.io.remote import location
 
     names = ("id", "delimiter", "input_format", "encoding_errors", "max_document")

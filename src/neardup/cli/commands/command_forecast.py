@@ -26,8 +26,15 @@ if TYPE_CHECKING:
     "--check",
     help="Instead read all of INPUT, and list every file and line that dedup would refuse.",
 )
+@o.option(
+    "--passages L",
+    type=int,
+    help="Instead estimate what neardup passages would do, with runs of L words.",
+)
 @o.json_option
-def plan(inputs: tuple[str, ...], check: bool, json_: bool, **options: Any) -> None:
+def plan(
+    inputs: tuple[str, ...], check: bool, passages: int | None, json_: bool, **options: Any
+) -> None:
     """Estimate duplicates, memory and disk before running.
 
     A sample of up to 20,000 documents from all over INPUT is read. The plan shows how many
@@ -36,10 +43,15 @@ def plan(inputs: tuple[str, ...], check: bool, json_: bool, **options: Any) -> N
 
     With --check, the files and lines that dedup would refuse are listed, up to 1,000 of them, and
     the exit code is 1 if there are any. Ids are not compared with each other.
+
+    With --passages, the share of copied words of the sample, memory, temporary disk and a time.
     """
     from neardup.engines.clock import Clock
     from neardup.forecast.plan import plan
 
+    if passages is not None:
+        _plan_passages(inputs, passages, json_, options)
+        return
     if check:
         options["no_clean"] = True  # nothing is written
         _check(o.request_of(inputs, options, Clock()).job(), json_)
@@ -50,6 +62,22 @@ def plan(inputs: tuple[str, ...], check: bool, json_: bool, **options: Any) -> N
     warnings = (replace(one, text=as_options(one.text)) for one in found.warnings)
     found = replace(found, warnings=tuple(warnings))
     click.echo(json.dumps(found.as_dict(), indent=2) if json_ else render(found))
+
+
+def _plan_passages(
+    inputs: tuple[str, ...], words: int, as_json: bool, options: dict[str, Any]
+) -> None:
+    from neardup.copies.asked import PassageSpec
+    from neardup.copies.forecast import Limits, plan_passages, render
+    from neardup.corpora.corpus import InputCorpus
+    from neardup.engines.clock import Clock
+
+    request = o.request_of(inputs, options, Clock())
+    spec = PassageSpec(words)
+    corpus = InputCorpus.open(request.source, request.reading, spec.columns)
+    limits = Limits(request.resources.memory, request.resources.threads)
+    found = plan_passages(corpus, spec, limits)
+    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else render(found))
 
 
 def _check(job: "Job", as_json: bool) -> None:

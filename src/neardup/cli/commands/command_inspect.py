@@ -84,8 +84,11 @@ def compare(file1: str, file2: str, encoding_errors: str, no_text: bool, **optio
     page.check((file1, file2))
     from neardup.inspect.compare import compare
     from neardup.report.views import view_of_pair
+    from neardup.sketch.baskets import sorted_lines
 
     a, b = (_text(name, encoding_errors) for name in (file1, file2))
+    if spec.shingle.unit == "item":  # a line is an item, and lines have no order
+        a, b = sorted_lines(a), sorted_lines(b)
     found = compare(a, b, spec)
     shingle, texts = str(spec.shingle), () if no_text else (a, b)
     values = {"files": [file1, file2], "shingle": shingle, **found.as_dict()}

@@ -82,7 +82,7 @@ def report(
     that neardup evaluate reads). Texts are read from the input again, which must not have changed.
     An audit that was done before (neardup audit RUN) is shown too. Of an index it shows numbers,
     and which similarities it finds; then only --title, --overwrite and --quiet apply. Of passages
-    it shows how much is copied, and the documents with the most copied words beside their sources;
+    it shows how much is copied, and the documents with the most copied words next to their sources;
     --max-clusters is the number of these, and --no-text leaves the texts out.
     """
     if (run / "index.sqlite").is_file():

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.copies.repeated.progress import Entered
+from neardup.copies.repeated.search_progress import Entered
 from neardup.copies.repeated.spill import Flush, Spill
 from neardup.copies.work import Work
 from neardup.kernels import passages as kernels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.copies.repeated.spill import Flush
+from neardup.json_values import JSON
 from neardup.state.run_state import RunState
 
 #: Steps of the run state, in their order.
@@ -30,11 +31,12 @@ class Entered(NamedTuple):
 class Progress:
     """Steps of a search: anchors, those that are marked, runs, and what was found.
 
-    Without a state nothing is stored, and nothing was done.
+    Without a state nothing is stored, and nothing was done. The manifest is set when the first step
+    is stored: until then there is nothing to resume.
     """
 
-    def __init__(self, state: RunState | None) -> None:
-        self._state = state
+    def __init__(self, state: RunState | None, manifest: Mapping[str, JSON] | None = None) -> None:
+        self._state, self._manifest = state, manifest or {}
         self._folder = None if state is None else state.scratch_folder("passages")
         self._entered: list[Entered] = []
 
@@ -159,6 +161,8 @@ class Progress:
             [entered.corpus, entered.about, len(stream)]
             for entered, stream in zip(self._entered, streams, strict=True)
         ]
+        if not self._state.manifest:
+            self._state.manifest = self._manifest
         self._state.put(stage, number, b"".join(streams), {**about, "partitions": partitions})
         self._entered = []
 

@@ -66,7 +66,8 @@ class Asked:
     ) -> Iterator[Work]:
         check_threads(self.threads)
         with Pool(self.threads) as pool:
-            yield Work(pool, clock, self.memory or MEMORY, folder, state)
+            manifest = None if state is None else self.manifest()
+            yield Work(pool, clock, self.memory or MEMORY, folder, state, manifest)
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _run(asked: Asked, target: Target, out: Path, clock: Clock) -> None:
     else:
         state = RunState.create(folder, overwrite=target.overwrite or target.resume)
     with state, resumable(state):
-        _begin(asked, state, manifest, out)
+        _check_same(asked, state, manifest, out)
         if finish_outputs(out, state) is None:
             staged = state.scratch_folder(STAGED)
             with asked.work(clock, state.scratch_folder("passages"), state) as work:
@@ -132,9 +133,9 @@ def _run(asked: Asked, target: Target, out: Path, clock: Clock) -> None:
         state.remove()
 
 
-def _begin(asked: Asked, state: RunState, manifest: dict[str, Any], out: Path) -> None:
+def _check_same(asked: Asked, state: RunState, manifest: dict[str, Any], out: Path) -> None:
+    """Refuse to continue a run of something else."""
     if not state.manifest:
-        state.manifest = manifest
         return
     if any(not corpus.reader.source.files for corpus in asked.inputs.all):
         raise ResumeError(
