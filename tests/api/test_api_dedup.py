@@ -231,7 +231,7 @@ def test_a_polars_frame_with_views_and_categories(tmp_path: Path) -> None:
     [
         ("nope.jsonl", {}, InputNotFoundError, "nope.jsonl: no such file"),
         (TABLE, {"text": "body"}, ColumnError, "no column 'body'; there are id, text"),
-        (TABLE, {"text": "number"}, ColumnError, "'number' holds int64"),
+        (TABLE, {"text": "number"}, ColumnError, "'number' has the type int64"),
         (TABLE, {"text": 3}, SpecError, "`text` is 3"),
         (TABLE, {"text": ["text", 3]}, SpecError, "`text` is of type list; expected the name"),
         (TABLE, {"id": "body"}, ColumnError, "no column 'body'"),

@@ -225,7 +225,7 @@ def test_names_of_columns_of_a_frame() -> None:
     with pytest.raises(ColumnError, match="there are 'My Note', column 2") as caught:
         neardup.dedup(frame, text="my note")
     assert caught.value.hint.startswith("did you mean 'My Note'?")
-    with pytest.raises(ColumnError, match="'a' stands for two columns"):
+    with pytest.raises(ColumnError, match="'a' is the name of two columns"):
         neardup.dedup(pd.DataFrame([["x", "y"]], columns=["a", "a"]), text="a")
 
 

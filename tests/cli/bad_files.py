@@ -92,13 +92,13 @@ def numbers_for_text(d: Path) -> Case:
 @case
 def integers_for_text(d: Path) -> Case:
     pq.write_table(table(), d / "a.parquet")
-    return [d / "a.parquet", "--text", "id"], 1, ["a.parquet: column 'id' holds int64, expected"]
+    return [d / "a.parquet", "--text", "id"], 1, ["a.parquet: column 'id' has the type int64"]
 
 
 @case
 def lists_for_text(d: Path) -> Case:
     feather.write_feather(pa.table({"text": [[SECRET]]}), d / "a.arrow")
-    return [d / "a.arrow"], 1, ["a.arrow: column 'text' holds list<", "expected strings"]
+    return [d / "a.arrow"], 1, ["a.arrow: column 'text' has the type list<", "expected strings"]
 
 
 @case
@@ -271,7 +271,7 @@ def a_run_that_is_not_in_the_store(d: Path) -> Case:
 @case
 def ids_that_are_lists(d: Path) -> Case:
     pq.write_table(pa.table({"id": [[1], [2]], "text": ["a", "b"]}), d / "a.parquet")
-    return [d / "a.parquet", "--id", "id"], 1, ["column 'id' holds list<", "can't be an id"]
+    return [d / "a.parquet", "--id", "id"], 1, ["column 'id' has the type list<", "can't be an id"]
 
 
 @case

@@ -167,7 +167,7 @@ def test_an_index_of_baskets(sources: dict[str, Any], tmp_path: Path) -> None:
 
 def test_what_is_no_basket(sources: dict[str, Any], tmp_path: Path) -> None:
     for name in ("parquet", "table"):
-        with pytest.raises(ColumnError, match="holds list") as error:
+        with pytest.raises(ColumnError, match="has the type list") as error:
             neardup.dedup(sources[name], text="items", shingle="word:5", progress=False)
         assert "`shingle`='item'" in error.value.hint
     with pytest.raises(ColumnError, match="line 1: column 'items' is an array") as error:

@@ -44,15 +44,15 @@ def test_columns(tmp_path: Path, ending: str) -> None:
     table = pa.table({"text": [1], "body": ["x"], "l": [["x"]], "A long name": [1]})
     path = write(tmp_path / f"a{ending}", table)
     for text, says in (
-        ("text", "'text' holds int64, expected strings"),
-        ("l", "'l' holds list"),
+        ("text", "'text' has the type int64, expected strings"),
+        ("l", "'l' has the type list"),
         ("none", "no column 'none'; there are text, body, l, column 4"),
     ):
         with pytest.raises(ColumnError, match=says):
             texts_of(opened(path, text=text))
     with pytest.raises(ColumnError, match="no column 'id'"):
         texts_of(opened(path, text="body", id="id"))
-    with pytest.raises(ColumnError, match=r"'l' holds list.* which can't be an id"):
+    with pytest.raises(ColumnError, match=r"'l' has the type list.* which can't be an id"):
         texts_of(opened(path, text="body", id="l"))
     twice = pa.Table.from_arrays([pa.array(["a"])] * 2, names=["text", "text"])
     with pytest.raises(ColumnError, match="two columns"):
@@ -122,7 +122,7 @@ def test_invalid_utf8(tmp_path: Path, ending: str) -> None:
     for part in source.partitions():
         held = part.read(None)
         count = len(held.text)
-        records = part.records(None, count, held=held)
+        records = part.records(None, count, cached=held)
         assert (
             records.column("text")
             .cast(pa.binary())
@@ -190,10 +190,10 @@ def test_only_what_is_needed_is_decoded(tmp_path: Path, monkeypatch: pytest.Monk
     part.read(("id",))
     part.texts(np.array([1]), 9)
     held = part.read(("text", "id"))
-    records = part.records(np.array([0, 8]), 9, held=held)
+    records = part.records(np.array([0, 8]), 9, cached=held)
     assert [list(names) for names in asked] == [["text", "id"], ["text"], ["text", "id"], ["other"]]
     assert records.equals(table.take(pa.array([0, 8])))
-    part.records(None, 9, held=part.read(None))
+    part.records(None, 9, cached=part.read(None))
     assert len(asked) == 5
 
 

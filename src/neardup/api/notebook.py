@@ -1,4 +1,4 @@
-"""What a notebook shows of results: a verdict, a small table, a chart.
+"""Cards of results for notebooks: a verdict, a small table, a chart.
 
 Only explanations have texts. Nothing is loaded, no script runs, and whatever comes from outside is
 escaped.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import html
 import itertools
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from neardup.report.differences import Difference, Fold, folded
 from neardup.report.numbers import counted, percent
 from neardup.report.views import render, view
 from neardup.report.visible import visible
+from neardup.results.shown import Views
 
 if TYPE_CHECKING:
     from neardup.api.runs import Run
@@ -72,7 +73,7 @@ def of_audit(audit: Audit) -> str:
 
 
 def of_plan(plan: Plan) -> str:
-    """Return what a run would find and need."""
+    """Return the estimates of a plan."""
     rows = [*plan_text.found(plan), *plan_text.taken(plan)]
     rows += [("warning", one.text) for one in plan.warnings]
     labels = ("exact duplicates", "near-duplicates", "compared")
@@ -112,13 +113,13 @@ def _text_of_explanation(found: Explanation) -> str:
     return render(dataclasses.replace(view(found), texts=()))
 
 
-#: What print() shows of each kind of result, which is what the command shows, and a notebook.
-SHOWN: dict[str, tuple[Callable[[Any], str], Callable[[Any], str]]] = {
-    "Run": (_text_of_run, of_run),
-    "Audit": (lambda audit: audit_text.render(audit.as_dict()), of_audit),
-    "Plan": (plan_text.render, of_plan),
-    "Explanation": (_text_of_explanation, of_explanation),
-    "Evaluation": (
+#: By class of result: the text that print() and the command show, and the card of a notebook.
+VIEWS = {
+    "Run": Views(_text_of_run, of_run),
+    "Audit": Views(lambda audit: audit_text.render(audit.as_dict()), of_audit),
+    "Plan": Views(plan_text.render, of_plan),
+    "Explanation": Views(_text_of_explanation, of_explanation),
+    "Evaluation": Views(
         evaluate_text.render,
         lambda found: f"<pre>{_escaped(evaluate_text.render(found))}</pre>",
     ),

@@ -160,12 +160,12 @@ class RunTables:
             frame: Frame = (given.iloc if hasattr(given, "iloc") else given)[positions]
             return frame
         if self._frame:
-            self._frame[0].require_whole()
+            self._frame[0].require_all_columns()
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
             return partition.table(None if len(rows) == count else rows, count)
 
-        kept = self._results.kept_places()
+        kept = self._results.kept_documents()
         parts = list(kept.visit(read))
         if parts:
             schema = common_schema([part.schema for part in parts])

@@ -1,4 +1,4 @@
-"""From what a caller asks for to a job, and from a job to an output folder that can be resumed."""
+"""From a request to a job, and from a job to an output folder that can be resumed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from neardup.state.shards import Shard
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller asks for."""
+    """The arguments of a call, checked and grouped."""
 
     source: Any  # see `neardup.dedup`
     reading: Reading = field(default_factory=Reading)
@@ -49,7 +49,7 @@ class Request:
     clock: Clock = field(default_factory=Clock)
 
     def job(self, state: RunState | None = None) -> Job:
-        """Open the source, and say what the result depends on."""
+        """Open the source, and return the job."""
         folder = None if state is None else state.scratch_folder("inputs")
         wanted = wanted_columns(self.spec, None)
         items = self.spec.shingle.unit == "item"
@@ -66,9 +66,9 @@ class Request:
 
 
 def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
-    """Run without leaving anything behind; return what was found, and its record."""
+    """Run without writing files; return the outcome and its record."""
     if request.resources.shared:
-        raise SpecError("`store` names a place outside this process, and `out` is not given")
+        raise SpecError("`store` is outside this process, and `out` is not given")
     with PrivatePeak() as peak:
         outcome = run(request.job())
     return outcome, record(outcome, peak.peak)
@@ -84,29 +84,28 @@ def run_in_folder(
 ) -> FolderResults:
     """Run, and write the results to a folder, or to a URL.
 
-    What was done so far is stored in the folder ``.run`` in ``out``, so that a run that was killed
-    at any moment continues where it was. With a URL, all is done in the folder ``work``, and copied
-    at the end.
+    Finished work is stored in the folder ``.run`` in ``out``, so that a run that was killed at any
+    moment continues from there. With a URL, the folder ``work`` is used, and copied at the end.
     """
-    place = located(out)
-    if resume and is_remote(place) and _complete(request, place, overwrite):
+    target = located(out)
+    if resume and is_remote(target) and _complete(request, target, overwrite):
         if work is not None and not request.resources.keep_run:
             clear_work(work)
-        return FolderResults(place)
-    check_outside(place, request.given())
+        return FolderResults(target)
+    check_outside(target, request.given())
     keep = request.resources.keep_run
-    with local_output(place, overwrite=overwrite, resume=resume, work=work, keep=keep) as folder:
-        found = _run_in_folder(request, folder, place, overwrite, resume)
-    if not is_remote(place):
+    with local_output(target, overwrite=overwrite, resume=resume, work=work, keep=keep) as folder:
+        found = _run_in_folder(request, folder, target, overwrite, resume)
+    if not is_remote(target):
         return found
-    results = FolderResults(place)
+    results = FolderResults(target, found.record)
     if "source" in vars(found):  # a frame
         results.source, results.ends = found.source, found.ends
     return results
 
 
 def _run_in_folder(
-    request: Request, out: Path, place: str, overwrite: bool, resume: bool
+    request: Request, out: Path, target: str, overwrite: bool, resume: bool
 ) -> FolderResults:
     check_folder(out, overwrite, writes=OUTPUTS, resume=resume)
     folder = out / RUN_FOLDER
@@ -122,7 +121,7 @@ def _run_in_folder(
     with state, resumable(state) as jobs, PrivatePeak() as peak:
         job = request.job(state)
         jobs.append(job)
-        check_inputs(place, [file.path for file in job.source.files])
+        check_inputs(target, [file.path for file in job.source.files])
         if state.manifest and not job.source.files:
             raise ResumeError(
                 f"{out}: can't resume, since only files can be compared with what was read before",
@@ -135,17 +134,18 @@ def _run_in_folder(
             outcome = run(job)
             found = write_outputs(
                 outcome,
+                state,
                 out,
                 request.writing,
                 lambda: {"peak_private_memory": peak.peak, "disk": state.size()},
             )
         if not job.resources.keep_run:
-            # In this order: what is in the store would stay for ever, once nobody knows of it.
+            # In this order: without the run state, no later run would remove the keys in the store.
             if job.resources.shared:
                 drop_store(job)
             state.remove()
-    results = FolderResults(out)
-    if job.source.format == "frame":  # which is still there, and which no folder has
+    results = FolderResults(out, found)
+    if job.source.format == "frame":  # which no folder contains
         results.source, results.ends = job.source, outcome.corpus.ends
     return results
 
@@ -157,7 +157,7 @@ def save(
     writing: Writing,
     overwrite: bool,
 ) -> None:
-    """Write what a run in memory found to a folder, or to a URL."""
+    """Write the results of a run in memory to a folder, or to a URL."""
     writing.check(outcome.job.source)
     check_inputs(out, [file.path for file in outcome.job.source.files])
     check_outside(out, outcome.job.reading["given"])
@@ -167,9 +167,9 @@ def save(
         check_folder(folder, overwrite, writes=OUTPUTS)
         with RunState.create(folder / RUN_FOLDER, overwrite=overwrite) as state:
             try:
-                job = dataclasses.replace(outcome.job, state=state, output=writing.as_dict())
+                job = dataclasses.replace(outcome.job, output=writing.as_dict())
                 saved = dataclasses.replace(outcome, job=job)
-                write_outputs(saved, folder, writing, lambda: used)
+                write_outputs(saved, state, folder, writing, lambda: used)
             finally:
                 state.remove()
 
@@ -185,10 +185,10 @@ def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
 
 
 def _complete(request: Request, out: str, overwrite: bool) -> bool:
-    """Return whether an output is what this request would make; False where none is complete.
+    """Return whether an output is complete and of this very request.
 
     Raises:
-        OutputError: It is another, and is not to be replaced.
+        OutputError: It is complete, of another request, and must not be replaced.
     """
     path = f"{out.rstrip('/')}/run.json"
     try:
@@ -196,9 +196,9 @@ def _complete(request: Request, out: str, overwrite: bool) -> bool:
             data = file.read()
     except OSError:
         return False
-    with suppress(ValueError, KeyError, TypeError):  # it is something else
+    with suppress(ValueError, KeyError, TypeError):  # another file of that name
         job = request.job()
-        # Of a pipe or a frame nobody knows whether it holds the same.
+        # A pipe or a frame can't be compared with an earlier one.
         known = bool(job.source.files) and job.source.rereadable
         if known and json.loads(data)["asked"] == digest_of(job.manifest()):
             return True

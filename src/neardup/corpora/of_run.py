@@ -41,7 +41,7 @@ def kept_batches(results: Results, numbered: bool = False) -> Iterator[Batch]:
     def read(partition: Partition, rows: np.ndarray, count: int) -> Any:
         return partition.texts(rows, count)
 
-    for texts in results.kept_places().visit(read):
+    for texts in results.kept_documents().visit(read):
         some = kept[order[done : done + len(texts)]]
         done += len(texts)
         names = some.tolist() if numbered else checked_ids(ids.take(some))

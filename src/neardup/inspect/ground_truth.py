@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.io.columns import shown
-from neardup.io.whole import read_whole
+from neardup.io.input_tables import read_table
 from neardup.results.results import Results
 
 KINDS = ("pairs", "links", "groups", "judged")
@@ -110,7 +110,7 @@ def _read(source: Any) -> tuple[str, pa.Table]:
     if isinstance(source, str | os.PathLike):
         if Path(source).is_dir():
             raise InputError(f"{source} is a folder; expected a file")
-        return str(source), read_whole(Path(source), str(source))
+        return str(source), read_table(Path(source), str(source))
     try:
         if isinstance(source, list | tuple | set):
             a, b = zip(*source, strict=True) if source else ((), ())

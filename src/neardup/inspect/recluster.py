@@ -196,10 +196,12 @@ class Reclustering:
             with state, PrivatePeak() as peak:
                 try:
                     outcome = self._outcome(state)
-                    write_outputs(outcome, here, self.writing, lambda: self._about(peak.peak))
+                    found = write_outputs(
+                        outcome, state, here, self.writing, lambda: self._about(peak.peak)
+                    )
                 finally:
                     state.remove()
-        return FolderResults(out)
+        return FolderResults(out, found)
 
     def _about(self, peak: int) -> dict[str, Any]:
         """Return what the record has besides: of an input that may be gone, and come back."""

@@ -22,7 +22,7 @@ REPLACE_HINT = "use `encoding_errors`='replace', or convert the input to UTF-8"
 _LISTED = 30  # column names in a message; some inputs have thousands
 _SHORT = 40  # characters of a name that is shown
 _NAME = re.compile(r"[^\W\d][\w.\-]{0,39}")
-_TEXT_HINT = "name the columns that hold the text with `text`, that of the ids with `id`"
+_TEXT_HINT = "name the columns with the text with `text`, that of the ids with `id`"
 _ITEMS_HINT = "lists of items are for neardup dedup and indexes, with `shingle`='item'"
 _LISTS_HINT = "take Parquet, Arrow, JSON lines or a frame, or another `shingle`"
 _ID_HINT = "name another column with `id`, or leave it out to use positions as ids"
@@ -85,17 +85,17 @@ def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = Fa
         index = next(i for i, column in enumerate(names) if column in names[:i])
         what = shown(names[index], index)
         what = repr(what) if what == names[index] else f"the name of {what}"
-        raise ColumnError(f"{name}: {what} stands for two columns", "rename one of them")
+        raise ColumnError(f"{name}: {what} is the name of two columns", "rename one of them")
     for column in columns.required:
         type = schema.field(column).type
         if column in columns.text and columns.items:
             if not (holds_baskets(type) or pa.types.is_null(type)):
-                what = f"column {column!r} holds {type}, expected {EXPECTED}"
+                what = f"column {column!r} has the type {type}, expected {EXPECTED}"
                 raise ColumnError(f"{name}: {what}", _LISTS_HINT)
             continue
         if column in columns.text and not (is_text(type) or pa.types.is_null(type)):
             raise ColumnError(
-                f"{name}: column {column!r} holds {type}, expected strings",
+                f"{name}: column {column!r} has the type {type}, expected strings",
                 _ITEMS_HINT
                 if holds_baskets(type)
                 else "name another column with `text`, or convert this one to strings",
@@ -103,7 +103,7 @@ def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = Fa
         if pa.types.is_nested(type):
             what = "an id" if column == columns.id else "compared"
             raise ColumnError(
-                f"{name}: column {column!r} holds {type}, which can't be {what}", _ID_HINT
+                f"{name}: column {column!r} has the type {type}, which can't be {what}", _ID_HINT
             )
 
 
@@ -129,7 +129,7 @@ def documents_of(
 ) -> Documents:
     """Check the strings of a table, join its text columns and return those ``asked`` for.
 
-    ``where`` names the place of a row for messages.
+    ``where`` names the position of a row for messages.
     """
     bad = np.zeros(table.num_rows, np.bool_)
     for name in dict.fromkeys((*columns.text, *asked)):

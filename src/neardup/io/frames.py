@@ -23,7 +23,7 @@ from neardup.io.columns import (
     strings_schema,
     views_of,
 )
-from neardup.io.formats.arrow_tables import HeldPartition, bytes_of, cut_batches
+from neardup.io.formats.arrow_tables import MemoryPartition, bytes_of, cut_batches
 from neardup.io.source import Columns, Layout, Partition, Source
 from neardup.sketch.baskets import ItemError, basket_items, basket_text, holds_baskets, is_basket
 
@@ -44,7 +44,7 @@ class FrameSource(Source):
         self.files, self.format, self.rereadable = [], "frame", True
         self.columns, self.id_column = columns, columns.id
         self._partition_bytes = partition_bytes
-        self._held: list[HeldPartition] | None = None
+        self._partitions: list[MemoryPartition] | None = None
         self.converted: list[str] = []
         #: Of a column that no run needs, and that Arrow does not take.
         self._left_out: ColumnError | None = None
@@ -73,17 +73,17 @@ class FrameSource(Source):
         # Readers, iterators and datasets in memory can't be pickled, but their partitions can.
         if _is_hugging_face(self._object) or hasattr(self._object, "files"):
             return self.__dict__
-        return self.__dict__ | {"_held": list(self.partitions()), "_object": None}
+        return self.__dict__ | {"_partitions": list(self.partitions()), "_object": None}
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         if _is_dataset(self._object) or _is_hugging_face(self._object):  # which can be read again
             yield from self._cut()
             return
-        if self._held is None:
-            self._held = list(self._cut())
-        yield from self._held
+        if self._partitions is None:
+            self._partitions = list(self._cut())
+        yield from self._partitions
 
-    def _cut(self) -> Iterator[HeldPartition]:
+    def _cut(self) -> Iterator[MemoryPartition]:
         batches, how, partition = self._object, (self._name, self.columns), None
         with _arrow_errors(self._name):
             if self._schema is _STRINGS or self._schema is _LISTS:
@@ -99,15 +99,15 @@ class FrameSource(Source):
                 yield partition
         if partition is None:  # without rows, there is one that has the types
             schema = plain_schema(self._schema or strings_schema(self.columns.required))
-            yield HeldPartition(-1, 0, 0, 0, *how, schema.empty_table())
+            yield MemoryPartition(-1, 0, 0, 0, *how, schema.empty_table())
 
-    def require_whole(self) -> None:
+    def require_all_columns(self) -> None:
         """Refuse a frame with a column that no run needs, and that can't be written."""
         if self._left_out is not None:
             raise self._left_out
 
     def layout(self, file: int) -> Layout:
-        self.require_whole()
+        self.require_all_columns()
         schema = self._schema or next(self.partitions()).schema()
         plain, views = plain_schema(schema), views_of(schema)
         return Layout("parquet", "zstd", b"", plain, self.columns.text, views=views)
@@ -145,7 +145,7 @@ class FrameSource(Source):
         names, levels = list(frame.columns), frame.index.names
         if not frame.columns.is_unique:
             name = shown(str(frame.columns[frame.columns.duplicated()][0]), 0, True)
-            raise ColumnError(f"the frame: {name} stands for two columns", "rename one of them")
+            raise ColumnError(f"the frame: {name} is the name of two columns", "rename one of them")
         try:
             table = pa.Table.from_pandas(frame, preserve_index=False)
         except (pa.ArrowException, TypeError):  # which sparse columns raise
@@ -242,28 +242,28 @@ def _items_of(value: Any, where: str) -> list[str] | None:
     try:
         return basket_items(basket_text(value))
     except ItemError as error:
-        what = f"{where} has an item of type {error}; expected strings or whole numbers"
+        what = f"{where} has an item of type {error}; expected strings or integers"
         raise InputError(what, "convert the items to strings") from error
 
 
 def _of_lists(
     source: Iterable[Any], name: str, columns: Columns, partition_bytes: int
-) -> Iterator[HeldPartition]:
-    held: list[list[str] | None] = []
+) -> Iterator[MemoryPartition]:
+    values: list[list[str] | None] = []
     start = first = size = 0
 
-    def gathered() -> HeldPartition:
-        table = pa.Table.from_arrays([pa.array(held, _LISTS.field(0).type)], schema=_LISTS)
-        return HeldPartition(-1, start, size, first, name, columns, table)
+    def gathered() -> MemoryPartition:
+        table = pa.Table.from_arrays([pa.array(values, _LISTS.field(0).type)], schema=_LISTS)
+        return MemoryPartition(-1, start, size, first, name, columns, table)
 
     for row, value in enumerate(source):
         items = _items_of(value, f"{name}: record {row + 1}")
-        held.append(items)
+        values.append(items)
         size += 8 + sum(map(len, items or ()))
         if size >= partition_bytes:
             yield gathered()
-            start, first, held, size = start + size, row + 1, [], 0
-    if held:
+            start, first, values, size = start + size, row + 1, [], 0
+    if values:
         yield gathered()
 
 
@@ -318,13 +318,13 @@ def _is_missing(value: object) -> bool:
 
 def _of_strings(
     source: Iterable[Any], name: str, columns: Columns, partition_bytes: int
-) -> Iterator[HeldPartition]:
-    held: list[bytes | None] = []
+) -> Iterator[MemoryPartition]:
+    values: list[bytes | None] = []
     start = first = size = replaced = 0
 
-    def gathered() -> HeldPartition:
-        table = pa.Table.from_arrays([strings_of(held)], schema=_STRINGS)
-        return HeldPartition(-1, start, size, first, name, columns, table, replaced=replaced)
+    def gathered() -> MemoryPartition:
+        table = pa.Table.from_arrays([strings_of(values)], schema=_STRINGS)
+        return MemoryPartition(-1, start, size, first, name, columns, table, replaced=replaced)
 
     for row, value in enumerate(source):
         is_missing = _is_missing(value)
@@ -345,10 +345,10 @@ def _of_strings(
                 ) from error
             text = _LONE.sub("\ufffd", str(value)).encode()
             replaced += 1
-        held.append(text)
+        values.append(text)
         size += 8 + len(text or b"")
         if size >= partition_bytes:
             yield gathered()
-            start, first, held, size, replaced = start + size, row + 1, [], 0, 0
-    if held:
+            start, first, values, size, replaced = start + size, row + 1, [], 0, 0
+    if values:
         yield gathered()

@@ -82,7 +82,7 @@ class RecordWriter(AbstractContextManager["RecordWriter"]):
 class _LineWriter(RecordWriter):
     """JSON lines, CSV, TSV.
 
-    Of gzip, each write is a member of its own, which any thread can make; zstd is one stream, since
+    Of gzip, each write is a separate member, which any thread can make; zstd is one stream, since
     some readers stop at the end of its first frame.
     """
 

@@ -167,10 +167,10 @@ def _listed(out: str) -> set[str] | None:
 
 
 @contextmanager
-def _reaching(url: str) -> Iterator[remote.Place]:
+def _reaching(url: str) -> Iterator[remote.RemotePath]:
     """Give the place of a URL; raise OutputError for what goes wrong there."""
     try:
-        yield remote.place_of(url)
+        yield remote.remote_path(url)
     except (OSError, ValueError) as error:
         raise failed(url, error, OutputError) from error
 

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of, is_text, numbers
 from neardup.errors import ColumnError, DuplicateIdError, InputError
 from neardup.io.columns import is_valid, missing_column, repaired, string_scalar
+from neardup.io.input_tables import read_table
 from neardup.io.opening import Reading
-from neardup.io.whole import read_whole
 from neardup.records.fields import LinkSpec
 from neardup.report.numbers import counted
 
@@ -82,7 +82,7 @@ def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
         name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
         names.append(name)
         tables.append(
-            _checked(read_whole(source, name, reading), name, id, spec, reading.encoding_errors)
+            _checked(read_table(source, name, reading), name, id, spec, reading.encoding_errors)
         )
     sizes = [table.num_rows for table in tables]
     for name, size in zip(names, sizes, strict=True):

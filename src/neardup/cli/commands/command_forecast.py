@@ -1,4 +1,4 @@
-"""``neardup plan`` and ``neardup tune``: what a run and its bands will do."""
+"""``neardup plan`` and ``neardup tune``: estimates for a run and its bands."""
 
 import json
 import sys
@@ -35,12 +35,11 @@ if TYPE_CHECKING:
 def plan(
     inputs: tuple[str, ...], check: bool, passages: int | None, json_: bool, **options: Any
 ) -> None:
-    """Estimate duplicates, memory, disk and time before running.
+    """Estimate duplicates, memory and disk before running.
 
-    Some 20,000 documents from all over INPUT are looked at: how many documents there are, how long
-    they are, and how many are duplicates of each other; the bands that dedup will choose; memory,
-    disk, and a range for the time on this machine; and warnings about settings that do not suit the
-    texts.
+    A sample of up to 20,000 documents from all over INPUT is read. The plan shows how many
+    documents there are, how long they are, and how many are duplicates of each other; the bands
+    that dedup will choose; memory and disk; and warnings about settings that do not suit the texts.
 
     With --check, the files and lines that dedup would refuse are listed, up to 1,000 of them, and
     the exit code is 1 if there are any. Ids are not compared with each other.
@@ -130,7 +129,7 @@ def tune(
     """Find bands and rows for points of the S-curve.
 
     Pairs of similarity s become candidates with probability 1 - (1 - s^rows)^bands. All bands and
-    rows that satisfy the points are shown, the cheapest first; if there are none, the whole
+    rows that satisfy the points are shown, the cheapest first; if there are none, the complete
     signature is cut into bands, those first that come nearest to the points, and what they miss is
     marked. Of each: the similarities found with probability 0.1 %, 50 % and 99 %, and the one at
     which the curve is steepest. With --similarity, all numbers of bands are shown instead, with

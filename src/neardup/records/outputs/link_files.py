@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from neardup.arrays import array_of, numbers
 from neardup.errors import FormatError, InputNotFoundError, SpecError
+from neardup.io.input_tables import read_table
 from neardup.io.source import Layout
-from neardup.io.whole import read_whole
 from neardup.io.writers import open_writer
 from neardup.private_files import replacing_path
 from neardup.records.link_steps import Linked
@@ -67,8 +67,8 @@ def read_links(folder: Path) -> tuple[tables.Decided, dict[str, Any]]:
                 "a linkage against an index can't be evaluated by itself",
                 "evaluate the index, which has the clusters of all records",
             )
-        candidates = read_whole(folder / "candidates.parquet", "candidates")
-        clusters = read_whole(folder / "clusters.parquet", "clusters")
+        candidates = read_table(folder / "candidates.parquet", "candidates")
+        clusters = read_table(folder / "clusters.parquet", "clusters")
         return _decided(candidates, clusters, record), record
     except SpecError:
         raise

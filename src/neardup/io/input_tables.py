@@ -1,4 +1,4 @@
-"""Inputs that are read as a whole: ground truth, and records that are linked."""
+"""Inputs that are read as one table: ground truth, and records that are linked."""
 
 import pyarrow as pa
 
@@ -12,10 +12,10 @@ from neardup.memory_plan import parse_size
 _PLAIN = Reading()
 
 
-def read_whole(source: object, name: str, how: Reading = _PLAIN) -> pa.Table:
+def read_table(source: object, name: str, how: Reading = _PLAIN) -> pa.Table:
     """Read all columns of an input, see `open_source`; those of CSV are strings.
 
-    ``name`` is that of the source, for messages; of ``how``, no column counts.
+    ``name`` is that of the source, for messages; the columns of ``how`` are ignored.
     """
     tables = []
     limit = parse_size(how.max_document, "max_document")
