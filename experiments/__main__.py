@@ -144,8 +144,9 @@ def _run(name: str, out: Path, sizes: Sizes) -> None:
     elif name == teaching.NAME:
         results.store(out, name, teaching.teaching(sizes.lines, sizes.adverts))
     elif name == tutorial.NAME:
-        _say_missing(("cora",))
-        results.store(out, name, tutorial.tutorial(results.load(out, name)))
+        before = results.load(out, name) or {}
+        _say_missing(("cora",), before)
+        results.store(out, name, tutorial.tutorial(before or None))
     elif name == "records":
         before = results.load(out, name) or {}
         _say_missing(("cora", "rldata500"), before.get("cora", {}))

@@ -1,7 +1,4 @@
-"""Figures of the tutorial on records that `experiments.records` does not have, and their page.
-
-A. Kaplan, R. C. Steorts: Introduction to locality sensitive hashing (LSH). STA 325, 2018.
-"""
+"""Figures of the tutorial on records that `experiments.records` does not have, and their page."""
 
 from __future__ import annotations
 
@@ -19,6 +16,7 @@ from matplotlib.figure import Figure
 import neardup
 from experiments import results
 from experiments.charts import drawn, new_axes, save
+from experiments.documents import TUTORIAL
 from experiments.markdown import count, table, wrapped
 from experiments.notes import DATA
 from experiments.records import CHARACTERS, HASHES, NAMES
@@ -192,7 +190,7 @@ def scatter(cora: Found) -> Figure:
 def _beginning() -> str:
     return f"""# Figures of the tutorial on records
 
-A. Kaplan, R. C. Steorts: *Introduction to locality sensitive hashing (LSH)*, STA 325, 2018. Its
+{TUTORIAL.cited}. Its
 counts are on [the page on records](records.md); here are its figures, and what they are drawn from.
 `python -m experiments {NAME} --out /tmp/paper` computes them. Where the records are not available,
 earlier numbers are kept."""

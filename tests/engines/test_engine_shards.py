@@ -251,7 +251,7 @@ def test_two_containers_have_one_output_path(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(local, "_keys_of", crash)
+        patch.setattr(local, "BandKeys", crash)
         with pytest.raises(KeyboardInterrupt):
             neardup.dedup(notes, **settings)
         out.rename(mine)  # the other container has its own, empty one

@@ -102,7 +102,6 @@ def test_what_does_not_apply_to_a_batch_is_refused(tmp_path: Path) -> None:
         "order_by": "a",
         "clean": False,
         "tables": "csv",
-        "threads": 2,
         "keep_run": True,
     }
     for name, value in wrong.items():

@@ -253,7 +253,7 @@ def test_a_batch_against_an_index_leaves_it_between_slices(
     batch = [*texts_of(30, 20), *texts_of(100, 10), *texts_of(40, 20)]
     expected = neardup.dedup(batch, against=index).clusters
     monkeypatch.setattr(against, "BATCH", 10)
-    decide, number = against.insert_new, iter(range(1000, 2000))
+    sketched, number = index._core.sketched, iter(range(1000, 2000))
     free: list[bool] = []
 
     def between(*args: Any) -> Any:
@@ -266,9 +266,9 @@ def test_a_batch_against_an_index_leaves_it_between_slices(
         added.start()
         added.join(10)
         free.append(not busy and not added.is_alive())
-        return decide(*args)
+        return sketched(*args)
 
-    monkeypatch.setattr(against, "insert_new", between)
+    monkeypatch.setattr(index._core, "sketched", between)
     assert neardup.dedup(batch, against=index).clusters.equals(expected)
     assert free == [True] * 5 and len(index) == 140
 

@@ -347,8 +347,8 @@ def test_good_lines_before_a_bad_one_are_answered(
     [
         ["index", "create", "OUT", "--from-run", "RUN", "--threshold", "0.3"],
         ["index", "create", "OUT", "--from-run", "RUN", "--shingle", "char:9"],
-        ["dedup", "NOTES", "-o", "OUT", "--against", "RUN", "--threads", "2"],
-        ["dedup", "NOTES", "-o", "OUT", "--against", "RUN", "--memory", "2GB"],
+        ["dedup", "NOTES", "-o", "OUT", "--against", "RUN", "--threshold", "0.8"],
+        ["dedup", "NOTES", "-o", "OUT", "--against", "RUN", "--keep", "longest"],
         [
             "decontaminate",
             "NOTES",

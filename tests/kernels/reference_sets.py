@@ -21,8 +21,8 @@ __all__ = [
     "keep_reachable",
     "mark_plausible",
     "may_reach",
+    "name_buckets",
     "needed_overlap",
-    "place_buckets",
     "probe",
     "rank_prefixes",
     "remember",
@@ -122,7 +122,7 @@ def mark_plausible(
     return marked
 
 
-def place_buckets(buckets: Sequence[Values], first: int, documents: int) -> list[int]:
+def name_buckets(buckets: Sequence[Values], first: int, documents: int) -> list[int]:
     """The bucket of each document, counted from ``first``; -1 where it is in none."""
     of = [-1] * documents
     for number, docs in enumerate(buckets, first):

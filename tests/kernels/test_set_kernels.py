@@ -221,7 +221,7 @@ def test_group_keys_of_many(distinct: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3 if SLOW else 20))
-def test_mark_plausible_and_place_buckets(seed: int) -> None:
+def test_mark_plausible_and_name_buckets(seed: int) -> None:
     rng = np.random.default_rng([1, seed])
     documents = 70 if SLOW else 200
     lists = family(rng, documents)
@@ -240,7 +240,10 @@ def test_mark_plausible_and_place_buckets(seed: int) -> None:
         expected |= reference.mark_plausible(
             buckets, sets.size.tolist(), bitmaps.tolist(), threshold
         )
-        of.append(reference.place_buckets(buckets, first, documents))
+        of.append(reference.name_buckets(buckets, first, documents))
+        named = np.empty(documents, dtype=np.int32)
+        grouping.name_buckets(members, starts, first, named)
+        assert named.tolist() == of[-1]
         bands.append(BandBuckets(members, starts))
         first += len(buckets)
     assert set(np.flatnonzero(marked).tolist()) == expected

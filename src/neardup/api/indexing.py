@@ -278,7 +278,10 @@ class Index:
             found = catalogue.numbers([checked_id(id_)])
             if not found:
                 raise no_document(id_)
-            text = self._core.verifier.text_of(catalogue.fetch(list(found.values()))[0])
+            stored = catalogue.fetch(list(found.values()))
+            if not stored:  # its ids and its documents contradict each other
+                raise catalogue.damaged("its list of documents")
+            text = self._core.verifier.text_of(stored[0])
             return basket_items(text) if self._items and text is not None else text
 
     def query(

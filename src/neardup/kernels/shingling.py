@@ -62,7 +62,11 @@ def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):
 
 @njit(cache=True, nogil=True)
 def shorten(values):
-    """Leave 4 bytes of each hash, in place, spread over 8 again, as all other kernels expect."""
+    """Leave 4 bytes of each hash, in place, spread over 8 again, as all other kernels expect.
+
+    Args:
+        values: uint64[]: hashes.
+    """
     for i in range(values.shape[0]):
         values[i] = mix(values[i] >> np.uint64(32))
 

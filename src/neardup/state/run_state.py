@@ -138,8 +138,9 @@ class RunState(AbstractContextManager["RunState"]):
 
     def _remove_files(self) -> None:
         self._database.remove()
-        for path in self.folder.glob("*" + _SCRATCH):
-            remove_path(path)
+        for pattern in ("*" + _SCRATCH, ".*.partial"):
+            for path in self.folder.glob(pattern):
+                remove_path(path)
 
     # The manifest.
 

@@ -14,7 +14,6 @@ import click
 
 from neardup.cli import options as o
 from neardup.errors import ColumnError, FormatError, InputError, NeardupError
-from neardup.sketch.baskets import ItemError, basket_text
 
 #: Lines that are answered together.
 _LINES = 1000
@@ -137,6 +136,8 @@ def _lines(
 
 
 def _basket(value: object, where: str) -> str:
+    from neardup.sketch.baskets import ItemError, basket_text
+
     if not isinstance(value, list | None):
         raise FormatError(f"{where}: a basket is no array of items")
     try:

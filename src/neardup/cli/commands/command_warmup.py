@@ -7,7 +7,7 @@ import click
 from neardup.cli import options as o
 
 
-@o.grouped("neardup warmup", bare=True)
+@o.grouped("neardup warmup --quiet", bare=True)
 @o.quiet_option
 def warmup(quiet: bool) -> None:
     """Compile all kernels now, as for a container image.
