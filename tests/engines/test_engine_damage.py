@@ -163,7 +163,7 @@ def test_other_settings(few: Work, tmp_path: Path) -> None:
     before = tree(out)
 
     def unchanged() -> bool:
-        # For another store the name that the run would have there is asked for, before it is refused.
+        # Another store asks for the name that the run would have there, before it is refused.
         return {k: v for k, v in tree(out).items() if k != ".run/owner"} == before
 
     for named, change in CHANGES.items():
