@@ -15,9 +15,7 @@ class MemoryStore(BandStore):
             raise SpecError(f"no store is known for {url!r}", "write memory")
         super().__init__(url)
         self._text: str | None = None
-        self._stored: dict[
-            int, tuple[np.ndarray, np.ndarray]
-        ] = {}  # keys, and metadata as uint8[]
+        self._stored: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # keys, and metadata as uint8[]
         #: Where keys and metadata are kept.
         self.slabs = Slabs(np.empty)
         self._notes: dict[str, str] = {}
