@@ -265,7 +265,7 @@ def the_name_of_a_folder_for_a_store(d: Path) -> Case:
 @case
 def a_run_that_is_not_in_the_store(d: Path) -> Case:
     path = write_lines(d / "a.jsonl", some_rows())
-    return [path, "--store", f"sqlite:{d / 'bands'}", "--run", "none"], 1, ["bands: holds no run"]
+    return [path, "--store", f"sqlite:{d / 'bands'}", "--run", "none"], 1, ["bands: has no run"]
 
 
 @case

@@ -58,7 +58,7 @@ def entries(path: Path) -> int:
 def test_a_missing_shard_is_named(few: Work, tmp_path: Path) -> None:
     store, out = f"sqlite:{tmp_path / 'keys'}", tmp_path / "out"
     continued = dedup(few, store, out)
-    assert "holds no run" in few.forge.run(*continued).check(1).error
+    assert "has no run" in few.forge.run(*continued).check(1).error
     for shard in ("1/4", "4/4", "2/4"):
         sketch(few, store, shard).wait().check()
         said = few.forge.run(*continued).check(1).error
@@ -256,7 +256,7 @@ def test_two_containers_have_one_output_path(
             neardup.dedup(notes, **settings)
         out.rename(mine)  # the other container has its own, empty one
         if kind == "sqlite":  # which has one run
-            with pytest.raises(StoreError, match="holds a run already"):
+            with pytest.raises(StoreError, match="has a run already"):
                 neardup.dedup(notes, **settings)
         else:
             with pytest.raises(KeyboardInterrupt):

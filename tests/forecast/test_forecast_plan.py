@@ -165,7 +165,7 @@ WARNED: dict[str, tuple[list[str], Spec, list[str], float | None]] = {
         ["17 words", "shingle='word:2'", "below the threshold of 0.7"],
         None,
     ),
-    "crowded": (family(80, 3), Spec(), ["raise the `threshold`", "longer shingles"], 0.8),
+    "dense": (family(80, 3), Spec(), ["raise the `threshold`", "longer shingles"], 0.8),
 }
 
 
@@ -249,8 +249,8 @@ def test_what_would_take_long_is_not_tried(kernels: None, monkeypatch: pytest.Mo
     assert (found.sampled, found.documents, found.exact) == (300, 1500, True)
     assert found.sample == "spread" and found.compared.share == everything.compared.share == 1
     for one in (everything, found):
-        (crowded,) = [warning for warning in one.warnings if warning.kind == "crowded"]
-        assert "words as shingles" in crowded.text and crowded.value > 0.5
+        (dense,) = [warning for warning in one.warnings if warning.kind == "dense"]
+        assert "words as shingles" in dense.text and dense.value > 0.5
     assert " to " in render(found) and "from all over the input" in render(found)
 
 
@@ -266,8 +266,8 @@ def test_long_texts_and_shingles_of_three_characters(
     texts = [" ".join(random.choice(words, 350)) for _ in range(800)]
     found = plan(texts, spec=preset("records").replace(num_bands=17, rows=2))
     assert found.sampled == 300 and found.compared.share > 0.99
-    assert "crowded" in {warning.kind for warning in found.warnings}
-    assert "crowded" not in {warning.kind for warning in plan(texts).warnings}
+    assert "dense" in {warning.kind for warning in found.warnings}
+    assert "dense" not in {warning.kind for warning in plan(texts).warnings}
 
 
 def test_settings_by_name(kernels: None) -> None:

@@ -17,7 +17,7 @@ from neardup.spec import Spec
 pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
 
 #: Ids that Spark has no type for, with its error.
-REFUSED_IDS = {"large uint64": "of type decimal", "binary": "of type binary"}
+REFUSED_IDS = {"binary": "of type binary"}
 
 
 @pytest.fixture(scope="module")

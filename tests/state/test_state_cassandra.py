@@ -119,7 +119,7 @@ def test_one_of_many_creates(tmp_path: Path) -> None:
                 store.create(Header("digest", 3))
                 results.append("made")
             except StoreError as error:
-                assert "holds a run already" in error.message
+                assert "has a run already" in error.message
                 results.append("refused")
 
     in_threads([create] * 6)
@@ -156,7 +156,7 @@ def in_threads(works: list[Callable[[], None]]) -> None:
 def test_new_keyspace(let_in: Server) -> None:
     with CassandraStore(f"{let_in.url}_made") as store:
         store.drop()
-        with pytest.raises(StoreError, match="holds no run"):
+        with pytest.raises(StoreError, match="has no run"):
             store.open()  # looking makes nothing
         assert not store._session.ask(cql.KEYSPACES, ["neardup_tests_made"])
         store.create(Header("digest", 3))

@@ -93,7 +93,7 @@ class Against(Run):
 
     def _refused(self, *args: object, **options: object) -> NoReturn:
         raise SpecError(
-            "a batch that was compared with an old corpus has no bands of its own",
+            "a batch that was compared with an old corpus has no bands",
             "use its tables, `clean` and `keep_mask`; or run neardup dedup over both corpora",
         )
 
@@ -231,7 +231,7 @@ def decontaminate(
 ) -> Decontamination:
     """Find the training documents that contain a test item, exactly.
 
-    The test items are held in memory; the training corpus is read once, and again to write the
+    The test items are in memory; the training corpus is read once, and again to write the
     clean one. Line breaks never matter: texts are compared word by word.
 
     Args:
@@ -276,7 +276,7 @@ def decontaminate(
     reading = Reading(text, id, input_format, encoding_errors, delimiter, *limits)
     corpus = InputCorpus.open(train, reading)
     check_output(corpus.reader.source, format)
-    own = dataclasses.replace(
+    how_items = dataclasses.replace(
         reading,
         text=test_text or text,
         id=test_id,
@@ -284,7 +284,7 @@ def decontaminate(
         delimiter=None,
         skip_large=False,
     )
-    items = InputCorpus.open(against, own)
+    items = InputCorpus.open(against, how_items)
     if folder is not None:
         check_folder(folder, overwrite, writes=_MATCHES)
         _check_out(folder, (train, corpus), (against, items))
@@ -297,7 +297,7 @@ def decontaminate(
     with Pool(threads) as pool:
         table, searched = matches_of(corpus, items, asked, pool)
     if not items.documents:
-        raise InputError("the input holds no test items", "is this the right file?")
+        raise InputError("the input has no test items", "is this the right file?")
     kept = np.ones(corpus.documents, dtype=np.bool_)
     kept[table.column("train_doc").to_numpy()] = False
     counts = {

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from neardup.api.indexing import Index
     from neardup.forecast.plan import Plan
 
-#: Settings that are arguments of their own.
+#: Settings that are separate arguments.
 _GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pairs")
 
 
@@ -116,7 +116,7 @@ def dedup(
         keep: Which of the similar documents is kept: ``"first"`` (the default), ``"longest"``,
             ``"max:COLUMN"`` or ``"min:COLUMN"``.
         order_by: Column that gives the order of the documents; the order of the input without it.
-        cluster: ``"star"`` (a kept document and those that it stands for; the default),
+        cluster: ``"star"`` (a kept document and those that it represents; the default),
             ``"bounded"``, ``"components"`` or ``"louvain"``.
         pairs: ``"all"`` lists all pairs that share a bucket and reach the threshold; ``"kept"``
             compares only what decides which documents are kept.
@@ -185,8 +185,8 @@ def dedup(
         request = Request(source, reading, asked, resources, writing, Clock(listener))
         if out is None:
             return Run(MemoryResults(*run_in_memory(request)))
-        place = None if work is None else Path(work)
-        return Run(run_in_folder(request, out, overwrite=overwrite, resume=resume, work=place))
+        folder = None if work is None else Path(work)
+        return Run(run_in_folder(request, out, overwrite=overwrite, resume=resume, work=folder))
 
 
 @checked

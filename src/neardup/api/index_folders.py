@@ -113,7 +113,7 @@ def asked_spec(spec: Spec | None, preset: str | None, **given: Any) -> Spec:
 
 
 def agreed_spec(asked: Spec, recipe: Recipe, given: set[str]) -> Spec:
-    """Return settings that agree with a recipe; those that are not given are its own."""
+    """Return settings that agree with a recipe; others are those of the recipe."""
     if "shingle" in given and asked.shingle != recipe.shingle:
         raise RecipeError(
             f"the recipe has the shingle {recipe.shingle}, and {asked.shingle} was asked for",
@@ -126,8 +126,8 @@ def agreed_spec(asked: Spec, recipe: Recipe, given: set[str]) -> Spec:
     if recipe.num_bands and asked.num_bands is None:
         found = candidate_probability(asked.threshold, recipe.num_bands, recipe.rows)
         if "recall" not in given and recipe.threshold is not None:
-            own = candidate_probability(recipe.threshold, recipe.num_bands, recipe.rows)
-            asked = asked.replace(recall=min(asked.recall, own))
+            known = candidate_probability(recipe.threshold, recipe.num_bands, recipe.rows)
+            asked = asked.replace(recall=min(asked.recall, known))
         if found < asked.recall - 1e-9:
             raise RecipeError(
                 f"the recipe's {recipe.num_bands} bands of {recipe.rows} rows find {found:.1%} of "

@@ -137,7 +137,7 @@ def _card(
 
 
 def _cells(label: str, value: str, remark: str | None = None) -> str:
-    """Return the cells of a row; a remark on a number has a cell of its own."""
+    """Return the cells of a row; a remark on a number has a separate cell."""
     cells = [("left;opacity:.7", label), ("left" if remark is None else "right", value)]
     cells += [] if remark is None else [("left", remark)]
     return "".join(f'<td style="text-align:{how}">{_escaped(what)}</td>' for how, what in cells)

@@ -1,4 +1,4 @@
-"""The tables and the clean corpus of a finished run, as Arrow, pandas or Polars hold them."""
+"""The tables and the clean corpus of a finished run, in Arrow, pandas or Polars."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class RunTables:
 
     def __init__(self, results: Results) -> None:
         self._results = results
-        held = vars(results).get("source")
+        source = vars(results).get("source")
         if isinstance(results, MemoryResults):
-            held = results.outcome.job.source
+            source = results.outcome.job.source
         #: What no folder has: the frame that the run was given, and the ends of its partitions.
-        self._frame = (held, results.ends) if isinstance(held, FrameSource) else ()
+        self._frame = (source, results.ends) if isinstance(source, FrameSource) else ()
         #: That frame, if it is one of pandas or Polars.
-        self._given: Any = held.given if isinstance(held, FrameSource) else None
+        self._given: Any = source.given if isinstance(source, FrameSource) else None
 
     def __len__(self) -> int:
         """Number of documents."""
@@ -63,7 +63,7 @@ class RunTables:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Settings, counts, seconds and bytes: what ``run.json`` holds."""
+        """Settings, counts, seconds and bytes: the content of ``run.json``."""
         return self._results.record
 
     @property
@@ -194,8 +194,11 @@ class RunTables:
         found = self._table(table)
         frame = as_pandas(found)
         if table == "clusters":
-            whole = ["duplicate_of", *(["cluster"] if found.column("cluster").null_count else [])]
-            frame[whole] = as_pandas(found.select(whole), nullable=True)
+            integers = [
+                "duplicate_of",
+                *(["cluster"] if found.column("cluster").null_count else []),
+            ]
+            frame[integers] = as_pandas(found.select(integers), nullable=True)
         if table == "clusters" and hasattr(self._given, "iloc") and len(self._given) == len(frame):
             frame.index = self._given.index
         return frame

@@ -58,7 +58,7 @@ class Run(Shown, RunTables):
         results = self._results
         if not isinstance(results, MemoryResults):
             return _in_folder, (results.name, *self._frame)
-        # Listeners, locks and texts that were held stay here.
+        # Listeners, locks and cached texts stay here.
         job = dataclasses.replace(results.outcome.job, clock=Clock())
         outcome = dataclasses.replace(results.outcome, job=job, reader=Reader(job.source))
         return Run, (MemoryResults(outcome, results.record),)

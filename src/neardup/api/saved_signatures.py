@@ -1,4 +1,4 @@
-"""Signatures of a corpus in a file of their own, to be banded again later."""
+"""Signatures of a corpus in a separate file, to be banded again later."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ def save_signatures(
     how = (input_format, encoding_errors, delimiter, max_document)
     reading = Reading(text, id, *how, items=made.unit == "item")
     opened, _ = reading.open_sized(source)
-    place = _checked_file(Path(out), opened, overwrite)
+    path = _checked_file(Path(out), opened, overwrite)
     count = 0
-    with Pool(threads) as pool, replacing_path(place) as partial:
+    with Pool(threads) as pool, replacing_path(path) as partial:
         writer: pq.ParquetWriter | None = None
         schema: pa.Schema | None = None
         try:
@@ -136,30 +136,30 @@ def read_signatures(path: str | os.PathLike[str]) -> SavedSignatures:
         >>> [column.tolist() for column in candidate_pairs(band_keys(found.values, 16, 4))]
         [[0], [1]]
     """
-    place = Path(path)
-    if not place.is_file():
-        raise InputNotFoundError(f"{place}: there is no such file", "see neardup signatures")
+    path = Path(path)
+    if not path.is_file():
+        raise InputNotFoundError(f"{path}: there is no such file", "see neardup signatures")
     try:
-        table = pq.read_table(place)
+        table = pq.read_table(path)
         recipe = Recipe.from_dict(json.loads((table.schema.metadata or {})[_ABOUT]))
         column: Any = table.column("signature").combine_chunks()
         values = numbers(column.flatten()).reshape(len(table), recipe.num_hashes)
     except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
-        raise FormatError(f"{place}: these are no signatures", "see neardup signatures") from error
-    recipe.require_usable(f"{place}: this file")
+        raise FormatError(f"{path}: these are no signatures", "see neardup signatures") from error
+    recipe.require_usable(f"{path}: this file")
     return SavedSignatures(table.column(0), values.astype(np.uint32, copy=False), recipe)
 
 
-def _checked_file(place: Path, source: Source, overwrite: bool) -> Path:
-    if place.is_dir() or not place.parent.is_dir():
-        raise OutputError(f"{place} is no file in a folder that is there", "name another file")
-    if place.exists():
+def _checked_file(path: Path, source: Source, overwrite: bool) -> Path:
+    if path.is_dir() or not path.parent.is_dir():
+        raise OutputError(f"{path} is no file in a folder that is there", "name another file")
+    if path.exists():
         inputs = [Path(file.path).resolve() for file in source.files if not file.is_remote]
-        if place.resolve() in inputs:
-            raise OutputError(f"{place} is an input", "name another file")
+        if path.resolve() in inputs:
+            raise OutputError(f"{path} is an input", "name another file")
         if not overwrite:
-            raise OutputError(f"{place} exists", "use overwrite=True, or name another file")
-    return place
+            raise OutputError(f"{path} exists", "use overwrite=True, or name another file")
+    return path
 
 
 def _documents(source: Source) -> Iterator[tuple[Any, pa.LargeStringArray]]:

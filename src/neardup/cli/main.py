@@ -78,11 +78,11 @@ def main(args: list[str] | None = None) -> Any:
     """Run the command line and exit: 0 done, 1 our error, 2 usage, 130 interrupted.
 
     An error is one line, and a hint where something is known to help. Of an unexpected error only
-    kind and place are shown, since the message of another library may quote a document.
+    kind and position are shown, since the message of another library may quote a document.
     """
     arguments = sys.argv[1:] if args is None else args
     debug = "--debug" in arguments
-    if args is None:  # a process of its own
+    if args is None:  # a separate process
         _prepare()
     try:
         cli.main(arguments, prog_name="neardup", standalone_mode=False)
@@ -111,7 +111,7 @@ def _explained(error: BaseException, debug: bool) -> tuple[int, list[str]]:
         command = context.command_path if context else "neardup"
         return 2, [f"error: {_one_line(message)}", f"hint: see {command} --help"]
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        # click puts an error of its own around the interrupt.
+        # click wraps the interrupt in another error.
         message = str(error.__cause__ or error) or "interrupted"
         return 130, [as_options(message)]
     if isinstance(error, BrokenPipeError):  # whoever read our output has gone
@@ -176,7 +176,7 @@ _RENAMED = {
 
 
 def as_options(message: str) -> str:
-    """Return a message of the library with options in place of Python arguments.
+    """Return a message of the library with options instead of Python arguments.
 
     >>> as_options("`memory` is 1 MB; use overwrite=True, store='sqlite:a'")
     '--memory is 1 MB; use --overwrite, --store sqlite:a'
@@ -205,7 +205,7 @@ def _say(line: str) -> None:
 
 
 def _one_line(text: str) -> str:
-    """The text without control characters: names of files and columns may hold any."""
+    """The text without control characters: names of files and columns may have any."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -214,19 +214,19 @@ def _kind(error: BaseException) -> str:
     reason = ""
     if isinstance(error, OSError) and error.errno:
         reason = f": {os.strerror(error.errno).lower()}"
-    place = traceback.extract_tb(error.__traceback__)[-1:]
-    where = f" ({Path(place[0].filename).name}, line {place[0].lineno})" if place else ""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    where = f" ({Path(last[0].filename).name}, line {last[0].lineno})" if last else ""
     return f"{type(error).__name__}{reason}{where}"
 
 
 def _was_writing(error: OSError) -> bool:
     """Whether it was raised where commands write their answers: by them, or by click."""
-    place = traceback.extract_tb(error.__traceback__)[-1].filename
-    return Path(place).is_relative_to(Path(__file__).parent) or "click" in Path(place).parts
+    file = traceback.extract_tb(error.__traceback__)[-1].filename
+    return Path(file).is_relative_to(Path(__file__).parent) or "click" in Path(file).parts
 
 
 def _end(code: int) -> NoReturn:
-    """Exit; what is left in a pipe that nobody reads must not raise again."""
+    """Exit; data left in a pipe without a reader must not raise again."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()

@@ -193,7 +193,7 @@ input_options = all_of(
 )
 _shingle_option = compared(
     "--shingle word:N|char:N|item",
-    help="What is compared: N consecutive words or characters; or items, where the column holds "
+    help="What is compared: N consecutive words or characters; or items, where the column has "
     f"lists of them. [default: {_default('shingle')}]",
 )
 _normalising = all_of(

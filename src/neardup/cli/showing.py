@@ -52,7 +52,7 @@ context_option = of_output(
 
 
 _HTML = "Write a page with both texts side by side too, which needs nothing else."
-#: What `Page` holds.
+#: The options of `Page`.
 show_options = all_of(
     json_option,
     file_option("--html", what=_HTML),
@@ -100,7 +100,7 @@ class Page(NamedTuple):
 
 
 def in_colour() -> bool:
-    """Whether the standard output is a terminal that shows colours, and nobody said no to them."""
+    """Whether the standard output is a terminal that shows colours, and they are not disabled."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in ("", "dumb"):
         return False
     return sys.stdout.isatty()

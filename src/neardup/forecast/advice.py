@@ -1,4 +1,4 @@
-"""What a user should know of texts and settings before a run: warnings, with their numbers."""
+"""Warnings about texts and settings before a run, with their numbers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from neardup.sketch.bands import advice_on_bands
 
 #: From this share of the documents on, many have fewer tokens than a shingle.
 _SHORT = 0.05
-#: Buckets are crowded where so many documents share one with another, and each shares one of each
-#: band with so many others on average, as a number and as a share of all.
+#: Density is reported where so many documents share a bucket with another one, and each has so many
+#: others in its buckets of a band on average, as a number and as a share of all.
 _COMPARED, _OTHERS, _DENSITY = 0.8, 10, 0.02
 
 
 @dataclass(frozen=True)
 class Advice:
-    kind: str  # ``short``, ``long shingle``, ``crowded`` or ``many``
+    kind: str  # ``short``, ``long shingle``, ``dense`` or ``many``
     text: str
     value: float  # the number that it is about
 
@@ -46,7 +46,7 @@ def advice(outcome: Outcome, total: int) -> Iterator[Advice]:
         text += "so that time grows with the square of their number; "
         longer = f"use {'longer' if word else 'words as'} shingles for texts of this length, or "
         text += "" if items else longer
-        yield Advice("crowded", f"{text}raise the `threshold`", density)
+        yield Advice("dense", f"{text}raise the `threshold`", density)
     if text := advice_on_bands(spec, total):
         yield Advice("many", text, total)
 
@@ -54,7 +54,7 @@ def advice(outcome: Outcome, total: int) -> Iterator[Advice]:
 def one_word_changed(tokens: float, n: int) -> float:
     """Return the similarity of two texts of so many tokens that differ in one in the middle.
 
-    Of the ``tokens - n + 1`` shingles of each, up to n hold that token.
+    Of the ``tokens - n + 1`` shingles of each, up to n have that token.
 
     >>> round(one_word_changed(40, 8), 3), one_word_changed(5, 8)
     (0.61, 0.0)
@@ -67,7 +67,7 @@ def one_word_changed(tokens: float, n: int) -> float:
 
 
 def _density(outcome: Outcome) -> float:
-    """Return the share of the others that a document shares a bucket with; 0 if not crowded."""
+    """Return the share of the others that a document shares a bucket with; 0 if it is low."""
     counts, bands = outcome.answer.counts, outcome.recipe.num_bands
     documents = counts["documents"] - counts["empty"] - counts["exact_duplicates"]
     if not bands or counts["compared_documents"] < _COMPARED * documents:

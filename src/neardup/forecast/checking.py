@@ -16,7 +16,7 @@ class Checked(NamedTuple):
     """What was found in an input that was read to its end, or to so many problems."""
 
     documents: int  # that are good
-    problems: list[str]  # with file and place, and no text
+    problems: list[str]  # with file and line, and no text
 
 
 def check(job: Job) -> Checked:

@@ -156,7 +156,7 @@ def tune(
     """Find the bands and rows that satisfy points of the S-curve 1 - (1 - s**rows)**num_bands.
 
     The cheapest come first, by the cost by which a run chooses its bands. If no choice satisfies
-    all points, the whole signature is used: for each number of rows as many bands as it holds,
+    all points, the complete signature is used: for each number of rows as many bands as fit,
     those first that satisfy the points that are asked for as *at least*, and of these the one that
     misses the others by the smallest factor.
 
@@ -191,8 +191,8 @@ def tune(
         return Tuning(asked, num_hashes, tuple(found), True)
     longer = min(solve(asked, _MAX_HASHES), key=lambda c: (c.num_hashes, c.num_bands), default=None)
     every = range(1, min(num_hashes, _MAX_ROWS) + 1)
-    whole = [Choice(min(_MAX_BANDS, num_hashes // rows), rows, asked) for rows in every]
-    return Tuning(asked, num_hashes, tuple(sorted(whole, key=_distance)), False, longer)
+    complete = [Choice(min(_MAX_BANDS, num_hashes // rows), rows, asked) for rows in every]
+    return Tuning(asked, num_hashes, tuple(sorted(complete, key=_distance)), False, longer)
 
 
 def by_bands(similarities: Sequence[float], num_hashes: int = 128) -> list[dict[str, Any]]:
@@ -200,7 +200,7 @@ def by_bands(similarities: Sequence[float], num_hashes: int = 128) -> list[dict[
 
     Args:
         similarities: Similarities, each in [0, 1].
-        num_hashes: Length of the signature, which is cut into as many bands as it holds.
+        num_hashes: Length of the signature, which is cut into as many bands as fit.
 
     Returns:
         For each number of bands: ``num_bands``, ``rows`` (as many as fit), and ``probabilities``,

@@ -81,7 +81,7 @@ class Explanation(Shown):
     buckets: CommonBuckets | None
     listed: bool  # whether the run listed pairs; else there are no edges
     edge: bool  # whether it lists them, or documents with the same shingles
-    edge_of: tuple[Any, ...]  # ids of such documents, listed in their place; else empty
+    edge_of: tuple[Any, ...]  # ids of such documents, listed instead; else empty
     duplicates: tuple[Neighbour, ...]
     duplicates_count: int
     exact_copies: int  # how many of the duplicates have similarity 1; they are named last
@@ -123,7 +123,7 @@ def explain(
         raise SpecError(f"`limit` is {limit}; expected 0 or more")
     docs = results.numbers([id] if other is None else [id, other]).tolist()
     if len(set(docs)) < len(docs):
-        raise SpecError("both ids are those of one document", "name two, or one alone")
+        raise SpecError("both ids are those of one document", "name two, or only one")
     table, ids = results.clusters(["cluster", "kept", "duplicate_of", "similarity"]), results.ids
     cluster, kept = (np.asarray(table.column(i).to_numpy()) for i in range(2))
     duplicates = np.flatnonzero(results.duplicate_of == docs[0])
@@ -193,7 +193,7 @@ def _shown(results: Results, texts: list[str]) -> tuple[str, ...]:
 def _edge(results: Results, doc: int, other: int) -> tuple[float | None, list[int]]:
     """Return the similarity of the edge of two documents, and which two it lists.
 
-    An exact copy has one edge, to the document that stands for it: the edges of that one are
+    An exact copy has one edge, to its representative: the edges of that one are
     edges of the copy as well.
     """
     found = _joins(results, np.array([doc]), np.array([other]))

@@ -120,26 +120,26 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     cluster = star(duplicate_of)
     if edges is not None and spec.cluster == "components":
         cluster = components(edges, n)
-    # Documents go by their numbers here, and by their places in the input in an answer.
-    places = np.arange(n) if results.positions_of is None else results.positions_of
-    by_place = np.argsort(places)
+    # Tables are by the numbers of documents, an answer by their positions in the input.
+    positions = np.arange(n) if results.positions_of is None else results.positions_of
+    by_position = np.argsort(positions)
     counts = {**old["counts"], **counts_of(duplicate_of, cluster)}
     listed = edges if spec.enumerates else None
     counts.pop("edges", None)
     counts |= {} if listed is None else {"edges": len(listed)}
-    target = np.append(places, -1)[duplicate_of].astype(np.int32)
+    target = np.append(positions, -1)[duplicate_of].astype(np.int32)
     answer = Answer(
         first=np.arange(n, dtype=np.int32),
-        duplicate_of=target[by_place],
-        similarity=similarity[by_place],
-        cluster=places[cluster][by_place].astype(np.int32),
-        docs=places.astype(np.int32),
+        duplicate_of=target[by_position],
+        similarity=similarity[by_position],
+        cluster=positions[cluster][by_position].astype(np.int32),
+        docs=positions.astype(np.int32),
         edges=listed,
         counts=counts,
         bucket_sizes=old["bucket_sizes"],
         candidates_by_band=old["candidates_by_band"],
     )
-    ids: Any = results.ids.take(by_place)
+    ids: Any = results.ids.take(by_position)
     ends, none, zeros = np.array([n]), np.zeros(0, np.uint64), np.zeros(n, np.int32)
     with suppress(InputError):
         ends = results.ends
@@ -167,11 +167,11 @@ class Reclustering:
     """A run that is done again with other settings; see `neardup.Run.recluster`."""
 
     results: Results
-    spec: Spec  # its bands are not looked at, since those of the run stay
+    spec: Spec  # its bands are ignored, since those of the run stay
     resources: Resources
     writing: Writing
     clock: Clock
-    #: What was used: ``tables`` alone, ``sketches`` and the input, or ``input`` alone.
+    #: The data used: ``tables`` only, ``sketches`` and the input, or ``input`` only.
     used: str = "input"
 
     def in_memory(self) -> MemoryResults:
@@ -182,12 +182,12 @@ class Reclustering:
 
     def into(self, out: str | os.PathLike[str], overwrite: bool) -> FolderResults:
         """Write the result to a folder, or to a URL."""
-        place, old = located(out), self.results.folder
-        same = is_remote(place) and place.rstrip("/") == self.results.name
-        if not is_remote(place) and old is not None:
-            same = Path(place).resolve().is_relative_to(old.resolve())
+        target, old = located(out), self.results.folder
+        same = is_remote(target) and target.rstrip("/") == self.results.name
+        if not is_remote(target) and old is not None:
+            same = Path(target).resolve().is_relative_to(old.resolve())
         if same:
-            raise SpecError(f"{place} is the run itself, or in its folder", "name another output")
+            raise SpecError(f"{target} is the run itself, or in its folder", "name another output")
         check_inputs(out, map(str, self.results.inputs))
         check_outside(out, self.results.read_from)
         with local_output(out, overwrite=overwrite) as here:

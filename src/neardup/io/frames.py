@@ -242,7 +242,7 @@ def _items_of(value: Any, where: str) -> list[str] | None:
     try:
         return basket_items(basket_text(value))
     except ItemError as error:
-        what = f"{where} has an item of type {error}; expected strings or integers"
+        what = f"{where} has an item of type {error}; expected strings or whole numbers"
         raise InputError(what, "convert the items to strings") from error
 
 

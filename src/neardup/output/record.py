@@ -1,4 +1,4 @@
-"""What ``run.json`` holds: what was asked for, what came out, and where it came from."""
+"""The content of ``run.json``: settings, counts, and the source."""
 
 import datetime
 import hashlib
@@ -26,7 +26,7 @@ _LISTED = 1000
 
 
 def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
-    """Return what ``run.json`` holds, see ``docs/formats.md``.
+    """Return the content of ``run.json``, see ``docs/formats.md``.
 
     ``private`` is the peak of the private memory, in bytes.
     """
@@ -39,7 +39,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         recall = candidate_probability(job.spec.threshold, recipe.num_bands, recipe.rows)
         bands["predicted_recall"] = recall
     job.clock.lap("other")
-    # Whether nobody can read the input again by its name.
+    # Whether the input can't be read again by its name.
     once = not job.reading.get("given") or any(file.copy for file in job.source.files)
     return {
         "format": FORMAT,

@@ -35,9 +35,9 @@ def percent(part: float | None) -> str:
     return f"{value:.{min(4, digits + (value < 50))}f} %"
 
 
-def share(count: int, whole: int) -> str:
-    """Return a count in percent of the whole; 0 of 0 is 0 %."""
-    return percent(count / whole) if whole else "0 %"
+def share(count: int, total: int) -> str:
+    """Return a count in percent of the total; 0 of 0 is 0 %."""
+    return percent(count / total) if total else "0 %"
 
 
 def short(value: float) -> str:
@@ -67,7 +67,7 @@ def with_interval(values: Mapping[str, Any], name: str, of: str = "") -> str:
 
 
 def labelled(lines: Iterable[tuple[str, str]], width: int = 12) -> str:
-    """Return a line for each label and what it stands for."""
+    """Return a line for each label and its value."""
     return "\n".join(f"{label:<{width}}{text}" for label, text in lines)
 
 

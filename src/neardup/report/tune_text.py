@@ -60,7 +60,7 @@ def _head(tuning: Tuning) -> Iterator[str]:
         yield f"{len(tuning.choices)} choices of {up_to} satisfy all points; the cheapest first."
         return
     none = f"No choice of {up_to} satisfies all points."
-    yield f"{none} The whole signature in bands, the nearest first:"
+    yield f"{none} The complete signature in bands, the nearest first:"
     first, longer = tuning.choices[0], tuning.longer
     rest = "no bands and rows satisfy all points"
     if longer is not None:

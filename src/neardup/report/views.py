@@ -149,7 +149,7 @@ def _edge(found: Explanation) -> str:
 def _described(document: Document, this: str) -> str:
     size = f", {counted(document.tokens, 'token')}" if document.tokens is not None else ""
     form = f" ({document.form})" if document.form in ("empty", "short") else ""
-    state, cluster = "kept", "alone in its cluster"
+    state, cluster = "kept", "the only one in its cluster"
     if not document.kept:
         of = name(document.duplicate_of)
         state = f"removed, a duplicate of {of} at {document.similarity:.4f}"

@@ -15,7 +15,7 @@ class MemoryStore(BandStore):
             raise SpecError(f"no store is known for {url!r}", "write memory")
         super().__init__(url)
         self._text: str | None = None
-        self._held: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # keys, and metadata as uint8[]
+        self._stored: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # keys, and metadata as uint8[]
         #: Where keys and metadata are kept.
         self.slabs = Slabs(np.empty)
         self._notes: dict[str, str] = {}
@@ -32,21 +32,21 @@ class MemoryStore(BandStore):
         return True
 
     def _put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
-        # Copies: the caller may write over its own.
+        # Copies: the caller may overwrite its arrays.
         copied = self.slabs.copy(np.ascontiguousarray(keys).reshape(-1).view(np.uint8))
-        held = copied.view(np.uint64).reshape(keys.shape)
-        self._held[partition] = held, self.slabs.copy(metadata)
+        stored = copied.view(np.uint64).reshape(keys.shape)
+        self._stored[partition] = stored, self.slabs.copy(metadata)
 
     def _partitions(self) -> dict[int, Entry]:
-        held = dict(self._held)  # another thread may put some in
-        return {number: Entry(keys.shape[1], len(data)) for number, (keys, data) in held.items()}
+        stored = dict(self._stored)  # another thread may put some in
+        return {number: Entry(keys.shape[1], len(data)) for number, (keys, data) in stored.items()}
 
     def _metadata(self, partition: int) -> memoryview | None:
-        return self._held[partition][1].data if partition in self._held else None
+        return self._stored[partition][1].data if partition in self._stored else None
 
     def _band(self, band: int, entries: dict[int, Entry]) -> Iterator[tuple[int, np.ndarray]]:
         for partition in entries:
-            yield partition, self._held[partition][0][band]
+            yield partition, self._stored[partition][0][band]
 
     def _write_note(self, name: str, text: str) -> None:
         self._notes[name] = text
@@ -56,7 +56,7 @@ class MemoryStore(BandStore):
 
     def _drop(self) -> None:
         self._text = None
-        self._held.clear()
+        self._stored.clear()
         self._notes.clear()
 
     def _close(self) -> None:

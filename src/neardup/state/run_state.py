@@ -52,7 +52,7 @@ class RunState(AbstractContextManager["RunState"]):
 
     @classmethod
     def create(cls, folder: Path, *, overwrite: bool = False, resumable: bool = True) -> Self:
-        """Begin a run in a folder, which may be missing, or replace the one it holds.
+        """Begin a run in a folder, which may be missing, or replace the run in it.
 
         One that is not ``resumable`` has a lock and scratch folders only.
         """
@@ -75,7 +75,7 @@ class RunState(AbstractContextManager["RunState"]):
             try:
                 if cls.exists(folder) and not overwrite:
                     raise OutputError(
-                        f"{folder} holds an interrupted run",
+                        f"{folder} has an interrupted run",
                         "continue it with resume=True, or start again with overwrite=True",
                     )
                 state._remove_files()
@@ -92,10 +92,10 @@ class RunState(AbstractContextManager["RunState"]):
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Continue the run that a folder holds; ResumeError where none is, or a damaged one."""
+        """Continue the run in a folder; ResumeError where none is, or a damaged one."""
         refuse_links(folder, folder / _FILE)
         if not cls.exists(folder):
-            raise ResumeError(f"{folder} holds no run", "start without resume=True")
+            raise ResumeError(f"{folder} has no run", "start without resume=True")
         with ExitStack() as undo:
             state = cls(folder)
             undo.push(state)
@@ -146,7 +146,7 @@ class RunState(AbstractContextManager["RunState"]):
 
     @property
     def manifest(self) -> dict[str, JSON]:
-        """What identifies the run; empty until it is set. Setting it replaces it as a whole."""
+        """The identity of the run; empty until it is set. Setting it replaces all of it."""
         return dict(cast("dict[str, JSON]", self._index[_MANIFEST]))
 
     @manifest.setter
@@ -165,7 +165,7 @@ class RunState(AbstractContextManager["RunState"]):
     # Steps.
 
     def put(self, stage: str, number: int, data: Blob = b"", about: JSON = None) -> None:
-        """Store what a step made, in place of what it made before, and note the step as done.
+        """Store the result of a step, replacing an earlier one, and note the step as done.
 
         ``about`` is a JSON value, for `about`. OutputError is raised where it can't be stored.
         """
@@ -212,7 +212,7 @@ class RunState(AbstractContextManager["RunState"]):
     def owner(self) -> str:
         """Return what names this folder in a shared store, and no other folder of its path.
 
-        It stays if the run is replaced, so that what is left of it in the store can be removed.
+        It stays if the run is replaced, so that its remains in the store can be removed.
         """
         path = self.folder / _OWNER
         refuse_links(path)
@@ -223,7 +223,7 @@ class RunState(AbstractContextManager["RunState"]):
             return path.read_text(encoding="ascii")
 
     def band_store(self) -> RunStore:
-        """Return the store of band keys in the run's own file, neither created nor opened yet."""
+        """Return the store of band keys in the file of the run, neither created nor opened yet."""
         return RunStore(self._database)
 
 

@@ -1,6 +1,6 @@
 """Notes of patients in which earlier notes are copied forward, and which words were copied.
 
-The words before and behind a copied stretch, and those that take the place of changed ones, occur
+The words before and after a copied stretch, and those that replace changed ones, occur
 once in the corpus, so that the ground truth is exact: no copy is longer by chance.
 """
 

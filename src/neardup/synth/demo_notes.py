@@ -1,6 +1,6 @@
 """Notes like clinical ones, and which of them were derived from which.
 
-The words of a note depend on the seed and its position alone, so that no note is kept for those
+The words of a note depend on the seed and its position only, so that no note is kept for those
 that are derived from it.
 """
 
@@ -155,8 +155,8 @@ def _words(seed: int, doc: int) -> npt.NDArray[np.object_]:
 def _change(words: npt.NDArray[np.object_], rng: np.random.Generator) -> float:
     """Replace some words by others, one in ten of them by none and one in ten by two."""
     count = round(rng.uniform(0, CHANGED) * len(words))
-    places = rng.choice(len(words), count, replace=False)
-    words[places] = draw(rng, count)
-    words[places[::10]] = ""
-    words[places[5::10]] += " " + draw(rng, len(places[5::10]))
+    positions = rng.choice(len(words), count, replace=False)
+    words[positions] = draw(rng, count)
+    words[positions[::10]] = ""
+    words[positions[5::10]] += " " + draw(rng, len(positions[5::10]))
     return count / len(words)

@@ -86,9 +86,9 @@ def decontaminate(
 ) -> None:
     """Find the training documents of INPUT that contain a test item, exactly.
 
-    The test items are held in memory, and INPUT may have any size. Texts are compared word by word,
+    The test items are in memory, and INPUT may have any size. Texts are compared word by word,
     so that line breaks never matter. OUT gets matches.parquet (a row for each document and item
-    that match, with the containment, and the longest passage that both have with its place in
+    that match, with the containment, and the longest passage that both have with its position in
     both), clean/ (the documents without a match, in the format of the input) and
     run.json.
     """
@@ -96,7 +96,7 @@ def decontaminate(
 
     if options["passage"] is not None and o.given_options("shingle", "by", "threshold"):
         raise SpecError(
-            "`passage` alone says what a match is", "leave out `shingle`, `by` and `threshold`"
+            "`passage` defines a match by itself", "leave out `shingle`, `by` and `threshold`"
         )
     found = decontaminate(
         [Path(name) for name in inputs],

@@ -146,8 +146,8 @@ def query(
         reading = Reading(text.split(","), id, *how, items=items)
         for batch in batches_of(paths, None, reading):
             for row in found.query(batch.texts, threshold=threshold, top=top).to_pylist():
-                place = row["query"]
-                row["query"] = batch.ids[place] if batch.ids else done + place
+                row_number = row["query"]
+                row["query"] = batch.ids[row_number] if batch.ids else done + row_number
                 sys.stdout.write(json.dumps(row) + "\n")
             done += len(batch.texts)
 

@@ -77,7 +77,7 @@ _overwrite = o.option(
     type=click.Choice(["mixed", "fields", "record", "idf"]),
     default="mixed",
     group=o.COMPARED,
-    help="fields: weighted mean over the fields; record: 3-grams of the whole record; idf: the "
+    help="fields: weighted mean over the fields; record: 3-grams of the complete record; idf: the "
     "same, rare ones weighing more; mixed: the mean of fields and idf.",
 )
 @o.option(

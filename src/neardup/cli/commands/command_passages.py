@@ -59,7 +59,7 @@ from neardup.cli.showing import show_events
 @o.of_output("--json", "json_", help="Print JSON.")
 @o.kept("--cut", help="Cut the copied words. [default: nothing is cut]")
 @o.kept("--cut-boilerplate", help="Cut boilerplate, but for its first occurrence.")
-@o.kept("--mask TEXT", help="Put TEXT in place of each stretch that is cut.")
+@o.kept("--mask TEXT", help="Put TEXT instead of each stretch that is cut.")
 @o.kept(
     "--whole [line|sentence|paragraph]", help="Cut only complete ones that are copied completely."
 )

@@ -73,7 +73,7 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
 def report(
     run: Path, out: Path, show: str | None, no_text: bool, quiet: bool, **options: Any
 ) -> None:
-    """Write what a run did and found, or what an index holds, as one page for any browser.
+    """Write what a run did and found, or the content of an index, as one page for any browser.
 
     RUN is the output folder of neardup dedup or neardup passages, or an index. The page needs no
     network and no server. Of a run it shows the result, the similarities with a slider for the
@@ -119,7 +119,7 @@ def audit(run: Path, json_: bool, quiet: bool, **options: Any) -> None:
     """Measure what a run missed, on your own data.
 
     RUN is the output folder of neardup dedup. Documents are drawn at random, and all their
-    near-duplicates are searched for in the whole corpus, which is read again. The result: which
+    near-duplicates are searched for in all of the corpus, which is read again. The result: which
     share of the kept documents still has a near-duplicate among them; the recall, and the pairs
     that were missed; the S-curve, predicted and observed; and whether each removed document has a
     kept one that reaches the threshold. RUN/audit.json keeps it for neardup report.

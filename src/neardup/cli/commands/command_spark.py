@@ -71,7 +71,7 @@ def spark(
 ) -> None:
     """Find near-duplicates in INPUT on Apache Spark.
 
-    INPUT is Parquet, JSON lines, CSV, TSV or a Delta table, in any place that Spark reads. The
+    INPUT is Parquet, JSON lines, CSV, TSV or a Delta table, anywhere that Spark reads. The
     answer is that of neardup dedup --order-by COLUMN with the column of the ids.
 
     OUT gets clean/ (the kept documents), clusters/ and, where pairs are listed, edges/, each a

@@ -41,8 +41,8 @@ def synth(
     """Generate synthetic notes and their ground truth.
 
     The notes are like clinical ones. Near-duplicates and exact copies are derived from other notes,
-    at random places. Of copy-forward, the truth has a row for each stretch of words that was copied
-    from one of the patient's last notes, or is a template. Equal options give equal notes.
+    at random positions. Of copy-forward, the truth has a row for each stretch of words that was
+    copied from one of the patient's last notes, or is a template. Equal options give equal notes.
     """
     forward = {name: fields.pop(name) for name in ("edits", "templates")}
     if kind == "persons":

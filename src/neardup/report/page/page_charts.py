@@ -13,7 +13,7 @@ from neardup.sketch.bands import candidate_probability
 
 #: Bars of the histogram at most, so that a finger can hit each; and how wide one may be.
 _BARS, _WIDTHS = 15, (0.01, 0.02, 0.05, 0.1)
-#: Values of a column that have a row and a column of their own.
+#: Values of a column that have a separate row and column.
 _VALUES = 8
 _OTHER, _NONE = "other values", "no value"
 
@@ -22,7 +22,7 @@ class HeatMap(NamedTuple):
     """Whose documents are duplicates of whose."""
 
     column: str  # whose values are compared
-    names: list[str]  # the commonest values, and what stands for the others
+    names: list[str]  # the commonest values, and the label of the others
     counts: np.ndarray  # int64[names, names]: documents by the values of the removed and kept one
     cells: np.ndarray  # int64[documents]: ``100 * removed + kept`` of each removed one; -1 else
     steps: dict[int, list[int]]  # removed ones of each cell, from each step of the slider on
