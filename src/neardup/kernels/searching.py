@@ -1,6 +1,6 @@
 """An inverted index of queries, for documents of a stream that share shingles with them.
 
-Documents of a stream are looked up in an index of the queries, held in memory. There, a shingle
+Documents of a stream are looked up in an index of the queries, in memory. There, a shingle
 that many queries have has a row of bytes instead of a list, one for each query. Rows are added up
 by words of eight bytes, so that a shingle which all have costs an eighth of a step each.
 """
@@ -33,7 +33,7 @@ class Counters(NamedTuple):
     unpacked: np.ndarray  # uint8[8 * words]: the same memory
 
 
-class Matches(NamedTuple):
+class Overlaps(NamedTuple):
     """Pairs of a document and a query, int32[pairs] each."""
 
     doc: np.ndarray  # row of the document, ascending
@@ -46,7 +46,7 @@ def overlaps(values, offsets, first, index, minimum, contained, counters, out):
     """Count what documents share with queries; report the pairs that reach a minimum above 0.
 
     Begins at document ``first``. ``contained`` measures the share of the query that the document
-    has, not their similarity. ``out`` has room for as many pairs as there are queries, at least.
+    has, not their similarity. ``out`` has capacity for one pair of each query, at least.
     Returns (pairs, the first document that is not done).
 
     Args:
@@ -57,7 +57,7 @@ def overlaps(values, offsets, first, index, minimum, contained, counters, out):
         minimum: float: lowest share or similarity.
         contained: bool: see above.
         counters: `Counters`.
-        out: `Matches`, for as many pairs as there are queries, at least.
+        out: `Overlaps`, for as many pairs as there are queries, at least.
     """
     counts, touched, packed = counters.counts, counters.touched, counters.packed
     queries, words = index.sizes.shape[0], packed.shape[0]
@@ -88,7 +88,7 @@ def overlaps(values, offsets, first, index, minimum, contained, counters, out):
             for w in range(words):
                 packed[w] += index.rows[row, w]
             added += 1
-            if added % 255 == 0:  # a byte holds no more
+            if added % 255 == 0:  # a byte has no more
                 _unpack(counters)
         if added:
             _unpack(counters)
@@ -97,8 +97,8 @@ def overlaps(values, offsets, first, index, minimum, contained, counters, out):
         for k in range(seen):
             q = np.int32(k) if added else touched[k]
             overlap = np.int64(counts[q])
-            whole = index.sizes[q] if contained else index.sizes[q] + size - overlap
-            if overlap and overlap / whole >= minimum:
+            base = index.sizes[q] if contained else index.sizes[q] + size - overlap
+            if overlap and overlap / base >= minimum:
                 out.doc[found], out.query[found], out.overlap[found] = d, q, overlap
                 found += 1
             counts[q] = 0
