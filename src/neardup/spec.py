@@ -300,6 +300,11 @@ class Spec:
         return dataclasses.replace(self, shingle=shingle, **cast(Any, changes))
 
     @property
+    def keep_column(self) -> str:
+        """Column that decides what is kept; empty for ``"first"`` and ``"longest"``."""
+        return self.keep.partition(":")[2]
+
+    @property
     def enumerates(self) -> bool:
         """Whether all pairs that share a bucket are compared and listed."""
         return self.pairs == "all" or self.cluster != "star"

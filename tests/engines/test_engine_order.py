@@ -334,16 +334,16 @@ def test_a_broken_promise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     resolve = resolving.resolve
 
     def keep_all(*args: Any) -> Any:
-        found = resolve(*args)
+        found, counts = resolve(*args)
         found.duplicate_of[:] = -1
         found.similarity[:] = np.nan
-        return found
+        return found, counts
 
     def keep_none(*args: Any) -> Any:
-        found = resolve(*args)
+        found, counts = resolve(*args)
         found.duplicate_of[1:] = 0
         found.similarity[1:] = 1.0
-        return found
+        return found, counts
 
     spec = Spec(num_bands=30, rows=1, threshold=0.3)
     neardup.dedup(texts, spec=spec)

@@ -15,7 +15,7 @@ from numba import config
 from neardup.kernels import grouping, prefixes, resolving
 from neardup.kernels import jaccard as kernels
 from neardup.kernels.jaccard import Sets
-from neardup.kernels.resolving import Answers, BitmapLanes, Buckets, KeptPlaces
+from neardup.kernels.resolving import Answers, BitmapLanes, Buckets, KeptMembers
 from neardup.match.bucketing import BandBuckets, bucket_documents
 from neardup.match.prefix_index import search_memory
 from neardup.match.verifying import make_sets
@@ -235,8 +235,7 @@ def test_mark_plausible_and_name_buckets(seed: int) -> None:
     for buckets in buckets_of(rng, documents, 3, 2 if seed == 0 else 40):
         starts = np.cumsum([0, *map(len, buckets)]).astype(np.int32)
         members = np.array([d for docs in buckets for d in docs], dtype=np.int32)
-        slack = (1 - threshold) / (1 + threshold)
-        grouping.mark_plausible(members, starts, sets.size, bitmaps, slack, marked)
+        grouping.mark_plausible(members, starts, sets.size, bitmaps, threshold, marked)
         expected |= reference.mark_plausible(
             buckets, sets.size.tolist(), bitmaps.tolist(), threshold
         )
@@ -281,7 +280,7 @@ def test_against_kept_and_among_themselves(seed: int) -> None:
     buckets, sets = gathered(bands, documents), made(lists)
     limit, old = int(rng.choice([2**31 - 1, 2**31 - 1, 3])), int(rng.choice([0, documents // 3]))
     sizes = np.diff(buckets.starts)
-    kept = KeptPlaces(np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32), limit, old)
+    kept = KeptMembers(np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32), limit, old)
     columns = columns_of(sizes, int(rng.choice([0, 8, 10_000])))
     answers = Answers(np.full(documents, -1, np.int32), np.full(documents, np.nan))
     seen, counts = np.full(documents, -1, np.int32), np.zeros(3, np.int64)
@@ -299,7 +298,7 @@ def test_against_kept_and_among_themselves(seed: int) -> None:
         reference.among_themselves(state, first, last)
         check_answers(answers, state)
         for bucket, low in enumerate(buckets.starts[:-1]):
-            held = buckets.members[low : low + kept.held[bucket]].tolist()
+            held = buckets.members[low : low + kept.filled[bucket]].tolist()
             assert held == state.kept.get(bucket, [])
             assert kept.beyond[bucket] == state.beyond.get(bucket, 0)
     assert counts[2] == state.not_compared
@@ -321,7 +320,7 @@ def test_what_was_found_elsewhere_is_improved_in_small_buckets_only() -> None:
     sets = made(lists)
     for large, elsewhere, expected in ((0, True, 1), (0, False, 0), (9, True, 0)):
         buckets = gathered([[[0, 1, 2, 3]]], 4)
-        kept = KeptPlaces(np.array([3], np.int32), np.zeros(1, np.int32), 2**31 - 1, 0)
+        kept = KeptMembers(np.array([3], np.int32), np.zeros(1, np.int32), 2**31 - 1, 0)
         columns = columns_of(np.array([4]), large)
         if large == 0:
             for place in range(3):
@@ -407,8 +406,8 @@ def prefix_lengths(lists: Sequence[Sequence[int]], threshold: float) -> list[int
     ]
 
 
-def chains_of(room: int) -> prefixes.Chains:
-    return prefixes.Chains(
+def chains_of(room: int) -> prefixes.PrefixChains:
+    return prefixes.PrefixChains(
         np.full(64, -1, np.int32),
         np.empty(room, np.int32),
         np.empty(room, np.uint64),
@@ -417,13 +416,13 @@ def chains_of(room: int) -> prefixes.Chains:
     )
 
 
-def walked(chains: prefixes.Chains) -> dict[int, list[tuple[int, int]]]:
+def walked(chains: prefixes.PrefixChains) -> dict[int, list[tuple[int, int]]]:
     """Documents and places by shingle, in the order of the chains."""
     found: dict[int, list[tuple[int, int]]] = {}
     for head in chains.head.tolist():
         entry = head
         while entry >= 0:
-            where = int(chains.doc[entry]), int(chains.place[entry])
+            where = int(chains.doc[entry]), int(chains.position[entry])
             found.setdefault(int(chains.value[entry]), []).append(where)
             entry = int(chains.next[entry])
     return found

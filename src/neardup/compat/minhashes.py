@@ -14,14 +14,14 @@ from typing import Any, Self
 import numpy as np
 
 from neardup.errors import SpecError
+from neardup.kernels.bits import TOKEN_MULTIPLIER
 
 _EMPTY = np.uint32(2**32 - 1)
 _WORD = 2**64 - 1
 #: The functions are ``(a * x + b) % _PRIME``, of which the lower 32 bits count.
 _PRIME, _LOW = np.uint64(2**61 - 1), np.uint64(2**32 - 1)
 #: Whatever function hashes items, times this its values fill the range of 64 bits; and back.
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_BACK = np.uint64(pow(int(_SPREAD), -1, 2**64))
+_BACK = np.uint64(pow(int(TOKEN_MULTIPLIER), -1, 2**64))
 #: Items of a set that are signed together.
 _STEP = 1024
 
@@ -70,7 +70,7 @@ def entries(minhash: Any) -> np.ndarray:
         return values.astype(np.uint32)
     folded = np.zeros(len(values), dtype=np.uint64)
     for column in values.T.astype(np.uint64):
-        folded = (folded ^ column) * _SPREAD
+        folded = (folded ^ column) * TOKEN_MULTIPLIER
         folded ^= folded >> np.uint64(32)
     return folded.astype(np.uint32)
 
@@ -146,7 +146,7 @@ class MinHash:
     def _sign(self) -> None:
         if not self._waiting:
             return
-        more = np.array(self._waiting, dtype=np.uint64) * _SPREAD
+        more = np.array(self._waiting, dtype=np.uint64) * TOKEN_MULTIPLIER
         self._waiting = array("Q")
         self._entries = np.minimum(self._entries, signature(more, self.num_perm, self.seed))
         if self._elements is not None:

@@ -1,4 +1,4 @@
-"""From sketches to what is a duplicate of what: buckets, sets, answers, pairs, clusters."""
+"""From sketches to answers and clusters: buckets, sets, pairs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from neardup.cluster.methods import counts_of, kept_set, star
 from neardup.engines.clock import Watch
 from neardup.engines.job import Job
 from neardup.engines.keys import BandKeys
-from neardup.engines.metadata import Corpus
+from neardup.engines.metadata import CorpusMetadata
 from neardup.engines.reading import Reader, SetBuilder
 from neardup.kernels.jaccard import Sets
-from neardup.kernels.resolving import Answers, Buckets
+from neardup.kernels.resolving import Buckets
 from neardup.match import bucketing
 from neardup.match.bucketing import BandBuckets, bands_at_once, bucket_bands, plausible
-from neardup.match.pairs import Found, edges_of, join, pairs_of_buckets
-from neardup.match.resolve import Limits, Resolved, resolve
+from neardup.match.pairs import FoundPairs, PairCounts, edges_of, join, pairs_of_buckets
+from neardup.match.resolve import Limits, resolve
 from neardup.match.verifying import content_order
 from neardup.recipe import Recipe
 from neardup.scratch import Scratch
@@ -28,8 +28,8 @@ from neardup.threads import Pool
 
 
 @dataclass
-class Answer:
-    """What was found, by position of the documents in the input."""
+class RunAnswer:
+    """For each document, by position in the input, the one that it is a duplicate of, and more."""
 
     first: np.ndarray  # int32[documents]: the document that represents all with the same tokens
     duplicate_of: np.ndarray  # int32[documents]: -1 where a document is kept
@@ -48,7 +48,7 @@ class Answer:
 class Comparing:
     job: Job
     recipe: Recipe
-    corpus: Corpus
+    corpus: CorpusMetadata
     rank: np.ndarray  # int32[documents]: in keep order
     keys: BandKeys
     reader: Reader
@@ -58,7 +58,7 @@ class Comparing:
     def __post_init__(self) -> None:
         self.spec, self.clock = self.job.spec, self.job.clock
 
-    def run(self) -> Answer:
+    def run(self) -> RunAnswer:
         spec, corpus, rank = self.spec, self.corpus, self.rank
         documents = corpus.documents
         with self.clock.stage("exact duplicates", documents):
@@ -67,7 +67,7 @@ class Comparing:
             docs = filled[first[filled] == filled]
             if spec.keep != "first" or spec.order_by is not None:
                 docs = docs[np.argsort(rank[docs])]
-        answer = Answer(
+        answer = RunAnswer(
             first,
             self.scratch.filled(documents, np.int32, -1),
             self.scratch.filled(documents, np.float64, np.nan),
@@ -100,7 +100,7 @@ class Comparing:
         at_once = bands_at_once(len(docs), self.pool, self.scratch.left)
         yield from bucket_bands(keys_of, bands, self.pool, numbers, at_once)
 
-    def _choose(self, answer: Answer) -> None:
+    def _choose(self, answer: RunAnswer) -> None:
         """Leave only the documents that may be similar to another one."""
         docs, classes = answer.docs, np.zeros(32, np.int64)  # buckets of up to 2**k documents
         with self.clock.stage("buckets", self.recipe.num_bands, "bands") as advance:
@@ -122,7 +122,7 @@ class Comparing:
             name = "2" if k == 1 else f"{2 ** (k - 1) + 1}-{2**k}"
             answer.bucket_sizes[name] = int(classes[k])
 
-    def _sets(self, answer: Answer) -> Sets:
+    def _sets(self, answer: RunAnswer) -> Sets:
         """Read the texts of those again and make their shingle sets."""
         answer.counts["compared_documents"] = len(answer.docs)
         with self.clock.stage("shingle sets", len(answer.docs)) as advance:
@@ -138,7 +138,7 @@ class Comparing:
         bands, empty = self.recipe.num_bands, self.scratch.empty
         return bucketing.bucket_documents(self._bands(docs), len(docs), bands, empty)
 
-    def _decide(self, answer: Answer, sets: Sets) -> None:
+    def _decide(self, answer: RunAnswer, sets: Sets) -> None:
         spec, docs, counts = self.spec, answer.docs, answer.counts
         if spec.enumerates:
             found, edges = self._pairs(docs, sets)
@@ -147,13 +147,13 @@ class Comparing:
         with self.clock.stage("resolve", len(docs)) as advance:
             if answer.edges is not None and not counts["not_compared"] and spec.max_bucket is None:
                 # All pairs are there: they decide, without another comparison.
-                decided: Answers | Resolved = kept_set(answer.edges, len(docs))
+                decided = kept_set(answer.edges, len(docs))
             else:
                 buckets = self._buckets(docs)
                 watch = Watch(self.clock, "resolve", _largest(buckets), len(docs), advance)
                 limits = Limits(spec.max_bucket, scratch=self.scratch)
-                decided = resolve(sets, buckets, spec.threshold, self.pool, limits, watch)
-                _add(counts, decided)
+                decided, pairs = resolve(sets, buckets, spec.threshold, self.pool, limits, watch)
+                _add(counts, pairs)
                 if answer.edges is not None:
                     found_by = decided.duplicate_of, decided.similarity, self.scratch.empty
                     answer.edges = answer.edges.with_answers(*found_by)
@@ -171,7 +171,7 @@ class Comparing:
             cluster[docs] = docs[labels]
             answer.cluster = cluster[answer.first]
 
-    def _pairs(self, docs: np.ndarray, sets: Sets) -> tuple[Found, Edges]:
+    def _pairs(self, docs: np.ndarray, sets: Sets) -> tuple[FoundPairs, Edges]:
         bands, empty = self.recipe.num_bands, self.scratch.empty
         with self.clock.stage("pairs", len(docs)) as advance:
             order = content_order(sets) if bands else np.arange(len(docs))
@@ -185,7 +185,7 @@ class Comparing:
             return found, edges_of(found, order, empty)
 
 
-def _listed(answer: Answer, edges: Edges, every: bool) -> int:
+def _listed(answer: RunAnswer, edges: Edges, every: bool) -> int:
     """Return how many edges there are, those of exact duplicates included."""
     docs, first = answer.docs, answer.first
     if not every:
@@ -202,7 +202,7 @@ def _largest(buckets: Buckets) -> int:
     return int(np.diff(buckets.starts).max(initial=0))
 
 
-def _add(counts: dict[str, int], found: Found | Resolved) -> None:
+def _add(counts: dict[str, int], found: PairCounts) -> None:
     done = found.compared, found.ruled_out, found.not_compared
     names = ("pairs_compared", "pairs_ruled_out", "not_compared")
     counts |= {name: counts.get(name, 0) + more for name, more in zip(names, done, strict=True)}

@@ -22,11 +22,17 @@ from neardup.engines.beginning import (
     store_of,
 )
 from neardup.engines.clock import Event
-from neardup.engines.comparing import Answer, Comparing
+from neardup.engines.comparing import Comparing, RunAnswer
 from neardup.engines.identifiers import Ids, check_ids, id_array
 from neardup.engines.job import Job
 from neardup.engines.keys import BandKeys
-from neardup.engines.metadata import Corpus, PartitionMetadata, about_partition, gather, no_rows
+from neardup.engines.metadata import (
+    CorpusMetadata,
+    PartitionMetadata,
+    about_partition,
+    gather,
+    no_rows,
+)
 from neardup.engines.ordering import document_order, keep_order, require_stored
 from neardup.engines.reading import Reader
 from neardup.engines.warming import Warming
@@ -59,8 +65,8 @@ class Outcome:
 
     job: Job
     reader: Reader
-    corpus: Corpus
-    answer: Answer
+    corpus: CorpusMetadata
+    answer: RunAnswer
     recipe: Recipe
     ids: Ids
     order: np.ndarray | None  # see `document_order`
@@ -249,7 +255,7 @@ def sketch_shard(job: Job, shard: Shard) -> dict[str, int]:
         }
 
 
-def _ids(job: Job, corpus: Corpus) -> Ids:
+def _ids(job: Job, corpus: CorpusMetadata) -> Ids:
     """Return the users' ids, once they are known to be unique."""
     name = job.source.id_column
     if name is None:
@@ -265,7 +271,7 @@ def _ids(job: Job, corpus: Corpus) -> Ids:
     return ids
 
 
-def _keep_answer(job: Job, answer: Answer) -> None:
+def _keep_answer(job: Job, answer: RunAnswer) -> None:
     state, edges = job.state, answer.edges
     if state is None:
         return
@@ -276,7 +282,7 @@ def _keep_answer(job: Job, answer: Answer) -> None:
     state.put(_ANSWER, 0, about={name: getattr(answer, name) for name in _VALUES})
 
 
-def _answered(job: Job, documents: int) -> Answer | None:
+def _answered(job: Job, documents: int) -> RunAnswer | None:
     """Return what an interrupted run has found already, if it has."""
     state = job.state
     if state is None or not state.done(_ANSWER):
@@ -289,4 +295,4 @@ def _answered(job: Job, documents: int) -> Answer | None:
     arrays: dict[str, Any] = dict(zip(_NAMES, found, strict=False))
     edges = Edges(*found[len(_NAMES) :]) if found[len(_NAMES) :] else None
     job.clock.emit(Event("resolve", documents, documents, note="the answer was stored before"))
-    return Answer(**arrays, edges=edges, **about)
+    return RunAnswer(**arrays, edges=edges, **about)

@@ -79,7 +79,7 @@ def about_partition(
     )
 
 
-class Corpus(NamedTuple):
+class CorpusMetadata(NamedTuple):
     """The metadata of all documents, by position in the input; see `Sketches`."""
 
     hashes: np.ndarray  # uint64[documents, 2]
@@ -109,7 +109,7 @@ class Corpus(NamedTuple):
         return files[partitions], positions - starts[partitions]
 
 
-def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch) -> Corpus:
+def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch) -> CorpusMetadata:
     """Concatenate the metadata of all partitions, in their order.
 
     Raises:
@@ -135,7 +135,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
         about.append(part._replace(table=_copied(part.table.drop(_OWN), slabs)))
     if end != documents:
         raise StoreError("the store has fewer documents than it says")
-    return Corpus(
+    return CorpusMetadata(
         hashes,
         tokens,
         shingles,

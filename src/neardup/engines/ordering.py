@@ -32,7 +32,7 @@ def require_stored(columns: pa.Table, spec: Spec) -> None:
 
 def keep_column(spec: Spec) -> str:
     """Return the column whose values decide what is kept; empty where the order alone does."""
-    return LENGTH if spec.keep == "longest" else spec.keep.partition(":")[2]
+    return LENGTH if spec.keep == "longest" else spec.keep_column
 
 
 def document_order(table: pa.Table, spec: Spec) -> np.ndarray | None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.engines.metadata import Corpus
+from neardup.engines.metadata import CorpusMetadata
 from neardup.io.source import Documents, Partition, Source
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import SET_WORDS, make_sets
@@ -78,7 +78,7 @@ class SetBuilder:
     """
 
     def __init__(
-        self, corpus: Corpus, positions: np.ndarray, tokeniser: Tokeniser, scratch: Scratch
+        self, corpus: CorpusMetadata, positions: np.ndarray, tokeniser: Tokeniser, scratch: Scratch
     ) -> None:
         self._corpus, self._tokeniser = corpus, tokeniser
         self._number = scratch.filled(corpus.documents, np.int32, -1)

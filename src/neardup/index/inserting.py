@@ -264,7 +264,7 @@ def resolve_sketched(
         buckets = bucket_documents(grouped, len(docs), bands)
     else:
         buckets = one_bucket(len(docs))
-    done = resolve(make_sets(taken(known.sets, docs)), buckets, threshold, pool, limits)
+    done, _ = resolve(make_sets(taken(known.sets, docs)), buckets, threshold, pool, limits)
     removed = np.flatnonzero(done.duplicate_of >= 0)
     return docs[removed], docs[done.duplicate_of[removed]], done.similarity[removed]
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from neardup.errors import NeardupError, StoreError
-from neardup.kernels.lookups import ENTRIES, STRIDE, Blocks, checksum, find_in_blocks
+from neardup.kernels.lookups import ENTRIES, STRIDE, KeyBlocks, checksum, find_in_blocks
 from neardup.private_files import sync_folder, system_error, system_errors
 
 _MAGIC = b"NDINDEX2"
@@ -167,7 +167,7 @@ class Segment:
         words, halves = (np.frombuffer(view[:table], dtype=kind) for kind in ("<u8", "<u4"))
         tables = np.frombuffer(rest[: 16 * blocks], dtype="<u8").astype(np.uint64)
         fences, sums = tables.reshape(2, blocks)
-        self._blocks = Blocks(words, halves, fences, sums, np.zeros(blocks, dtype=np.bool_))
+        self._blocks = KeyBlocks(words, halves, fences, sums, np.zeros(blocks, dtype=np.bool_))
 
     @classmethod
     def open(cls, path: Path, number: int, digest: str, checksum: int) -> Segment:

@@ -13,9 +13,9 @@ import numpy as np
 from neardup.errors import StoreError
 from neardup.index.catalogue import Catalogue, State
 from neardup.index.segments import Entries, Found, Segment, SegmentEntry, distinct, merged
+from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.lookups import Chains, add_entries, find_in_chains
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 #: Candidates that there is room for at first.
 _ROOM = 2048
 #: Given rows and documents, int64[] each, it moves the pairs to keep to the front, and counts them.
@@ -57,7 +57,7 @@ def bucket_names(keys: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _offsets(bands: int) -> np.ndarray:
-    found: np.ndarray = np.arange(bands, dtype=np.uint64) * _MULTIPLIER
+    found: np.ndarray = np.arange(bands, dtype=np.uint64) * TOKEN_MULTIPLIER
     return found
 
 

@@ -12,7 +12,7 @@ from neardup.arrays import strings_of
 from neardup.index.bodies import Id, Row, is_intact, pack_sets, unpack_sets, unpack_text
 from neardup.index.catalogue import Catalogue
 from neardup.index.snapshot import Candidates, Keep
-from neardup.kernels.jaccard import Known, fill_bitmaps, keep_reachable, remember
+from neardup.kernels.jaccard import Known, fill_bitmaps, keep_reachable, remember, slack_of
 from neardup.match.verifying import make_sets, similarities, taken
 from neardup.sketch.texts import Ragged, joined
 from neardup.sketch.tokenising import Tokeniser
@@ -84,7 +84,7 @@ class Verifier:
             asked: int64[n], ascending: the sets that rows stand for.
             threshold: Lowest similarity.
         """
-        slack = (1 - threshold) / (1 + threshold)
+        slack = slack_of(threshold)
 
         def keep(rows: np.ndarray, docs: np.ndarray) -> int:
             begin = sets.offsets[asked]

@@ -51,10 +51,10 @@ class ExactSearch:
         self._index = _index(sets)
         capacity, words = max(queries, _PAIRS), -(-queries // 8)
 
-        def make() -> tuple[Counters, kernels.Matches]:
+        def make() -> tuple[Counters, kernels.Overlaps]:
             packed = np.zeros(words, dtype=np.uint64)
             counts, touched = (np.zeros(queries, dtype=np.int32) for _ in range(2))
-            out = kernels.Matches(*(np.empty(capacity, dtype=np.int32) for _ in range(3)))
+            out = kernels.Overlaps(*(np.empty(capacity, dtype=np.int32) for _ in range(3)))
             return Counters(counts, touched, packed, packed.view(np.uint8)), out
 
         self._memory = Local(make)

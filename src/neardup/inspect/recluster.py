@@ -19,10 +19,10 @@ from neardup import __version__
 from neardup.cluster.edges import Edges
 from neardup.cluster.methods import components, counts_of, kept_set, star
 from neardup.engines.clock import Clock, Event
-from neardup.engines.comparing import Answer
+from neardup.engines.comparing import RunAnswer
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run
-from neardup.engines.metadata import Corpus
+from neardup.engines.metadata import CorpusMetadata
 from neardup.engines.reading import Reader
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
 from neardup.io.opening import Reading
@@ -128,7 +128,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     counts.pop("edges", None)
     counts |= {} if listed is None else {"edges": len(listed)}
     target = np.append(positions, -1)[duplicate_of].astype(np.int32)
-    answer = Answer(
+    answer = RunAnswer(
         first=np.arange(n, dtype=np.int32),
         duplicate_of=target[by_position],
         similarity=similarity[by_position],
@@ -144,7 +144,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     with suppress(InputError):
         ends = results.ends
     text = old["bytes"].get("text", 0)
-    corpus = Corpus(none, zeros, zeros, none, pa.table({}), ends, [], text, 0, 0)
+    corpus = CorpusMetadata(none, zeros, zeros, none, pa.table({}), ends, [], text, 0, 0)
     rows = None
     with suppress(InputError):  # of frames there are none
         rows = results.clusters(["file", "row"])

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from neardup.kernels.bits import popcount
-from neardup.kernels.jaccard import jaccard, may_reach
+from neardup.kernels.jaccard import jaccard, may_reach, most_differing, slack_of
 
 #: A document is compared with at least so many following ones of its bucket.
 WINDOW = 256
@@ -126,7 +126,7 @@ def name_buckets(members, starts, first, out):
 
 
 @njit(cache=True, nogil=True)
-def mark_plausible(members, starts, size, bitmaps, slack, marked):
+def mark_plausible(members, starts, size, bitmaps, threshold, marked):
     """Mark the documents of a band that may reach the threshold with another of their bucket.
 
     Only the bitmaps can rule a pair out and not the sizes. Several threads may mark at once.
@@ -136,9 +136,10 @@ def mark_plausible(members, starts, size, bitmaps, slack, marked):
         starts: int32[buckets + 1]: where each bucket begins.
         size: int32[documents]: shingles of each document, repetitions included.
         bitmaps: uint64[documents, words]: see `neardup.kernels.jaccard.fill_bitmaps`.
-        slack: float: (1 - t) / (1 + t) of the threshold t.
+        threshold: float: lowest similarity of two similar documents.
         marked: bool[documents]: is set for those that are found.
     """
+    slack = slack_of(threshold)
     for bucket in range(starts.shape[0] - 1):
         low, high = starts[bucket], starts[bucket + 1]
         if high - low > 64:  # a template, most likely; to look at all pairs would cost too much
@@ -151,17 +152,17 @@ def mark_plausible(members, starts, size, bitmaps, slack, marked):
                 y = members[j]
                 if marked[x] and marked[y]:
                     continue
-                alone = np.uint64(0)
+                differing = np.uint64(0)
                 for w in range(bitmaps.shape[1]):
-                    alone += popcount(bitmaps[x, w] ^ bitmaps[y, w])
-                limit = slack * (np.int64(size[x]) + np.int64(size[y])) + 1e-6
-                if np.int64(alone) <= limit:
+                    differing += popcount(bitmaps[x, w] ^ bitmaps[y, w])
+                limit = most_differing(slack, np.int64(size[x]) + np.int64(size[y]))
+                if np.int64(differing) <= limit:
                     marked[x] = marked[y] = True
 
 
 @njit(cache=True, nogil=True)
-def _place_of(rank, members, low, high):
-    """Return the index of a document, int, in ``members[low:high]``, int32[], which has it."""
+def _index_of(rank, members, low, high):
+    """Return the index of a document, int, in ``members[low:high]``, int32[], which contains it."""
     while low < high:
         middle = (low + high) >> 1
         if members[middle] < rank:
@@ -192,7 +193,7 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
     """
     members, starts = buckets.members, buckets.starts
     num_bands = buckets.of.shape[1]
-    slack = (1.0 - threshold) / (1.0 + threshold)
+    slack = slack_of(threshold)
     filled = 0
     for x in range(first, last):
         most = 0
@@ -208,7 +209,7 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
             if bucket < 0:
                 continue
             high = starts[bucket + 1]
-            low = _place_of(x, members, starts[bucket], high) + 1
+            low = _index_of(x, members, starts[bucket], high) + 1
             window = max(WINDOW, PAIRS // (high - starts[bucket]))
             for i in range(low, min(high, low + window)):
                 y = members[i]

@@ -1,9 +1,9 @@
 """Indexes by shingles: of documents by their rarest ones, and of queries by all of theirs.
 
 Two sets that reach a threshold have a shingle in common among the rarest ones of each (the prefix
-filter: Bayardo et al., WWW 2007), and its places in the two bound what they can have in common (the
-positional filter of PPJoin: Xiao et al., WWW 2008). Documents that share a template share its
-frequent shingles, not the rare ones, so that few pairs are left to be compared.
+filter: Bayardo et al., WWW 2007), and its positions in the two bound how many they can have in
+common (the positional filter of PPJoin: Xiao et al., WWW 2008). Documents that share a template
+share its frequent shingles, not the rare ones, so that few pairs are left to be compared.
 
 And an inverted index of queries, for documents of a stream that share shingles with them. There, a
 shingle that many queries have has a row of bytes instead of a list, one for each query. Rows are
@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from neardup.kernels.bits import mix
-from neardup.kernels.jaccard import jaccard, may_reach, needed_overlap
+from neardup.kernels.jaccard import jaccard, may_reach, needed_overlap, slack_of
 from neardup.kernels.resolving import share_a_bucket
 
 #: Of a shingle by rarity, the bits below its frequency.
@@ -32,24 +32,24 @@ class Prefixes(NamedTuple):
     values: np.ndarray  # uint64[]: shingles by rarity, see `rank_prefixes`
 
 
-class Chains(NamedTuple):
+class PrefixChains(NamedTuple):
     """Documents by the shingles of their prefixes; entries of one slot form a chain."""
 
     head: np.ndarray  # int32[power of two]: last entry of each slot; -1 where there is none
     next: np.ndarray  # int32[entries]: the entry before it in the chain; -1 at the end
     value: np.ndarray  # uint64[entries]: the shingle
     doc: np.ndarray  # int32[entries]: the document
-    # int32[entries]: place of the shingle in the document's prefix; of equal ones the first, so
+    # int32[entries]: position of the shingle in the document's prefix; of equal ones the first, so
     # that what follows it is never counted too low.
-    place: np.ndarray
+    position: np.ndarray
 
 
 class Search(NamedTuple):
     """Working memory of one thread that searches, int32[m] each."""
 
-    seen: np.ndarray  # the document that came upon this one last; -1 at the beginning
+    seen: np.ndarray  # the document whose search found this one last; -1 at the beginning
     shared: np.ndarray  # shingles that the two share so far; -1 where they can't reach it
-    needed: np.ndarray  # shingles that they must share
+    needed: np.ndarray  # shingles that they need to share
     found: np.ndarray  # documents that share a shingle
 
 
@@ -89,7 +89,7 @@ def count_shingles(sets, docs, counts):
 
 @njit(cache=True, nogil=True)
 def rank_prefixes(sets, counts, prefixes, first, last):
-    """Fill in the rarest shingles of the documents at some places of the prefixes.
+    """Fill in the rarest shingles of the documents in a range of the prefixes.
 
     A shingle becomes a number that orders it by rarity, then by hash; equal shingles become equal
     numbers. Different ones do so too in rare cases, which may cost a comparison and loses nothing.
@@ -118,25 +118,25 @@ def rank_prefixes(sets, counts, prefixes, first, last):
 
 @njit(cache=True, nogil=True)
 def add_to_chains(prefixes, chains, entries):
-    """Add prefixes to chains that have ``entries`` and room for more; return how many have now.
+    """Add prefixes to chains that have ``entries`` and capacity for more; return how many have now.
 
     Args:
         prefixes: `Prefixes`.
-        chains: `Chains`.
+        chains: `PrefixChains`.
         entries: int: entries that are there.
     """
     mask = np.uint64(chains.head.shape[0] - 1)
     for k in range(prefixes.docs.shape[0]):
         low = prefixes.starts[k]
-        place = np.int64(0)
+        position = np.int64(0)
         for i in range(low, prefixes.starts[k + 1]):
             if i > low and prefixes.values[i] != prefixes.values[i - 1]:
-                place = i - low
+                position = i - low
             slot = mix(prefixes.values[i]) & mask
             chains.next[entries] = chains.head[slot]
             chains.value[entries] = prefixes.values[i]
             chains.doc[entries] = prefixes.docs[k]
-            chains.place[entries] = place
+            chains.position[entries] = position
             chains.head[slot] = entries
             entries += 1
     return entries
@@ -163,7 +163,7 @@ def _candidates(x, prefix, chains, sizes, threshold, search):
                         search.found[count] = y
                         count += 1
                 if shared[y] >= 0:
-                    rest = min(nx - p, ny - chains.place[entry])
+                    rest = min(nx - p, ny - chains.position[entry])
                     shared[y] = shared[y] + 1 if shared[y] + rest >= needed[y] else -1
             entry = chains.next[entry]
     kept = 0
@@ -179,21 +179,21 @@ def _candidates(x, prefix, chains, sizes, threshold, search):
 def probe(
     prefixes, first, last, chains, sets, of, threshold, every, search, answers, edges, counts
 ):
-    """Search the chains for what is similar to the documents at some places of the prefixes.
+    """Search the chains for documents similar to those in a range of the prefixes.
 
-    The chains hold documents before all of these. Only documents that share a bucket count, by
+    The chains contain documents before all of these. Only documents that share a bucket count, by
     ``of`` as in `neardup.kernels.resolving.Buckets`; with no bands all do. If ``every``, all edges
     (earlier, later, similarity) are written to three arrays; it stops, before a document, where
     they might not fit. Else the first document that has an edge is written to ``answers``.
     ``counts`` is as for `neardup.kernels.resolving.against_kept`.
 
-    Returns (first place not done, number of edges). Several threads may search at once.
+    Returns (first index not done, number of edges). Several threads may search at once.
 
     Args:
         prefixes: `Prefixes` of k documents.
         first: int: index of the first document of the prefixes.
         last: int: index after the last.
-        chains: `Chains`.
+        chains: `PrefixChains`.
         sets: `neardup.kernels.jaccard.Sets` of m documents.
         of: int32[m, num_bands]: see `neardup.kernels.resolving.Buckets`.
         threshold: float: lowest similarity.
@@ -203,7 +203,7 @@ def probe(
         edges: (int32[n], int32[n], float64[n]): get the edges.
         counts: int64[2 or more]: see `neardup.kernels.resolving.against_kept`.
     """
-    slack = (1.0 - threshold) / (1.0 + threshold)
+    slack = slack_of(threshold)
     filled = 0
     for k in range(first, last):
         x = prefixes.docs[k]
@@ -253,7 +253,7 @@ class Counters(NamedTuple):
     unpacked: np.ndarray  # uint8[8 * words]: the same memory
 
 
-class Matches(NamedTuple):
+class Overlaps(NamedTuple):
     """Pairs of a document and a query, int32[pairs] each."""
 
     doc: np.ndarray  # row of the document, ascending
@@ -277,7 +277,7 @@ def overlaps(values, offsets, first, index, minimum, contained, counters, out):
         minimum: float: lowest share or similarity.
         contained: bool: see above.
         counters: `Counters`.
-        out: `Matches`, for as many pairs as there are queries, at least.
+        out: `Overlaps`, for as many pairs as there are queries, at least.
     """
     counts, touched, packed = counters.counts, counters.touched, counters.packed
     queries, words = index.sizes.shape[0], packed.shape[0]

@@ -12,7 +12,7 @@ def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):
 
     A document of fewer than ``n`` tokens gives one shingle of all its tokens, one of none gives
     none. The hash is a polynomial in the tokens (rolling, so that ``n`` costs nothing), mixed.
-    ``hashes``, uint64[documents, 2], gets a 128-bit hash of each whole token sequence, which finds
+    ``hashes``, uint64[documents, 2], gets a 128-bit hash of each token sequence, which finds
     exact duplicates; it is skipped if it has no rows.
 
     Args:
@@ -75,7 +75,7 @@ def shorten(values):
 def _sort(values, first, last, scratch, counts):
     """Sort ``values[first:last]``, hashes that fill their range evenly, in linear time.
 
-    One pass by the leading bits puts each value near its place; insertion does the rest.
+    One pass by the leading bits puts each value near its position; insertion does the rest.
     """
     size = last - first
     bits = 1
@@ -123,7 +123,7 @@ def sort_sets(values, offsets, bag, scratch, counts, out_offsets):
     """Turn the shingles of each document into a sorted set, in place; return the number of values.
 
     The sets follow one another from the start. With ``bag`` the i-th occurrence of a shingle
-    becomes a shingle of its own. ``scratch`` has room for the longest document, ``counts`` is
+    becomes a shingle of its own. ``scratch`` has capacity for the longest document, ``counts`` is
     int64[65537], and ``out_offsets`` may be ``offsets`` itself.
 
     Args:

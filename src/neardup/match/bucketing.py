@@ -27,7 +27,7 @@ class BandBuckets(NamedTuple):
 
 #: Buckets of all bands together: `Buckets` numbers them by int32.
 MAX_BUCKETS = 2**31 - 1
-#: Bytes for each document while a band is grouped: keys, what `group` takes, and what waits.
+#: Bytes for each document while a band is grouped: keys, those of `group`, and buckets that wait.
 GROUPING = 52
 
 
@@ -89,10 +89,9 @@ def plausible(
     ``size`` counts the shingles of each document, repetitions included. Returns bool[documents].
     """
     marked = np.zeros(len(size), dtype=np.bool_)
-    slack = (1 - threshold) / (1 + threshold)
 
     def mark(band: BandBuckets) -> None:
-        kernels.mark_plausible(band.members, band.starts, size, bitmaps, slack, marked)
+        kernels.mark_plausible(band.members, band.starts, size, bitmaps, threshold, marked)
 
     # Two, as members that wait take memory, and to mark takes less time than to group.
     for _ in pool.ordered(mark, bands, 2):
@@ -142,7 +141,7 @@ def check_buckets(buckets: int) -> None:
 
 
 def one_bucket(documents: int) -> Buckets:
-    """Return a bucket that holds all documents, for an exact search without bands."""
+    """Return a bucket of all documents, for an exact search without bands."""
     members = np.arange(documents, dtype=np.int32)
     starts = np.array([0, documents], dtype=np.int64)
     return Buckets(members, starts, np.zeros((documents, 1), dtype=np.int32))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from neardup.cluster.edges import Allocate
-from neardup.kernels.jaccard import Sets
+from neardup.kernels.jaccard import Sets, slack_of
 from neardup.kernels.resolving import FOLDED_WORDS, LANES, Answers, BitmapLanes, Buckets
 from neardup.match.prefix_index import RarestIndex
 from neardup.scratch import Scratch
@@ -15,7 +15,7 @@ LARGE = 64
 _INDEXED = 1024
 #: Kept documents of a bucket from which on the index may take less time than to look at each
 #: bitmap.
-_CROWDED = 16_384
+_MANY_KEPT = 16_384
 #: A bitmap is of use for two sets that may differ in up to this share of its bits.
 _CLEAR = 0.3
 #: Buckets that are looked at together.
@@ -44,7 +44,7 @@ def bitmap_lanes(starts: np.ndarray, scratch: Scratch) -> BitmapLanes:
 class LargeBuckets:
     """Decides which large buckets an index of rarest shingles searches, and searches them.
 
-    That is never a matter of the answer, only of time.
+    The answer never depends on it, only the time.
 
     Args:
         sets: Sets of m documents.
@@ -67,9 +67,9 @@ class LargeBuckets:
         self._of, self._first = buckets.of, first
         large = np.greater_equal(first, 0, out=allocate(len(first), np.bool_))
         self._index = RarestIndex(sets, buckets.of, large, threshold, pool, allocate)
-        # Of very large sets a bitmap says too little.
-        slack = (1 - threshold) / (1 + threshold)
-        self._index.wanted &= 2 * slack * sets.size > _CLEAR * 64 * sets.bitmaps.shape[1]
+        # Bitmaps rule out too few pairs of very large sets.
+        unclear = 2 * slack_of(threshold) * sets.size > _CLEAR * 64 * sets.bitmaps.shape[1]
+        self._index.wanted &= unclear
         self._any_wanted = bool(self._index.wanted.any())
         self._most = 0  # kept documents of the fullest large bucket
         #: bool[buckets]: it was decided whether the index searches them; and that it does.
@@ -82,18 +82,18 @@ class LargeBuckets:
         if self._index.active:
             self._index.first_matches(first, last, answers, counts)
 
-    def add(self, first: int, last: int, held: np.ndarray, answers: Answers) -> None:
+    def add(self, first: int, last: int, kept: np.ndarray, answers: Answers) -> None:
         """Add documents from ``first`` to ``last``, once they are decided.
 
-        ``held``, int32[buckets], is the number of kept documents of each bucket.
+        ``kept``, int32[buckets], is the number of kept documents of each bucket.
         """
         # Only the buckets of these have become fuller.
         numbers = np.unique(self._of[first:last])
         numbers = numbers[numbers >= 0]
         fuller = numbers[self._first[numbers] >= 0]
-        self._most = max(self._most, int(held[fuller].max(initial=0)))
-        if (held[fuller[~self._decided[fuller]]] > _CROWDED).any():
-            self._decide(held, last)
+        self._most = max(self._most, int(kept[fuller].max(initial=0)))
+        if (kept[fuller[~self._decided[fuller]]] > _MANY_KEPT).any():
+            self._decide(kept, last)
         index = self._index
         if index.active:
             index.add(np.arange(first, last, dtype=np.int32), answers)
@@ -101,11 +101,11 @@ class LargeBuckets:
             index.add(np.arange(last, dtype=np.int32), answers)
             self.indexed = index.wanted
 
-    def _decide(self, held: np.ndarray, done: int) -> None:
-        """Decide whether the index searches the crowded buckets, and those that follow soon."""
-        crowded = ~self._decided & (self._first >= 0) & (held > _CROWDED // 4)
-        self._decided |= crowded
-        if self._index.pays(crowded, held, done):
-            self._searched |= crowded
+    def _decide(self, kept: np.ndarray, done: int) -> None:
+        """Decide whether the index searches the fullest buckets, and others that will fill soon."""
+        full = ~self._decided & (self._first >= 0) & (kept > _MANY_KEPT // 4)
+        self._decided |= full
+        if self._index.pays(full, kept, done):
+            self._searched |= full
             self._index.widen(self._searched)
             self._any_wanted = True

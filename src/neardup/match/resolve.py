@@ -1,15 +1,15 @@
-"""What is a duplicate of what: documents in keep order against the kept ones of their buckets."""
+"""Kept and removed documents: each, in keep order, against the kept ones of its buckets."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from neardup.kernels import resolving as kernels
 from neardup.kernels.jaccard import Sets
-from neardup.kernels.resolving import Answers, Buckets, KeptPlaces
+from neardup.kernels.resolving import Answers, Buckets, KeptMembers
 from neardup.match.large_buckets import LargeBuckets, bitmap_lanes
+from neardup.match.pairs import PairCounts
 from neardup.scratch import Scratch
 from neardup.threads import Local, Pool
 
@@ -19,17 +19,6 @@ _BATCH = 4096
 _SMALL_BATCH = 512
 #: A bucket that has this many kept documents is full; there is no limit.
 _NO_LIMIT = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """What was found, by number of the document in keep order."""
-
-    duplicate_of: np.ndarray  # int32[m]: first kept document with an edge; -1 where it is kept
-    similarity: np.ndarray  # float64[m]: exact similarity of the two; NaN where it is kept
-    compared: int  # pairs whose similarity was computed
-    ruled_out: int  # pairs that sizes or bitmaps ruled out
-    not_compared: int  # pairs left out since a bucket was full, once for each band
 
 
 class Limits(NamedTuple):
@@ -49,8 +38,8 @@ def resolve(
     pool: Pool,
     limits: Limits = NO_LIMITS,
     advance: Callable[[int, int], None] | None = None,
-) -> Resolved:
-    """Decide which documents are kept, and what each removed one is a duplicate of.
+) -> tuple[Answers, PairCounts]:
+    """Decide which documents are kept, and which one each removed one is a duplicate of.
 
     Documents are numbered in keep order. One is removed if it reaches the threshold with a kept one
     before it that shares a bucket with it, and is kept otherwise; those of an ``old`` corpus, which
@@ -93,17 +82,17 @@ def resolve(
         pool.ranges(against, last, max(64, step // (4 * pool.threads)), compared)
         pool.ranges(among, staying, step, first)
         if large is not None:
-            large.add(first, staying, kept.held, answers)
+            large.add(first, staying, kept.filled, answers)
         if advance is not None:
             advance(last - first, int(sum(c[0] for c in counts.all)))
     totals = np.sum([*counts.all, np.zeros(3, np.int64)], axis=0)
-    return Resolved(*answers, *totals.tolist())
+    return answers, PairCounts(*totals.tolist())
 
 
-def _nothing_kept(buckets: int, limits: Limits) -> KeptPlaces:
+def _nothing_kept(buckets: int, limits: Limits) -> KeptMembers:
     if limits.max_bucket is None:
         # The second array is never written to, so that it takes no memory.
         none = np.zeros(buckets, np.int32)
-        return KeptPlaces(limits.scratch.zeros(buckets, np.int32), none, _NO_LIMIT, limits.old)
-    held, beyond = (limits.scratch.zeros(buckets, np.int32) for _ in range(2))
-    return KeptPlaces(held, beyond, limits.max_bucket, limits.old)
+        return KeptMembers(limits.scratch.zeros(buckets, np.int32), none, _NO_LIMIT, limits.old)
+    count, beyond = (limits.scratch.zeros(buckets, np.int32) for _ in range(2))
+    return KeptMembers(count, beyond, limits.max_bucket, limits.old)

@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from neardup.errors import ColumnError, DuplicateIdError, SpecError
-from neardup.spark.spark_ordering import WHOLE_TYPES, column, is_canonical, is_number, kept_by
+from neardup.spark.spark_ordering import WHOLE_TYPES, column, is_canonical, is_number
 from neardup.spec import Spec
 
 #: Of unsigned numbers of 64 bits in Parquet, Spark makes decimals.
@@ -25,7 +25,7 @@ def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
         hint = "run neardup dedup on one machine"
         raise SpecError("Apache Spark compares texts here, and the shingle is item", hint)
     types = dict(df.dtypes)
-    for setting, name in {"text": text, "id": id, "keep": kept_by(spec) or id}.items():
+    for setting, name in {"text": text, "id": id, "keep": spec.keep_column or id}.items():
         if name not in types:
             message = f"`{setting}` is {name!r}, and there is no such column"
             raise ColumnError(message, f"there are {', '.join(types) or 'none'}")

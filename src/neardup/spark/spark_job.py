@@ -12,7 +12,7 @@ from neardup.spark import checks, steps
 from neardup.spark.checkpoint import Checkpoint
 from neardup.spark.rounds import compare_large
 from neardup.spark.spark_errors import worker_errors
-from neardup.spark.spark_ordering import column, kept_by
+from neardup.spark.spark_ordering import column
 from neardup.spark.workers import versions
 from neardup.spec import Spec, check_whole
 from neardup.spec import preset as settings_of
@@ -125,7 +125,7 @@ def dedup(
     df = checks.with_columns(df, text, id)
     checks.check_columns(df, text, id, spec)
     given, kind = df, dict(df.dtypes)[id]
-    name = kept_by(spec)
+    name = spec.keep_column
     df = df.select(*map(column, dict.fromkeys([id, text, name or text])))
     if against is not None:
         against = checks.with_columns(against, text, id, kind)

@@ -18,11 +18,6 @@ def column(name: str) -> Column:
     return f.col(f"`{name.replace('`', '``')}`")
 
 
-def kept_by(spec: Spec) -> str:
-    """Return the column that decides what is kept; empty where none does."""
-    return spec.keep.partition(":")[2]
-
-
 def is_number(values: Column) -> Column:
     """Whether texts are numbers, by the rule of one machine."""
     return values.rlike(NUMBER)

@@ -14,7 +14,7 @@ from neardup.recipe import Recipe
 from neardup.sketch.bands import advice_on_bands, recipe_for
 from neardup.spark import workers
 from neardup.spark.checks import check_columns
-from neardup.spark.spark_ordering import column, kept_by, ordered_by
+from neardup.spark.spark_ordering import column, ordered_by
 from neardup.spark.stages import candidate_stage as stage
 from neardup.spec import Spec
 
@@ -67,7 +67,7 @@ def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> Dat
     check_columns(df, text, id, spec)
     columns = [_number_of(column(id)).alias("doc"), column(id).alias("id")]
     columns += [f.col(OLD).alias("old")] if OLD in df.columns else []
-    best = kept_by(spec)
+    best = spec.keep_column
     columns += [ordered_by(df, best).alias("best")] if best else []
     given = df.select(*columns, column(text).alias("text"))
     kinds = [f"{name} {kind}" for name, kind in given.dtypes[:-1]]

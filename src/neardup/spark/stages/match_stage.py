@@ -64,7 +64,7 @@ def resolve(
     docs, made = _sets(sets)
     numbered = _buckets(buckets, docs, np.arange(len(docs), dtype=np.int32))
     with Pool(threads) as pool:
-        answer = resolve_numbers(made, numbered, threshold, pool, limits)
+        answer, _ = resolve_numbers(made, numbered, threshold, pool, limits)
     kept = answer.duplicate_of < 0
     columns = [
         array_of(docs),
