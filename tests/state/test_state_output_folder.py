@@ -257,7 +257,7 @@ def test_a_killed_command_leaves_the_old_or_the_new_result(
     call(f"{line} --overwrite", inputs, wanted)
     new = content_of(wanted)
     assert new["thesis.txt"] == b"mine" and new["run.json"] != old["run.json"]
-    for number in itertools.count(1, 1 if _EVERY else 17):
+    for number in itertools.count(1, 1 if _EVERY else 31):
         out = tmp_path / str(number) / "out"
         shutil.copytree(before, out)
         done = killed_at(number, words_of(f"{line} --overwrite", inputs, out), tmp_path)
@@ -274,7 +274,7 @@ def test_a_killed_command_leaves_the_old_or_the_new_result(
 @_STRACE
 def test_a_killed_creation_of_an_index_can_be_repeated(tmp_path: Path, kernels: None) -> None:
     words = [sys.executable, "-m", "neardup", "index", "create", "OUT"]
-    for number in itertools.count(1, 1 if _EVERY else 40):
+    for number in itertools.count(1, 1 if _EVERY else 60):
         out = tmp_path / str(number) / "it"
         out.parent.mkdir()
         done = killed_at(number, [*words[:-1], str(out)], tmp_path)
