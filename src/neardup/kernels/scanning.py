@@ -204,12 +204,12 @@ def json_fields(data, lines, keys, key_ends, every, values, kinds, stack, name):
                 kind = ABSENT
             else:
                 step = _NEXT[0, c]
-                state = 0
+                scalar = 0
                 while step:
-                    state = step
+                    scalar = step
                     i += 1
-                    step = _NEXT[state, data[i]]
-                kind = _SCALARS[state]
+                    step = _NEXT[scalar, data[i]]
+                kind = _SCALARS[scalar]
                 if kind == ABSENT:
                     return r, MALFORMED, i, i
 
