@@ -20,7 +20,7 @@ from neardup.api.index_folders import index_of
 from neardup.api.indexing import Index
 from neardup.api.runs import Run
 from neardup.corpora.against import OldCorpus, decide
-from neardup.corpora.corpus import InputCorpus, write_table
+from neardup.corpora.corpus import InputCorpus
 from neardup.corpora.decontaminating import Asked, matches_of
 from neardup.corpora.of_run import results_of
 from neardup.engines.identifiers import take_ids
@@ -32,6 +32,7 @@ from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
 from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, local_target, located
+from neardup.io.writers import write_tables
 from neardup.memory_plan import memory_of, plan_against, plan_decontamination
 from neardup.output.clean import CLEAN
 from neardup.output.writing import check_inputs, check_outside
@@ -199,7 +200,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
     if out is not None:
         results.folder = out
         with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
-            write_table(folder / "duplicates.parquet", table)
+            write_tables(folder / "duplicates.parquet", [table])
             corpus.write(kept, folder / CLEAN, old.format, pool)
             write_record(folder, "dedup --against", results.record)
     return Against(results)
@@ -317,7 +318,7 @@ def decontaminate(
     }
     if folder is not None:
         with output_folder(folder, overwrite, _MATCHES) as made, Pool(threads) as pool:
-            write_table(made / "matches.parquet", table)
+            write_tables(made / "matches.parquet", [table])
             corpus.write(kept, made / CLEAN, format, pool)
             write_record(made, "decontaminate", {"counts": counts, "settings": settings})
     return Decontamination(table, kept, counts | settings)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from neardup.api.arguments import checked
 from neardup.arrays import array_of
 from neardup.errors import DependencyError, InputError, SpecError
-from neardup.io.formats.json_text import common_schema, conform
+from neardup.io.formats.json_text import joined_tables
 from neardup.io.frames import FrameSource
 from neardup.io.source import Partition
 from neardup.results.results import MemoryResults, Results
@@ -166,15 +166,7 @@ class RunTables:
             return partition.table(None if len(rows) == count else rows, count)
 
         kept = self._results.kept_documents()
-        parts = list(kept.visit(read))
-        if parts:
-            schema = common_schema([part.schema for part in parts])
-            table = pa.concat_tables([conform(part, schema, "the input") for part in parts])
-        else:  # a batch that has nothing new
-            source = kept.reader.source
-            found = source.layout(0 if source.files else -1).schema
-            schemas = (part.schema() for _, part in kept.reader.partitions())
-            table = (found or common_schema(schemas)).empty_table()
+        table = joined_tables(list(kept.visit(read)), kept.reader.schema)
         if kind == "pandas":
             return as_pandas(table)
         return table if kind != "polars" else as_polars(table)
