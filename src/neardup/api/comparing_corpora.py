@@ -1,4 +1,4 @@
-"""One corpus against another: what is new in a batch, and what contains a test item."""
+"""One corpus against another: new documents of a batch, and documents with a test item."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from neardup.state.output_folder import check_folder, output_folder, write_recor
 from neardup.threads import Pool, check_threads
 
 _BY = ("containment", "similarity")
-#: What is written to an output folder.
+#: Files of an output folder.
 _AGAINST = (CLEAN, "duplicates.parquet", RECORD)
 _MATCHES = (CLEAN, "matches.parquet", RECORD)
 #: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
@@ -124,7 +124,7 @@ class Decontamination:
 
 
 class Old(NamedTuple):
-    """An old corpus, and what is written of a batch that was compared with it."""
+    """An old corpus, and the output of a batch that was compared with it."""
 
     corpus: str | os.PathLike[str] | Index | Run
     out: str | os.PathLike[str] | None = None
@@ -251,13 +251,13 @@ def decontaminate(
             ``matches.parquet`` and ``run.json``.
         format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors``,
             ``delimiter``, ``max_document`` and ``skip_large``.
-        overwrite: Replace what an earlier call left there.
+        overwrite: Replace the output of an earlier call.
         threads: Number of threads; all cores by default.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Too little is
             refused before the training corpus is read; each match takes some 100 bytes more.
 
     Returns:
-        What was found.
+        The matches.
 
     Raises:
         InputError: An input can't be used.

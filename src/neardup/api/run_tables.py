@@ -31,7 +31,7 @@ TableName: TypeAlias = Literal["clusters", "duplicates", "edges"]
 
 
 class RunTables:
-    """What was found, and the kept documents.
+    """The tables of a run, and its kept documents.
 
     Args:
         results: Record and tables.
@@ -42,7 +42,7 @@ class RunTables:
         source = vars(results).get("source")
         if isinstance(results, MemoryResults):
             source = results.outcome.job.source
-        #: What no folder has: the frame that the run was given, and the ends of its partitions.
+        #: No folder has these: the frame that the run was given, and the ends of its partitions.
         self._frame = (source, results.ends) if isinstance(source, FrameSource) else ()
         #: That frame, if it is one of pandas or Polars.
         self._given: Any = source.given if isinstance(source, FrameSource) else None
@@ -58,7 +58,7 @@ class RunTables:
 
     @property
     def spec(self) -> Spec:
-        """What was asked for."""
+        """The settings."""
         return self._results.spec
 
     @property

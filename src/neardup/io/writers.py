@@ -38,18 +38,18 @@ class RecordWriter(AbstractContextManager["RecordWriter"]):
         return system_errors(self._path or Path(self._layout.format))
 
     def _opened(self) -> Any:
-        """What is written to, and closed at the end, which may close the file as well."""
+        """Return the sink, which is closed at the end, perhaps with the file."""
         return self._file
 
     def _append(self, prepared: Any) -> None:
         self._sink.write(prepared)
 
     def prepare(self, records: Records) -> object:
-        """Return what `write` takes: the part of writing that any thread may do, in any order."""
+        """Do the part of writing that any thread may do, in any order; return it for `write`."""
         return records
 
     def write(self, prepared: object) -> None:
-        """Append what `prepare` returned."""
+        """Append a result of `prepare`."""
         with self._errors():
             self._append(prepared)
 

@@ -29,7 +29,7 @@ class Form(NamedTuple):
 
     format: str | None = None  # of `neardup.io.writers.OUTPUT_FORMATS`; None for the input's
     compression: str | None = None  # None for that of the input
-    #: Makes what is added to each of some documents, by their positions int64[].
+    #: Makes the columns that are added to some documents, by their positions int64[].
     adding: Callable[[np.ndarray], pa.Table] | None = None
     added: pa.Schema | None = None
     #: Changes the texts of some records, given their positions int64[].

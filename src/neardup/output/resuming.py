@@ -1,4 +1,4 @@
-"""What an error leaves of a run: its folder, where the run can be resumed, or nothing."""
+"""After an error: the folder of a run stays where the run can be resumed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def resumable(state: RunState) -> Iterator[list[Job]]:
     """Leave the run folder if it is of any use, and say how to continue; else remove it.
 
     Yields:
-        A list for the job, once there is one: what it put into another store is removed as well.
+        A list for the job, once there is one: its keys in another store are removed as well.
     """
     before = bool(state.manifest)
     jobs: list[Job] = []

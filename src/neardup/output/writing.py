@@ -26,7 +26,7 @@ from neardup.threads import Pool
 
 TABLES = ("parquet", "csv")  # formats
 _NAMES = [f"{name}.{kind}" for name in ("clusters", "order", "edges") for kind in TABLES]
-#: What a run may write.
+#: Names of files and folders that a run may write.
 OUTPUTS = (CLEAN, *_NAMES, RECORD)
 #: The step after which only renaming is left.
 _WRITTEN = "written"
@@ -36,7 +36,7 @@ _WRITTEN = "written"
 class Writing:
     clean: bool = True  # whether there is one
     format: str | None = None  # of `neardup.io.writers.OUTPUT_FORMATS`; None for that of the input
-    annotate: bool = False  # write all documents, with what was found added to each
+    annotate: bool = False  # write all documents, each with its results
     compression: str | None = None  # None for that of the input
     tables: str = "parquet"  # format of the tables, one of `TABLES`
 

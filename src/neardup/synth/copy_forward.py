@@ -42,7 +42,7 @@ TRUTH = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class CopySpec:
-    """What the notes depend on.
+    """The settings of the notes.
 
     Attributes:
         documents: Number of notes; a patient has some ten.
@@ -156,7 +156,7 @@ def _copy_some(one: _Writer, earlier: list[_Note], rng: np.random.Generator, edi
 def write(
     spec: CopySpec, output: Path, truth: Path | None = None, overwrite: bool = False
 ) -> Written:
-    """Write notes as JSON lines or Parquet, and what was copied as Parquet, both by rename."""
+    """Write notes as JSON lines or Parquet, and the copied stretches as Parquet, both by rename."""
     return write_notes(_batches(spec), (NOTES, TRUTH), output, truth, overwrite)
 
 

@@ -23,7 +23,7 @@ def common_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
     """One schema for the values of tables of all these schemas, see `conform`.
 
     Columns come in the order in which they first appear. Types become a wider one, such as floats
-    for integers and floats; what has no common type becomes strings.
+    for integers and floats; columns without a common type become strings.
     """
     fields: dict[str, pa.Field[Any]] = {}
     for schema in schemas:
