@@ -39,7 +39,7 @@ class Form(NamedTuple):
 @dataclass
 class CleanCorpus:
     reader: Reader
-    places: list[tuple[int, int]]  # file and start of each partition
+    begins: list[tuple[int, int]]  # file and start of each partition
     ends: np.ndarray  # int64[partitions]: documents up to the end of each
     kept: np.ndarray  # bool[documents] that are written
     form: Form
@@ -55,7 +55,7 @@ class CleanCorpus:
             partitions = self.reader.partitions()
             schema = common_schema(self.pool.ordered(lambda each: each[1].schema(), partitions))
         added, compression = self.form.added, self.form.compression
-        return plan_outputs(source, self.places, format, added, schema, compression)
+        return plan_outputs(source, self.begins, format, added, schema, compression)
 
     def write(self, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
         """Write all files; those that were finished before an interruption are not written again.
@@ -86,7 +86,7 @@ class CleanCorpus:
 
     def table(self) -> pa.Table:
         """Return all documents to write as a table in memory."""
-        every = self._wanted(range(len(self.places)), None)
+        every = self._wanted(range(len(self.begins)), None)
         parts = self.pool.ordered(lambda wanted: self._documents(wanted, True), every)
         return joined_tables(list(parts), self.reader.schema)
 
@@ -104,7 +104,7 @@ class CleanCorpus:
             most = 1 + -(-self.pool.threads // self._together)
             numbers, source = range(output.first, output.end), self.reader.source
             one = numbers and len(source.files) > 1 and source.rereadable
-            file = self.places[output.first][0] if one and source.format != "text" else None
+            file = self.begins[output.first][0] if one and source.format != "text" else None
             for prepared in self.pool.ordered(prepare, self._wanted(numbers, file), most):
                 writer.write(prepared)
 
