@@ -1,4 +1,4 @@
-"""Wrong arguments are refused at once, and the message names what was probably meant."""
+"""Wrong arguments are refused at once, and the message names the likely ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 V = TypeVar("V", str, float)
 
-#: What is said of a type, and what is taken for it. A bool is no number.
+#: The name of a type in messages, and the types that are taken for it. A bool is no number.
 _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     **dict.fromkeys(("str", "TableName"), ("a string", (str,))),
     "bool": ("True or False", (bool,)),

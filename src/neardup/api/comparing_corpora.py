@@ -1,4 +1,4 @@
-"""One corpus against another: what is new in a batch, and what contains a test item."""
+"""One corpus against another: new documents of a batch, and documents with a test item."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from neardup.api.index_folders import index_of
 from neardup.api.indexing import Index
 from neardup.api.runs import Run
 from neardup.corpora.against import OldCorpus, decide
-from neardup.corpora.corpus import InputCorpus, write_table
+from neardup.corpora.corpus import InputCorpus
 from neardup.corpora.decontaminating import Asked, matches_of
 from neardup.corpora.of_run import results_of
 from neardup.engines.identifiers import take_ids
@@ -32,6 +32,7 @@ from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
 from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, local_target, located
+from neardup.io.writers import write_tables
 from neardup.memory_plan import memory_of, plan_against, plan_decontamination
 from neardup.output.clean import CLEAN
 from neardup.output.writing import check_inputs, check_outside
@@ -42,7 +43,7 @@ from neardup.state.output_folder import check_folder, output_folder, write_recor
 from neardup.threads import Pool, check_threads
 
 _BY = ("containment", "similarity")
-#: What is written to an output folder.
+#: Files of an output folder.
 _AGAINST = (CLEAN, "duplicates.parquet", RECORD)
 _MATCHES = (CLEAN, "matches.parquet", RECORD)
 #: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
@@ -123,7 +124,7 @@ class Decontamination:
 
 
 class Old(NamedTuple):
-    """An old corpus, and what is written of a batch that was compared with it."""
+    """An old corpus, and the output of a batch that was compared with it."""
 
     corpus: str | os.PathLike[str] | Index | Run
     out: str | os.PathLike[str] | None = None
@@ -199,7 +200,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
     if out is not None:
         results.folder = out
         with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
-            write_table(folder / "duplicates.parquet", table)
+            write_tables(folder / "duplicates.parquet", [table])
             corpus.write(kept, folder / CLEAN, old.format, pool)
             write_record(folder, "dedup --against", results.record)
     return Against(results)
@@ -250,13 +251,13 @@ def decontaminate(
             ``matches.parquet`` and ``run.json``.
         format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors``,
             ``delimiter``, ``max_document`` and ``skip_large``.
-        overwrite: Replace what an earlier call left there.
+        overwrite: Replace the output of an earlier call.
         threads: Number of threads; all cores by default.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Too little is
             refused before the training corpus is read; each match takes some 100 bytes more.
 
     Returns:
-        What was found.
+        The matches.
 
     Raises:
         InputError: An input can't be used.
@@ -317,7 +318,7 @@ def decontaminate(
     }
     if folder is not None:
         with output_folder(folder, overwrite, _MATCHES) as made, Pool(threads) as pool:
-            write_table(made / "matches.parquet", table)
+            write_tables(made / "matches.parquet", [table])
             corpus.write(kept, made / CLEAN, format, pool)
             write_record(made, "decontaminate", {"counts": counts, "settings": settings})
     return Decontamination(table, kept, counts | settings)

@@ -128,10 +128,10 @@ def dedup(
         compression: With ``out``: of the clean corpus: ``"gzip"``, ``"zstd"``, ``"none"``, or what
             else the format has; that of the input by default.
         tables: With ``out``: ``"parquet"`` or ``"csv"``, format of the tables.
-        annotate: With ``out``: write all documents, with what was found added to each.
-        overwrite: With ``out``: replace what an earlier run left there.
+        annotate: With ``out``: write all documents, each with its results.
+        overwrite: With ``out``: replace the output of an earlier run.
         resume: With ``out``: continue an interrupted run.
-        work: Where ``out`` is a URL: local folder for what a run stores while it is at work; in
+        work: Where ``out`` is a URL: local folder for the state of a run at work; in
             the system's temporary folder by default.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``; half of what is free
             by default. The result does not depend on it.
@@ -152,7 +152,7 @@ def dedup(
             that gets each `neardup.engines.clock.Event`.
 
     Returns:
-        What was found; with ``against`` a `neardup.api.comparing_corpora.Against`.
+        The results; with ``against`` a `neardup.api.comparing_corpora.Against`.
 
     Raises:
         InputError: The input can't be used; its subclasses say why.
@@ -256,7 +256,7 @@ def sketch_corpus(
     """Sketch a corpus, or a share of it, into a store that several processes can reach.
 
     `neardup.dedup` with the same ``store`` and ``run`` continues from there, once all shares are
-    complete. Called again after a crash, it does what is missing.
+    complete. Called again after a crash, it does the rest.
 
     Args:
         source: As for `neardup.dedup`; the same in every process.

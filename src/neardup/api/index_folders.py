@@ -1,4 +1,4 @@
-"""What an index is made of: its settings, its recipe, its folder."""
+"""Settings, recipe and folder of an index."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def agreed_spec(asked: Spec, recipe: Recipe, given: set[str]) -> Spec:
 
 
 def is_power(durable: str) -> bool:
-    """Return whether what is committed survives a power failure."""
+    """Return whether a commit survives a power failure."""
     if durable not in ("power", "process"):
         raise SpecError(f"`durable` is {durable!r}; expected 'power' or 'process'")
     return durable == "power"

@@ -59,7 +59,7 @@ def of_run(run: Run) -> str:
 
 
 def of_audit(audit: Audit) -> str:
-    """Return what an audit found, and the S-curve."""
+    """Return the results of an audit, and the S-curve."""
     values = audit.as_dict()
     left = 0.0 if audit.kept_near_share is None else audit.kept_near_share
     head = f"{percent(left)} of the kept documents still have a near-duplicate among them."

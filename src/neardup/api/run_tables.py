@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from neardup.api.arguments import checked
 from neardup.arrays import array_of
 from neardup.errors import DependencyError, InputError, SpecError
-from neardup.io.formats.json_text import common_schema, conform
+from neardup.io.formats.json_text import joined_tables
 from neardup.io.frames import FrameSource
 from neardup.io.source import Partition
 from neardup.results.results import MemoryResults, Results
@@ -31,7 +31,7 @@ TableName: TypeAlias = Literal["clusters", "duplicates", "edges"]
 
 
 class RunTables:
-    """What was found, and the kept documents.
+    """The tables of a run, and its kept documents.
 
     Args:
         results: Record and tables.
@@ -42,7 +42,7 @@ class RunTables:
         source = vars(results).get("source")
         if isinstance(results, MemoryResults):
             source = results.outcome.job.source
-        #: What no folder has: the frame that the run was given, and the ends of its partitions.
+        #: No folder has these: the frame that the run was given, and the ends of its partitions.
         self._frame = (source, results.ends) if isinstance(source, FrameSource) else ()
         #: That frame, if it is one of pandas or Polars.
         self._given: Any = source.given if isinstance(source, FrameSource) else None
@@ -58,7 +58,7 @@ class RunTables:
 
     @property
     def spec(self) -> Spec:
-        """What was asked for."""
+        """The settings."""
         return self._results.spec
 
     @property
@@ -166,15 +166,7 @@ class RunTables:
             return partition.table(None if len(rows) == count else rows, count)
 
         kept = self._results.kept_documents()
-        parts = list(kept.visit(read))
-        if parts:
-            schema = common_schema([part.schema for part in parts])
-            table = pa.concat_tables([conform(part, schema, "the input") for part in parts])
-        else:  # a batch that has nothing new
-            source = kept.reader.source
-            found = source.layout(0 if source.files else -1).schema
-            schemas = (part.schema() for _, part in kept.reader.partitions())
-            table = (found or common_schema(schemas)).empty_table()
+        table = joined_tables(list(kept.visit(read)), kept.reader.schema)
         if kind == "pandas":
             return as_pandas(table)
         return table if kind != "polars" else as_polars(table)

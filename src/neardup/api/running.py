@@ -14,14 +14,14 @@ from neardup.engines.beginning import drop_store
 from neardup.engines.clock import Clock, Event
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run, sketch_shard
-from neardup.errors import OutputError, ResumeError, SpecError
+from neardup.errors import SpecError
 from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.json_values import differences
 from neardup.memory_plan import PrivatePeak
 from neardup.output.publishing import clear_work, local_output
 from neardup.output.record import digest_of, record
-from neardup.output.resuming import resumable
+from neardup.output.resuming import is_same, require_files, resumable
 from neardup.output.writing import (
     OUTPUTS,
     Writing,
@@ -122,11 +122,8 @@ def _run_in_folder(
         job = request.job(state)
         jobs.append(job)
         check_inputs(target, [file.path for file in job.source.files])
-        if state.manifest and not job.source.files:
-            raise ResumeError(
-                f"{out}: can't resume, since only files can be compared with what was read before",
-                "start again with overwrite=True, or write the table to a file",
-            )
+        if state.manifest:
+            require_files(out, [job.source])
         asked = job.manifest()
         before = {name: value for name, value in state.manifest.items() if name in asked}
         found = None if differences(before, asked) else finish_outputs(out, state)
@@ -196,15 +193,10 @@ def _complete(request: Request, out: str, overwrite: bool) -> bool:
             data = file.read()
     except OSError:
         return False
+    before, asked = dict[str, Any](), None
     with suppress(ValueError, KeyError, TypeError):  # another file of that name
         job = request.job()
         # A pipe or a frame can't be compared with an earlier one.
         known = bool(job.source.files) and job.source.rereadable
-        if known and json.loads(data)["asked"] == digest_of(job.manifest()):
-            return True
-    if not overwrite:
-        raise OutputError(
-            f"{out} exists and is complete, with other settings or inputs",
-            "use overwrite=True, or name another output folder",
-        )
-    return False
+        before, asked = dict(json.loads(data)), digest_of(job.manifest()) if known else None
+    return is_same(out, before, asked, overwrite)

@@ -140,7 +140,7 @@ class Run(Shown, RunTables):
         write: bool = True,
         progress: Progress = "auto",
     ) -> Audit:
-        """Measure what was missed, by exact search for all near-duplicates of some documents.
+        """Measure the recall, by exact search for all near-duplicates of some documents.
 
         The corpus is read again, and every document is compared with the sampled ones.
 
@@ -228,7 +228,7 @@ class Run(Shown, RunTables):
             out: Folder to write to; without it the result is in memory only.
             threshold: A new threshold. A lower one is possible, with a warning: the bands were
                 chosen for that of the run, and miss more pairs below it.
-            cluster: As for `neardup.dedup`, as are all others; None leaves what was.
+            cluster: As for `neardup.dedup`, as are all others; None changes nothing.
             tree_threshold: Minimum similarity within bounded clusters.
 
         Raises:

@@ -19,7 +19,7 @@ from neardup import __version__
 from neardup.errors import NeardupError, SpecError
 from neardup.spec import nearest
 
-#: Why the system does not take what is written to standard output.
+#: Why the system refuses to write to standard output.
 _REFUSED = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
 #: In which module each command is; it is imported when it is called or described.
 _COMMANDS = {
@@ -103,7 +103,7 @@ def main(args: list[str] | None = None) -> Any:
 
 
 def _explained(error: BaseException, debug: bool) -> tuple[int, list[str]]:
-    """Return the exit code for an error, and what is said of it."""
+    """Return the exit code for an error, and its message."""
     if isinstance(error, click.ClickException):
         message, context = error.format_message(), getattr(error, "ctx", None)
         if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help; click >= 8.2

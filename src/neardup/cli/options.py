@@ -155,7 +155,7 @@ json_option = of_output("--json", "json_", help="Print JSON.")
 no_text_option = of_output("--no-text", help="Leave the texts out; ids stay.")
 run_argument = click.argument("run", metavar="RUN", type=PATH)
 inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
-#: What the clean corpus can be written as.
+#: Formats of the clean corpus.
 FORMATS = click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"])
 _TEXT = "Column with the text, or several, joined by a space."
 text_option = of_input("--text NAME[,NAME...]", default="text", help=_TEXT)
@@ -168,7 +168,7 @@ _THREADS = "Number of threads. [default: all available cores]"
 threads_option = of_resources("--threads N", type=click.IntRange(1), help=_THREADS)
 _MEMORY = "Memory that may be used, such as 4GB. [default: half of what is free]"
 memory_option = of_resources("--memory SIZE", help=_MEMORY)
-_ENCODING = "Refuse text that is not UTF-8, or replace what is wrong and count it."
+_ENCODING = "Refuse text that is not UTF-8, or repair it and count the texts."
 encoding_option = of_input("--encoding-errors [strict|replace]", default="strict", help=_ENCODING)
 _DELIMITER = "Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]"
 delimiter_option = of_input("--delimiter CHARACTER", help=_DELIMITER)
@@ -213,7 +213,7 @@ _preset_option = compared(
     default="web",
     help="Settings to start from; the options below override them.",
 )
-#: What a document becomes.
+#: Options of shingles.
 shingle_options = all_of(_preset_option, _shingle_option, _normalising)
 #: Those that two texts by themselves need.
 pair_options = all_of(
@@ -232,7 +232,7 @@ _scheme_options = all_of(
 )
 #: What signatures depend on.
 signature_options = all_of(shingle_options, _scheme_options)
-#: What the keys of an index depend on.
+#: Options that the keys of an index depend on.
 index_options = all_of(
     pair_options,
     compared(
@@ -251,7 +251,7 @@ index_options = all_of(
     ),
     _scheme_options,
 )
-#: What is asked for; see `spec_of`.
+#: Options of the settings; see `spec_of`.
 spec_options = all_of(
     index_options,
     kept(
@@ -289,7 +289,7 @@ store_options = all_of(
     advanced("--run NAME", help="Name of a run in a store of many runs."),
 )
 resource_options = all_of(memory_option, threads_option)
-#: What is written.
+#: Options of the output.
 output_options = all_of(
     of_output(
         "--format", type=FORMATS, help="Format of the clean corpus. [default: that of the input]"
@@ -307,12 +307,12 @@ output_options = all_of(
         "similarity and cluster_size added to each.",
     ),
     of_output("--no-clean", help="Write no clean corpus."),
-    of_output("--overwrite", help="Replace what an earlier run left in the output folder."),
+    of_output("--overwrite", help="Replace the output of an earlier run in the folder."),
 )
 
 
 def request_of(inputs: Sequence[str], options: dict[str, Any], clock: "Clock") -> "Request":
-    """Return what is asked of the library, by the INPUTs and options of a command."""
+    """Return the request to the library, by the INPUTs and options of a command."""
     from neardup.api.running import Request
     from neardup.io.opening import Reading
     from neardup.io.remote import location

@@ -1,4 +1,4 @@
-"""How commands show what they found: pages, JSON, colours."""
+"""How commands show results: pages, JSON, colours."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def show_events(shown: bool) -> "Iterator[Listener | None]":
 
 
 def show_record(record: dict[str, Any], out: str, as_json: bool, quiet: bool) -> None:
-    """Show what a run did, on stderr; or its record as JSON."""
+    """Show the summary of a run on stderr, or its record as JSON."""
     if as_json:
         click.echo(json.dumps(record, indent=2))
     elif not quiet:
@@ -93,7 +93,7 @@ class Page(NamedTuple):
             write_file(self.html, page(view, self.context).encode())
         if self.json_:
             parts = [part._asdict() for part in view.parts] if len(view.texts) == 2 else None
-            # Ids may be of any type; and in ASCII, so that no terminal obeys what a text says.
+            # Ids may be of any type; and in ASCII, so that no terminal obeys a text.
             click.echo(json.dumps({**values, "differences": parts}, indent=2, default=plain_id))
         else:
             click.echo(render(view, in_colour(), self.context), color=True)

@@ -17,7 +17,7 @@ from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.errors import InputError, SpecError
-from neardup.io.formats.json_text import common_schema, conform
+from neardup.io.formats.json_text import joined_tables
 from neardup.io.opening import Reading
 from neardup.output.clean import CLEAN
 from neardup.results.folder_results import FolderResults
@@ -122,12 +122,7 @@ def table_of(corpus: InputCorpus) -> pa.Table:
     parts = []
     for _, partition in corpus.reader.partitions():
         parts.append(partition.table(None, len(partition.read(()).text)))
-    if not parts:
-        source = corpus.reader.source
-        found = source.layout(0 if source.files else -1).schema
-        return (found or pa.schema([])).empty_table()
-    schema = common_schema([part.schema for part in parts])
-    return pa.concat_tables([conform(part, schema, "the input") for part in parts])
+    return joined_tables(parts, corpus.reader.schema)
 
 
 def open_passages(folder: str | os.PathLike[str]) -> FolderPassages:

@@ -15,11 +15,11 @@ from neardup.copies.finding import Inputs
 from neardup.copies.result import WRITES, Result, make
 from neardup.copies.work import Work
 from neardup.engines.clock import Clock, Event
-from neardup.errors import OutputError, ResumeError
+from neardup.errors import ResumeError
 from neardup.json_values import differences
 from neardup.output.publishing import local_output
 from neardup.output.record import digest_of
-from neardup.output.resuming import resumable
+from neardup.output.resuming import is_same, require_files, resumable
 from neardup.output.writing import (
     check_inputs,
     check_outside,
@@ -137,11 +137,7 @@ def _check_same(asked: Asked, state: RunState, manifest: dict[str, Any], out: Pa
     """Refuse to continue a run of something else."""
     if not state.manifest:
         return
-    if any(not corpus.reader.source.files for corpus in asked.inputs.all):
-        raise ResumeError(
-            f"{out}: can't resume, since only files can be compared with what was read before",
-            "start again with overwrite=True, or write the table to a file",
-        )
+    require_files(out, (corpus.reader.source for corpus in asked.inputs.all))
     if found := differences(state.manifest, manifest):
         raise ResumeError(
             f"{state.folder}: this run has other settings or inputs: {found}",
@@ -152,13 +148,4 @@ def _check_same(asked: Asked, state: RunState, manifest: dict[str, Any], out: Pa
 def _is_complete(out: Path, manifest: dict[str, Any], overwrite: bool) -> bool:
     """Return whether a folder has what is asked for; False where none is complete."""
     record = read_record(out)
-    if record is None:
-        return False
-    if record.get("asked") == digest_of(manifest):
-        return True
-    if not overwrite:
-        raise OutputError(
-            f"{out} exists and is complete, with other settings or inputs",
-            "use overwrite=True, or name another output folder",
-        )
-    return False
+    return record is not None and is_same(out, record, digest_of(manifest), overwrite)

@@ -23,8 +23,7 @@ from neardup.copies.cuts.records import changer
 from neardup.copies.finding import Found, Inputs, find, tell
 from neardup.copies.offsets import Offsets
 from neardup.copies.work import Work
-from neardup.corpora.corpus import write_tables
-from neardup.io.formats.json_text import common_schema, conform
+from neardup.io.writers import write_tables
 from neardup.kernels.passages import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
 from neardup.output.record import FORMAT, about_source
@@ -139,24 +138,7 @@ class Result:
 
     def clean(self, work: Work) -> pa.Table:
         """Return the corpus as a table."""
-        new = self.inputs.new
-        form, parts, first = self.form(None, None, work), [], 0
-        for number, partition in new.reader.partitions():
-            count = new.counts[number]
-            rows = np.flatnonzero(self.kept[first : first + count])
-            positions = first + rows
-            added = None if form.adding is None else form.adding(positions)
-            part: Any = partition.table(None if len(rows) == count else rows, count, added)
-            if form.changing is not None:
-                part = form.changing(positions, part)
-            parts.append(part)
-            first += count
-        if not parts:
-            source = new.reader.source
-            found = source.layout(0 if source.files else -1).schema
-            return (found or pa.schema([])).empty_table()
-        schema = common_schema([part.schema for part in parts])
-        return pa.concat_tables([conform(part, schema, "the input") for part in parts])
+        return self.clean_corpus(None, None, work).table()
 
     def write(self, folder: Path, format: str | None, compression: str | None, work: Work) -> None:
         """Write all files into an empty folder."""

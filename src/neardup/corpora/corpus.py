@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,7 @@ from neardup.engines.metadata import joined
 from neardup.engines.reading import Reader
 from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import located
-from neardup.io.source import Documents, Layout, Partition
-from neardup.io.writers import open_writer
+from neardup.io.source import Documents, Partition
 from neardup.memory_plan import Workload
 from neardup.output.clean import CleanCorpus, Form
 from neardup.spec import Spec
@@ -154,17 +151,3 @@ class InputCorpus:
         """Write some of the documents, bool[documents], into a new folder."""
         places, ends = self.places, np.cumsum(self.counts)
         CleanCorpus(self.reader, places, ends, kept, Form(format), pool).write(folder)
-
-
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table as Parquet."""
-    write_tables(path, [table])
-
-
-def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
-    """Write tables of the same columns, at least one, as one Parquet file."""
-    every = iter(tables)
-    first = next(every)
-    with open_writer(path, Layout("parquet", "zstd", b"", first.schema)) as writer:
-        for table in chain([first], every):
-            writer.write(writer.prepare(table))

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.engines.metadata import CorpusMetadata
+from neardup.io.formats.json_text import common_schema
 from neardup.io.source import Documents, Partition, Source
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import SET_WORDS, make_sets
@@ -44,6 +45,11 @@ class Reader:
             held.append(partition)
             yield number, partition
         self._once = held
+
+    def schema(self) -> pa.Schema:
+        """Return the schema of the input as a table, for one without documents."""
+        found = self.source.layout(0 if self.source.files else -1).schema
+        return found or common_schema(part.schema() for _, part in self.partitions())
 
     def again(self, ends: np.ndarray, positions: np.ndarray) -> Iterator[Wanted]:
         """Yield the partitions that have some documents, by positions int64[], ascending.

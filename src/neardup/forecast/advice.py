@@ -23,7 +23,7 @@ class Advice:
 
 
 def advice(outcome: Outcome, total: int) -> Iterator[Advice]:
-    """Yield what to know before a run over ``total`` documents, by one over a sample of them."""
+    """Yield warnings for a run over ``total`` documents, by one over a sample of them."""
     counts, tokens, spec = outcome.answer.counts, outcome.corpus.tokens, outcome.job.spec
     n, one, documents = spec.shingle.n, spec.shingle.unit_name, len(tokens)
     unit, word, items = f"{one}s", one == "word", one == "item"

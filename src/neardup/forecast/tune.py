@@ -75,11 +75,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Bands and rows, and what they give."""
+    """Bands and rows, and their probabilities."""
 
     num_bands: int
     rows: int  # signature entries in a band
-    points: tuple[Point, ...] = ()  # what was asked for
+    points: tuple[Point, ...] = ()  # the points asked for
 
     @property
     def num_hashes(self) -> int:
@@ -132,7 +132,7 @@ class Choice:
 class Tuning:
     """What `tune` found."""
 
-    points: tuple[Point, ...]  # what was asked for
+    points: tuple[Point, ...]  # the points asked for
     num_hashes: int  # length of the signature
     choices: tuple[Choice, ...]  # the cheapest first, or the nearest if none satisfies all points
     satisfied: bool | None  # whether the choices satisfy all points; None where none are asked for

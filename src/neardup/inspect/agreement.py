@@ -14,7 +14,7 @@ class PairCounts(NamedTuple):
     true: int
 
     def scores(self) -> dict[str, Any]:
-        """Return what is given, and its precision, recall and F1; None without a divisor.
+        """Return the given numbers, and their precision, recall and F1; None without a divisor.
 
         >>> PairCounts(shared=3, given=4, true=6).scores()
         {'given': 4, 'true': 3, 'precision': 0.75, 'recall': 0.5, 'f1': 0.6}

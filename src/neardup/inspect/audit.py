@@ -1,4 +1,4 @@
-"""What a finished run missed, by exact search for the near-duplicates of some of its documents."""
+"""Audit of a finished run by exact search for the near-duplicates of some of its documents."""
 
 import hashlib
 import json
@@ -90,7 +90,7 @@ class Audit(Shown):
 def audit(
     results: Results, sample: int, seed: int, resources: Resources, listener: Listener | None
 ) -> Audit:
-    """Measure what a run missed, see `neardup.Run.audit`."""
+    """Measure the recall of a run, see `neardup.Run.audit`."""
     for name, value, minimum in (("sample", sample, 1), ("seed", seed, 0)):
         if value < minimum:
             raise SpecError(f"`{name}` is {value}; expected {minimum} or more")
@@ -273,7 +273,7 @@ class _Search:
                 pairs.add(a[rows], b[rows], similarity[rows], shared[rows])
 
     def findings(self) -> dict[str, Any]:
-        """Return the fields of an `Audit`, but for what was measured of the audit itself."""
+        """Return the fields of an `Audit`, but for those about the audit itself."""
         results, sample, tally = self._tables.results, self._sample, self._tally
         documents, empty = results.documents, int(results.record["counts"]["empty"])
         bands, rows = self._recipe.num_bands, self._recipe.rows

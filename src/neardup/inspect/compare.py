@@ -1,4 +1,4 @@
-"""Two texts next to each other: what they share, exactly."""
+"""Two texts compared exactly."""
 
 import warnings
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class Comparison:
 
     @property
     def note(self) -> str:
-        """Why the similarity is what it is, in a word; empty where there is nothing to say."""
+        """The reason of the similarity in short; empty where there is none to give."""
         few, many = sorted((self.tokens_a, self.tokens_b))
         if not few:
             which = "one text is" if many else "both texts are"
@@ -120,7 +120,7 @@ def compare(text_a: Text, text_b: Text, spec: Spec | None = None) -> Comparison:
     Args:
         text_a: The first text.
         text_b: The second text.
-        spec: What a document becomes, and the threshold; the preset ``web`` by default. Of two
+        spec: Shingles and threshold; the preset ``web`` by default. Of two
             lists of items, these are compared.
 
     Raises:
@@ -154,7 +154,7 @@ def similarity(first: Text, second: Text, spec: ShingleSpec | None = None) -> fl
     Args:
         first: A text, or a list of items.
         second: Another one.
-        spec: What a document becomes; word:5 by default, and item for two lists.
+        spec: Shingles; word:5 by default, and item for two lists.
 
     Raises:
         SpecError: One of them is not a text.

@@ -99,7 +99,7 @@ def evaluate(
 
 
 class Judge:
-    """What the truth says of pairs: labels of true clusters, documents named, number of pairs."""
+    """The truth about pairs: labels of true clusters, documents named, number of pairs."""
 
     def __init__(self, known: GroundTruth, documents: int) -> None:
         there = (known.others >= 0) & known.right

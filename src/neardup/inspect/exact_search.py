@@ -118,7 +118,7 @@ _SIGNED = 4096
 
 
 class CorpusSearch:
-    """Makes of the texts what the run made of them. Documents go by their numbers."""
+    """Makes shingle sets as the run did. Documents are given by their numbers."""
 
     def __init__(self, results: Results, pool: Pool) -> None:
         self._results, self.pool = results, pool

@@ -62,10 +62,10 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Shown):
-    """What a run did with a document, or with two, and why.
+    """The decision of a run about a document, or about two, and its reasons.
 
     The fields are in ``docs/formats.md``, JSON of explain. What needs the input is None where it
-    was not read, and what was not asked for is None.
+    was not read, and values that were not asked for are None.
     """
 
     run: str
@@ -141,7 +141,7 @@ def explain(
         forms = forms_of(results.texts(np.array(docs), threads), results.recipe.shingle)
     except InputError as error:
         if texts:
-            error.hint += f"{'; ' if error.hint else ''}texts=False shows what the tables say"
+            error.hint += f"{'; ' if error.hint else ''}texts=False answers from the tables"
             raise
         notes = (f"the input was not read: {error}; texts are not compared",)
     shown = []

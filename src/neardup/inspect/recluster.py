@@ -57,7 +57,7 @@ class MissingSource(Source):
 
 
 def what_is_needed(results: Results, spec: Spec) -> str:
-    """Return why the tables do not decide what a run of other settings finds; empty if they do.
+    """Return why the tables do not decide the result of other settings; empty if they do.
 
     With all edges, those that reach the new threshold are the edges of the new run. Without them,
     the kept set stays as it is if no removed document falls below the threshold: otherwise one that
@@ -83,7 +83,7 @@ def what_is_needed(results: Results, spec: Spec) -> str:
 
 
 def lower_threshold(results: Results, spec: Spec) -> str:
-    """Return what is said of a threshold below that of the run; empty where nothing is missed."""
+    """Return a warning about a threshold below that of the run; empty where nothing is missed."""
     recipe = results.recipe
     if spec.threshold >= results.spec.threshold or not recipe.num_bands:
         return ""
@@ -106,7 +106,7 @@ def _edges_decide(results: Results, spec: Spec) -> bool:
 
 
 def outcome_of(results: Results, job: Job) -> Outcome:
-    """Return what a run of the job's settings finds, see `what_is_needed`."""
+    """Return the result of the job's settings, see `what_is_needed`."""
     spec, n, old = job.spec, results.documents, results.record
     edges = None
     if _edges_decide(results, spec):
@@ -154,7 +154,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
 
 
 def changed(spec: Spec, tree_threshold: float | None = None, **changes: Any) -> Spec:
-    """Return a spec with changes, of which None leaves what was."""
+    """Return a spec with changes, of which None changes nothing."""
     given = {name: value for name, value in changes.items() if value is not None}
     bounded = given.get("cluster", spec.cluster) == "bounded"
     if bounded and tree_threshold is None and spec.tree_threshold is not None:
@@ -204,7 +204,7 @@ class Reclustering:
         return FolderResults(out, found)
 
     def _about(self, peak: int) -> dict[str, Any]:
-        """Return what the record has besides: of an input that may be gone, and come back."""
+        """Return further members of the record, also of an input that is gone for now."""
         names = ("source", "frame", "texts_digest", "secret_ids") if self.used == "tables" else ()
         of_input = {name: self.results.record[name] for name in names}
         about = {"run": self.results.name, "used": self.used}
@@ -213,7 +213,7 @@ class Reclustering:
     def _outcome(self, state: RunState | None) -> Outcome:
         spec = self.spec
         needed = what_is_needed(self.results, spec)
-        # Where sketches and texts are in memory, what they give is as quick, and has all.
+        # Where sketches and texts are in memory, a run is as quick, and complete.
         if not (needed or self.writing.clean or isinstance(self.results, MemoryResults)):
             self.used = "tables"
             try:

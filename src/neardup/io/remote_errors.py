@@ -1,4 +1,4 @@
-"""What the libraries of stores and web servers report, as our errors."""
+"""Errors of the libraries of stores and web servers, as ours."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the rest of the package sees of an input: a source gives partitions, a partition documents.
+"""The interface of inputs: a source gives partitions, a partition documents.
 
 One thread cuts partitions in input order, which is cheap, and many read them. Each pass reads only
 what it needs: texts and a few columns, the texts of some documents, or records of the kept ones.
@@ -140,7 +140,7 @@ class Partition(ABC):
                 Of CSV they are strings, and null where the field is empty.
 
         Raises:
-            FormatError: The bytes are not what the format says.
+            FormatError: The bytes are not of the format.
             ColumnError: A text is not a string, or an id is a list or an object.
             EncodingError: A text is not UTF-8, and the source was opened with ``strict``.
         """
@@ -199,7 +199,7 @@ class Source(ABC):
 
     files: list[SourceFile]  # in the order in which they are read; empty for frames
     format: str  # of the files; "mixed" if they differ, "frame" for frames
-    columns: Columns  # what was asked for
+    columns: Columns  # the settings
     id_column: str | None  # column with the ids: `columns.id`, or "path" for plain texts
     total_bytes: int | None  # sum of the partitions' sizes, for frames about; None if unknown
     converted: Sequence[str] = ()  # columns of several types, which are read as strings

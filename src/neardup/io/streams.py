@@ -66,7 +66,7 @@ def view_of(data: np.ndarray, start: int = 0, stop: int | None = None) -> memory
 
 @contextmanager
 def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
-    """A file as it is and as a decompressed stream; raises InputError for what goes wrong."""
+    """A file as it is and as a decompressed stream; failures raise InputError."""
     try:
         with ExitStack() as stack:
             raw: Any = sys.stdin.buffer

@@ -47,7 +47,7 @@ def local_output(
         if work is not None:
             raise SpecError(
                 "`work` is for an output at a URL, and it is a local folder",
-                "leave it out: what a run stores is in that folder",
+                "leave it out: the state of a run is in that folder",
             )
         yield Path(target)
         return
@@ -67,7 +67,7 @@ def local_output(
 
 
 def clear_work(work: Path) -> None:
-    """Remove what a run that is complete has left in its work folder."""
+    """Remove the files of a complete run from its work folder."""
     shutil.rmtree(work / _RESULT, ignore_errors=True)
 
 
@@ -127,7 +127,7 @@ def _check_mark(out: str, mark: bytes) -> None:
 
 
 def _publish(folder: Path, out: str, mark: bytes) -> None:
-    """Copy an output folder to where it belongs, ``run.json`` last; what it replaces goes."""
+    """Copy an output folder to its URL, ``run.json`` last; replaced files are removed."""
     names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     names = [n for n in names if n.split("/")[0] != RUN_FOLDER and n != RECORD]
     old = _listed(out) or set()
@@ -168,7 +168,7 @@ def _listed(out: str) -> set[str] | None:
 
 @contextmanager
 def _reaching(url: str) -> Iterator[remote.RemotePath]:
-    """Give the filesystem and path of a URL; raise OutputError for what goes wrong there."""
+    """Give the filesystem and path of a URL; failures raise OutputError."""
     try:
         yield remote.remote_path(url)
     except (OSError, ValueError) as error:

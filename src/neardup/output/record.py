@@ -103,7 +103,7 @@ def _frame(job: Job) -> dict[str, Any]:
 
 
 def about_source(job: Job, ends: np.ndarray) -> dict[str, Any]:
-    """Return what it takes to find the texts again; ``ends`` are those of the partitions."""
+    """Return the location of the texts; ``ends`` are those of the partitions."""
     inputs = [found[:3] for found in job.inputs]
     return {
         "directory": str(Path.cwd()),

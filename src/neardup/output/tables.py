@@ -45,7 +45,7 @@ def column_types(ids: pa.DataType) -> dict[str, pa.DataType]:
 
 
 def schema_of(outcome: Outcome, name: str) -> pa.Schema:
-    """Return the schema of one of `TABLES`, or of what is ``added`` to each record."""
+    """Return the schema of one of `TABLES`, or of the columns ``added`` to each record."""
     names, null = _COLUMNS[name]
     if name == "clusters" and (_has_files(outcome) or outcome.places is not None):
         names += ("file", "row")
@@ -121,7 +121,7 @@ def _edges(outcome: Outcome) -> tuple[int, Columns]:
 
     With ``pairs="all"`` these are all pairs, of which there may be 100 million. Else one document
     represents a group of exact duplicates, and each of the others has an edge to that one. The pair
-    of a removed document and of what it is a duplicate of is always there.
+    of a removed document and its ``duplicate_of`` is always there.
     """
     edges, order = _all_edges(outcome), outcome.order
 

@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from neardup.engines.local import Outcome
 from neardup.errors import OutputError, SpecError
-from neardup.io.formats.csv_tables import csv_header
 from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, located
-from neardup.io.source import Layout, Source
+from neardup.io.source import Source
 from neardup.io.streams import STDIN
-from neardup.io.writers import open_writer
+from neardup.io.writers import write_tables
 from neardup.output import tables
 from neardup.output.clean import CLEAN, CleanCorpus, Form, Stamp, is_as_written, stamp
 from neardup.output.record import record
@@ -25,9 +24,9 @@ from neardup.state.output_folder import STAGED, publish, recover, write_record
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
-TABLES = {"parquet": "zstd", "csv": None}  # with the compression
+TABLES = ("parquet", "csv")  # formats
 _NAMES = [f"{name}.{kind}" for name in ("clusters", "order", "edges") for kind in TABLES]
-#: What a run may write.
+#: Names of files and folders that a run may write.
 OUTPUTS = (CLEAN, *_NAMES, RECORD)
 #: The step after which only renaming is left.
 _WRITTEN = "written"
@@ -37,7 +36,7 @@ _WRITTEN = "written"
 class Writing:
     clean: bool = True  # whether there is one
     format: str | None = None  # of `neardup.io.writers.OUTPUT_FORMATS`; None for that of the input
-    annotate: bool = False  # write all documents, with what was found added to each
+    annotate: bool = False  # write all documents, each with its results
     compression: str | None = None  # None for that of the input
     tables: str = "parquet"  # format of the tables, one of `TABLES`
 
@@ -181,9 +180,6 @@ def _clean_corpus(outcome: Outcome, writing: Writing, pool: Pool, state: RunStat
 def _write_table(outcome: Outcome, folder: Path, format: str, name: str) -> None:
     schema = tables.schema_of(outcome, name)
     # Of few columns do values repeat so that a dictionary helps.
-    values = tuple(column for column in schema.names if column != "file")
-    header = b"" if format == "parquet" else csv_header(schema.names, ",")
-    layout = Layout(format, TABLES[format], header, schema, values)
-    with open_writer(folder / f"{name}.{format}", layout) as writer:
-        for part in tables.tables_of(outcome, name):
-            writer.write(writer.prepare(part))
+    varied = tuple(column for column in schema.names if column != "file")
+    found = tables.tables_of(outcome, name)
+    write_tables(folder / f"{name}.{format}", found, format, schema, varied)

@@ -76,7 +76,7 @@ def differences(a: str, b: str) -> list[Difference]:
 
 
 def folded(parts: Sequence[Difference], context: int) -> Iterator[Difference | Fold]:
-    """Yield the parts of two texts, without what is far from any difference."""
+    """Yield the parts of two texts, without the words far from any difference."""
     for position, part in enumerate(parts):
         before, after = (context if position else 0), (context if position < len(parts) - 1 else 0)
         # Cut where words begin.
@@ -103,7 +103,7 @@ class Cut(NamedTuple):
     ends: list[int]
 
     def gap(self, before: int, after: int) -> tuple[int, int]:
-        """Return begin and end of what is between two words."""
+        """Return begin and end of the gap between two words."""
         low = self.ends[before] if before >= 0 else 0
         return low, self.begins[after] if after < len(self.words) else len(self.text)
 

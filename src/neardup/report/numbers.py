@@ -31,7 +31,7 @@ def percent(part: float | None) -> str:
     if rest >= 0.095:
         return f"{value:.1f} %"
     digits = -math.floor(math.log10(rest))
-    # Near 1 one digit of what is missing is enough; it is never rounded to nothing.
+    # Near 1 one digit of the rest is enough; it is never rounded to nothing.
     return f"{value:.{min(4, digits + (value < 50))}f} %"
 
 

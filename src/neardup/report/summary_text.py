@@ -16,7 +16,7 @@ _UNITS = {"word": "word", "char": "character", "item": "item"}
 
 
 def render(record: dict[str, Any], out: str) -> str:
-    """Return what a person wants to know first of ``run.json``; ``out`` is its folder."""
+    """Return the main numbers of ``run.json``; ``out`` is its folder."""
     spec, output = record["spec"], record["output"]
     listed = spec["pairs"] == "all" or spec["cluster"] != "star"
     there = {"clusters": True, "edges": listed, "order": spec["order_by"]}

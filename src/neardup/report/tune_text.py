@@ -9,7 +9,7 @@ from neardup.sketch.bands import steepest
 
 
 def render(tuning: Tuning, chosen: bool = False, limit: int | None = 10) -> str:
-    """Return a line for each number of rows, with what the fewest bands of it give.
+    """Return a line for each number of rows, with the numbers of its fewest bands.
 
     Choices that were given, rather than found, have a line each. ``limit`` is a number of lines.
     """

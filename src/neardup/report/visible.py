@@ -105,5 +105,5 @@ def _digest(source: str) -> str:
 
 def _unbroken(text: str) -> str:
     """Keep numbers and their units on one line."""
-    # What is escaped stays so.
+    # Escapes stay.
     return type(text)(re.sub(r"(?<=\d) (?=%|B\b|[kMGT]B\b)", "\u00a0", text))

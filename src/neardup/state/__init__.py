@@ -1,4 +1,4 @@
-"""What a run remembers: its state in one transactional file, and the stores of band keys."""
+"""The state of a run in one transactional file, and the stores of band keys."""
 
 import importlib
 import re

@@ -1,6 +1,6 @@
 """The contract of band stores: where the band keys of documents are kept.
 
-Public methods are final and guard what goes in and out; a backend fills the hooks below them.
+Public methods are final and check arguments and results; a backend fills the hooks below them.
 """
 
 import json
@@ -21,7 +21,7 @@ STORE_FORMAT = 3
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a store was made for; kept in it, and compared when it is opened."""
+    """The purpose of a store; kept in it, and compared when it is opened."""
 
     digest: str  # of the recipe: keys of equal digests are comparable
     num_bands: int
@@ -67,7 +67,7 @@ class BandStore(AbstractContextManager["BandStore"]):
         self._header: Header | None = None
         self._closed = False
 
-    # What a run calls.
+    # Called by a run.
 
     @final
     def create(self, header: Header) -> None:
@@ -240,7 +240,7 @@ class BandStore(AbstractContextManager["BandStore"]):
 
     @abstractmethod
     def _band(self, band: int, entries: dict[int, Entry]) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield (partition, keys) of those partitions, in that order; end at what is damaged."""
+        """Yield (partition, keys) of those partitions, in that order; end at damaged ones."""
 
     @abstractmethod
     def _write_note(self, name: str, text: str) -> None: ...

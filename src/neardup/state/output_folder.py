@@ -27,7 +27,7 @@ from neardup.result_record import RECORD, read_record
 from neardup.state.run_state import RUN_FOLDER, RunState, remove_path
 
 STAGED, _JOURNAL = "outputs", "replaced.json"
-#: Files of a folder that the record lists by name; of more, what is added to them is not noticed.
+#: Files of a folder that the record lists by name; in larger folders, additions are not noticed.
 _LISTED = 10_000
 _NEVER = "name another output folder, or an empty one"
 
@@ -77,7 +77,7 @@ def check_folder(
 
     Args:
         out: The folder.
-        overwrite: Replace what the record of an earlier result lists there.
+        overwrite: Replace the files that the record of an earlier result lists.
         writes: Names of files and folders that may be written there.
         resume: Continue an interrupted run.
     """
@@ -191,7 +191,7 @@ def publish(staged: Path, out: Path) -> None:
 
 
 def recover(staged: Path, out: Path) -> None:
-    """Put back what a process was about to publish when it was killed."""
+    """Restore the files that a process was about to publish when it was killed."""
     for path in _beside(out):
         record = read_record(path)
         if record is not None and not any(staged.iterdir()):

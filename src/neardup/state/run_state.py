@@ -1,4 +1,4 @@
-"""What a run has done so far, so that it can be resumed after it was killed."""
+"""The finished work of a run, so that it can be resumed after it was killed."""
 
 import json
 import re
@@ -34,7 +34,7 @@ _MANIFEST = ("", 0)  # among the steps
 class RunState(AbstractContextManager["RunState"]):
     """Manifest, results of steps, and lock of one run, in one file of the run folder.
 
-    A step is named by a stage and a number. What it made is stored with `put` and read with `get`;
+    A step is named by a stage and a number. Its result is stored with `put` and read with `get`;
     from then on it survives whatever happens to process and machine.
 
     Make one with `create` or `open`. It is a context manager that lets go of the folder.
@@ -198,7 +198,7 @@ class RunState(AbstractContextManager["RunState"]):
     def scratch_folder(self, name: str) -> Path:
         """Return a folder, made if missing, that is as private as the run's, and goes with it.
 
-        What is in it is neither durable nor checked: store a checksum with `put`, and compare when
+        Its content is neither durable nor checked: store a checksum with `put`, and compare when
         the run is resumed.
         """
         if not re.fullmatch(r"[a-z0-9_-]+", name):

@@ -116,7 +116,7 @@ class SqliteStore(RunStore):
         super().__init__(Database(Path(name), _KIND, patience))
 
     def _open(self) -> None:
-        if self._is_there():  # refuses what is not ours
+        if self._is_there():  # refuses other files
             self._database.check()
         elif self._database.exists() and self._database.path.stat().st_size > PAGE:
             self._database.rows("VACUUM")  # a run was dropped, perhaps by a process that was killed

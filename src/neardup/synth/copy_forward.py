@@ -7,11 +7,9 @@ once in the corpus, so that the ground truth is exact: no copy is longer by chan
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.spec import check_probability, check_whole
-from neardup.synth.demo_notes import ENDINGS, draw
-from neardup.synth.note_files import Written, both_files, truth_path
+from neardup.synth.demo_notes import draw
+from neardup.synth.note_files import Written, write_notes
 
 #: Words of the shortest and the longest copy, and notes of a patient that it may come from.
 _SHORTEST, _LONGEST, _BACK = 5, 400, 5
@@ -44,7 +42,7 @@ TRUTH = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class CopySpec:
-    """What the notes depend on.
+    """The settings of the notes.
 
     Attributes:
         documents: Number of notes; a patient has some ten.
@@ -158,32 +156,11 @@ def _copy_some(one: _Writer, earlier: list[_Note], rng: np.random.Generator, edi
 def write(
     spec: CopySpec, output: Path, truth: Path | None = None, overwrite: bool = False
 ) -> Written:
-    """Write notes as JSON lines or Parquet, and what was copied as Parquet, both by rename."""
-    import pyarrow.parquet as pq
+    """Write notes as JSON lines or Parquet, and the copied stretches as Parquet, both by rename."""
+    return write_notes(_batches(spec), (NOTES, TRUTH), output, truth, overwrite)
 
-    with both_files(output, truth, ENDINGS, overwrite) as (opened, known), ExitStack() as stack:
-        sources = stack.enter_context(pq.ParquetWriter(known, TRUTH))
-        table = None
-        if output.suffix == ".parquet":
-            table = stack.enter_context(pq.ParquetWriter(opened, NOTES))
-        made: list[dict[str, Any]] = []
-        rows: list[dict[str, Any]] = []
 
-        def put() -> None:
-            sources.write_table(pa.Table.from_pylist(rows, TRUTH))
-            if table is not None:
-                table.write_table(pa.Table.from_pylist(made, NOTES))
-            else:
-                lines = (json.dumps(note, ensure_ascii=False) + "\n" for note in made)
-                opened.write("".join(lines).encode())
-            made.clear()
-            rows.clear()
-
-        for note, copied in notes(spec):
-            made.append(note)
-            rows += copied
-            if len(made) == _BATCH:
-                put()
-        put()
-        size = opened.tell()
-    return Written(spec.documents, size, output, truth_path(output, truth))
+def _batches(spec: CopySpec) -> Iterator[tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
+    every = notes(spec)
+    while batch := list(islice(every, _BATCH)):
+        yield [note for note, _ in batch], [row for _, rows in batch for row in rows]

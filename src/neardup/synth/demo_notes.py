@@ -4,9 +4,7 @@ The words of a note depend on the seed and its position only, so that no note is
 that are derived from it.
 """
 
-import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,8 @@ import pyarrow as pa
 
 from neardup.errors import SpecError
 from neardup.spec import check_probability, check_whole
-from neardup.synth.note_files import Written, both_files, truth_path
+from neardup.synth.note_files import Written, write_notes
 
-ENDINGS = (".jsonl", ".parquet")
 KINDS = ("progress", "discharge", "admission", "nursing", "radiology", "consult", "operative", "ed")
 #: The share of its words that a near-duplicate changes is uniform from 0 to this.
 CHANGED = 0.1
@@ -81,21 +78,7 @@ def write(
     spec: NoteSpec, output: Path, truth: Path | None = None, overwrite: bool = False
 ) -> Written:
     """Write notes as JSON lines or Parquet, and their ground truth as Parquet, both by rename."""
-    import pyarrow.parquet as pq
-
-    with both_files(output, truth, ENDINGS, overwrite) as (opened, known), ExitStack() as stack:
-        sources = stack.enter_context(pq.ParquetWriter(known, TRUTH))
-        if output.suffix == ".parquet":
-            table = stack.enter_context(pq.ParquetWriter(opened, NOTES))
-        for notes, rows in batches(spec):
-            sources.write_table(pa.Table.from_pylist(rows, TRUTH))
-            if output.suffix == ".parquet":
-                table.write_table(pa.Table.from_pylist(notes, NOTES))
-            else:
-                lines = (json.dumps(note, ensure_ascii=False) + "\n" for note in notes)
-                opened.write("".join(lines).encode())
-        size = opened.tell()
-    return Written(spec.documents, size, output, truth_path(output, truth))
+    return write_notes(batches(spec), (NOTES, TRUTH), output, truth, overwrite)
 
 
 def batches(spec: NoteSpec) -> Iterator[tuple[list[Row], list[Row]]]:

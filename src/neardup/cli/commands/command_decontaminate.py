@@ -73,7 +73,7 @@ _OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
     group=o.OUTPUT,
     help="Format of the clean corpus. [default: that of the input]",
 )
-@o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace what is in OUT.")
+@o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace an earlier output in OUT.")
 @o.resource_options
 @o.quiet_option
 def decontaminate(

@@ -28,7 +28,7 @@ from neardup.cli.showing import show_events, show_record
 )
 @o.of_input(
     "--against INDEX|RUN",
-    help="Remove what is similar to this index, or to the kept documents of this output folder, "
+    help="Remove documents similar to this index, or to the kept documents of this output folder, "
     "too. The settings are those of the old corpus.",
 )
 @o.input_options
@@ -48,7 +48,7 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
 
     OUT gets clean/ (the kept documents, in the format of the input), clusters.parquet (one row for
     each document: its cluster, whether it is kept, and the kept document that it is a duplicate
-    of) and run.json (what was done). Pairs go into edges.parquet with --pairs all and with all
+    of) and run.json (the summary). Pairs go into edges.parquet with --pairs all and with all
     clusterings but star. After a crash the same command with --resume continues the run.
 
     With --against, OUT gets clean/, duplicates.parquet (one row for each document: whether it is
@@ -56,7 +56,7 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
 
     With --run, the sketches that neardup sketch put into the store are used.
 
-    With --json, what is in run.json is printed as well.
+    With --json, the content of run.json is printed as well.
     """
     if against is not None:
         from neardup.cli.commands.command_decontaminate import dedup_against

@@ -130,10 +130,10 @@ def tune(
 
     Pairs of similarity s become candidates with probability 1 - (1 - s^rows)^bands. All bands and
     rows that satisfy the points are shown, the cheapest first; if there are none, the complete
-    signature is cut into bands, those first that come nearest to the points, and what they miss is
-    marked. Of each: the similarities found with probability 0.1 %, 50 % and 99 %, and the one at
-    which the curve is steepest. With --similarity, all numbers of bands are shown instead, with
-    what they find at these similarities.
+    signature is cut into bands, those first that come nearest to the points, and missed points
+    are marked. Of each: the similarities found with probability 0.1 %, 50 % and 99 %, and the one
+    at which the curve is steepest. With --similarity, all numbers of bands are shown instead, with
+    their probabilities at these similarities.
     """
     if len(bands) != len(rows):
         raise SpecError("bands and rows must be given together", "give both, equally often")

@@ -129,7 +129,7 @@ def query(
     threshold: float | None,
     top: int | None,
 ) -> None:
-    """Print what the documents of INPUT are similar to, as JSON lines.
+    """Print the similar documents in INDEX for those of INPUT, as JSON lines.
 
     Each line has query (the id, or the position in the input), id, similarity, query_contained and
     match_contained. Nothing is added.
@@ -193,7 +193,7 @@ def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
 @o.timeout_option
 @o.debug_option
 def compact(folder: Path, purge: bool, timeout: float) -> None:
-    """Make one segment of all, without what was removed."""
+    """Make one segment of all, without removed documents."""
     from neardup.api.indexing import Index
 
     with Index.open(folder, timeout=timeout) as found:
@@ -204,7 +204,7 @@ def compact(folder: Path, purge: bool, timeout: float) -> None:
 @_index
 @o.debug_option
 def check(folder: Path) -> None:
-    """Read all of INDEX; print what is wrong with it, and exit with 1 if there is anything."""
+    """Read all of INDEX; print its errors, and exit with 1 if there are any."""
     from neardup.api.indexing import Index
     from neardup.errors import StoreError
 

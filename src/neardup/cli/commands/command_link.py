@@ -54,7 +54,7 @@ _seed = o.option(
     "--seed", type=int, default=0, group=o.ADVANCED, help="Seed of the hash functions."
 )
 _overwrite = o.option(
-    "--overwrite", is_flag=True, group=o.OUTPUT, help="Replace what an earlier linkage left there."
+    "--overwrite", is_flag=True, group=o.OUTPUT, help="Replace the output of an earlier linkage."
 )
 
 

@@ -49,7 +49,7 @@ from neardup.cli.showing import show_events
     help="Compression of the clean corpus. [default: that of the input]",
 )
 @o.of_output("--annotate", help="Add words, copied_share and copied_from to each document.")
-@o.of_output("--overwrite", help="Replace what an earlier run left in the output folder.")
+@o.of_output("--overwrite", help="Replace the output of an earlier run in the folder.")
 @o.of_output("--resume", help="Continue the interrupted run in OUT.")
 @o.of_output(
     "--work FOLDER",

@@ -73,7 +73,7 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
 def report(
     run: Path, out: Path, show: str | None, no_text: bool, quiet: bool, **options: Any
 ) -> None:
-    """Write what a run did and found, or the content of an index, as one page for any browser.
+    """Write the results of a run, or the content of an index, as one page for any browser.
 
     RUN is the output folder of neardup dedup or neardup passages, or an index. The page needs no
     network and no server. Of a run it shows the result, the similarities with a slider for the
@@ -116,7 +116,7 @@ def report(
 @o.resource_options
 @o.quiet_notes_option
 def audit(run: Path, json_: bool, quiet: bool, **options: Any) -> None:
-    """Measure what a run missed, on your own data.
+    """Measure the recall of a run on your own data.
 
     RUN is the output folder of neardup dedup. Documents are drawn at random, and all their
     near-duplicates are searched for in all of the corpus, which is read again. The result: which

@@ -24,7 +24,7 @@ from neardup.report.summary_text import NO_DOCUMENTS
     "--against",
     metavar="PATH",
     group=o.INPUT,
-    help="Old corpus: its documents stay, and what is similar to one of them is removed.",
+    help="Old corpus: its documents stay, and documents similar to one of them are removed.",
 )
 @o.option(
     "--input-format",

@@ -50,7 +50,7 @@ class _Line(NamedTuple):
     type=click.Choice(["power", "process"]),
     default="power",
     group=o.RESOURCES,
-    help="What was answered survives a power failure, or the end of the process only.",
+    help="Whether answers survive a power failure, or only the end of the process.",
 )
 @o.timeout_option
 def stream(

@@ -80,7 +80,7 @@ class BytePartition(Partition):
 
     @abstractmethod
     def fields(self, raw: Raw, names: Sequence[str], rows: Rows) -> Fields:
-        """Find columns of some records, all of them if ``rows`` is None; refuse what is wrong."""
+        """Find columns of some records, all of them if ``rows`` is None; refuse malformed ones."""
 
     @abstractmethod
     def names(self, raw: Raw, rows: Rows) -> list[str]: ...

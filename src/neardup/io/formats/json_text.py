@@ -3,7 +3,7 @@
 import base64
 import datetime
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -23,7 +23,7 @@ def common_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
     """One schema for the values of tables of all these schemas, see `conform`.
 
     Columns come in the order in which they first appear. Types become a wider one, such as floats
-    for integers and floats; what has no common type becomes strings.
+    for integers and floats; columns without a common type become strings.
     """
     fields: dict[str, pa.Field[Any]] = {}
     for schema in schemas:
@@ -38,6 +38,16 @@ def common_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
                 common = pa.field(field.name, pa.large_string())
             fields[field.name] = common
     return pa.schema(list(fields.values()))
+
+
+def joined_tables(
+    tables: Sequence[pa.Table], empty: Callable[[], pa.Schema], name: str = "the input"
+) -> pa.Table:
+    """Join the tables of partitions in one schema; without any, that is what ``empty`` returns."""
+    if not tables:
+        return empty().empty_table()
+    schema = common_schema([table.schema for table in tables])
+    return pa.concat_tables([conform(table, schema, name) for table in tables])
 
 
 def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:

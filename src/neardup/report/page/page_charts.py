@@ -1,4 +1,4 @@
-"""What is drawn on a page: similarities, and whose documents are duplicates of whose."""
+"""Charts of a page: similarities, and whose documents are duplicates of whose."""
 
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ class HeatMap(NamedTuple):
 
 
 def slider(results: Results, found: Survey) -> dict[str, list[Any]]:
-    """Return what there is from each similarity up: removed documents, and clusters with any."""
+    """Return the numbers from each similarity up: removed documents, and clusters with any."""
     threshold = results.spec.threshold
     similarity = found.similarity[found.members]
     highest = np.where(np.isnan(similarity), -1, similarity)

@@ -83,7 +83,7 @@ def _in_order(found: Survey, docs: np.ndarray) -> np.ndarray:
 
 
 class Measured(NamedTuple):
-    """What is known of the texts of the documents of clusters: arrays int64[documents]."""
+    """Measures of the texts of clusters: arrays int64[documents]."""
 
     characters: np.ndarray  # length of each text, 0 where it is not known
     tokens: np.ndarray  # equal for texts with the same words in the same order
@@ -101,7 +101,7 @@ class Clusters:
     measured: Measured
     hidden: bool  # ids are texts, and no text may be in the page
     capacity: int  # bytes that are left
-    entries: list[dict[str, Any]] = field(default_factory=list)  # what the page gets, see `_entry`
+    entries: list[dict[str, Any]] = field(default_factory=list)  # see `_entry`
     # Clusters that are known by the ids of their documents only: label, documents, kept ones,
     # lowest similarity, steps, and a row of `_rows` for each document.
     brief: list[list[Any]] = field(default_factory=list)
@@ -242,7 +242,7 @@ class Clusters:
 
 
 def _values(entry: dict[str, Any], texts: dict[int, str]) -> dict[int, Any]:
-    """Return the texts of a cluster that are shown, by index, and what they share at index -1.
+    """Return the texts of a cluster that are shown, by index, and their shared words at index -1.
 
     Copies are left out; but of a cluster of nothing but copies, one that differs in white space,
     punctuation or case is there.

@@ -1,4 +1,4 @@
-"""What a page needs of the texts themselves: lengths, beginnings, columns, what they share."""
+"""Texts for a page: lengths, beginnings, columns, shared words."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -140,7 +140,7 @@ def template(texts: Sequence[Cut]) -> list[Any]:
         if segment.equal:
             parts.append(_units(values[0]))
             continue
-        # By their words: what is between these is no difference.
+        # By their words: characters between these are no difference.
         words = [tuple(c.words[slice(*(bisect_left(c.begins, at) for at in s))]) for c, s in spans]
         seen = dict(zip(reversed(words), reversed(values), strict=True))
         counts = Counter(words)

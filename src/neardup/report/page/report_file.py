@@ -41,7 +41,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a separate choice
     threads: int | None = None,
     listener: Listener | None = None,
 ) -> Path:
-    """Write what a run found as one HTML file.
+    """Write the results of a run as one HTML file.
 
     Charts, script and data are in it; it loads nothing, and forbids the browser to. Texts
     are read from the input of the run again.
@@ -59,7 +59,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a separate choice
         context: Equal words that are shown before and after each difference.
         overwrite: Replace the file if it is there.
         threads: Threads that read.
-        listener: Called with what a person should know.
+        listener: Called with notes for the user.
 
     Returns:
         The path.
@@ -145,7 +145,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a separate choice
 def _measured(
     found: Survey, table: pa.Table | None, show: Sequence[str], heat: page_charts.HeatMap | None
 ) -> Measured:
-    """Return what is known of the documents of clusters, as far as their texts were read."""
+    """Return measures of the documents of clusters, as far as their texts were read."""
     characters, rows, cells = (np.full(len(found.base), value) for value in (0, -1, -1))
     # A document without a measured text is a copy of the one that it has a similarity of 1 to.
     tokens = np.where(found.near == 1, found.base, np.arange(len(found.base)))

@@ -164,7 +164,7 @@ class CassandraStore(BandStore):
             return
         matrix = found[0]
         entries = self._session.ask(cql.ENTRIES, [matrix])
-        # No partition is complete any more: what is left when this is interrupted can be resumed.
+        # No partition is complete any more, so that an interrupted removal can be resumed.
         self._session.write(self._session.statement(cql.UNDO, [matrix, e[0]]) for e in entries)
         self._session.write(
             self._session.statement(cql.DROP_BLOB, [matrix, band, number])

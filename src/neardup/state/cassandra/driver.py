@@ -1,4 +1,4 @@
-"""Where a Cassandra is, connecting with it by cassandra-driver, and what its errors mean.
+"""Where a Cassandra is, connecting with it by cassandra-driver, and the meaning of its errors.
 
 A URL says where, and settings of the environment, of which no message shows any:
 ``NEARDUP_CASSANDRA_USER`` and ``_PASSWORD``, ``_CA`` (a file; it, or ``_TLS=1``, turns TLS on),
@@ -164,7 +164,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def translated(url: str, error: BaseException) -> tuple[StoreError, BaseException | None]:
-    """Return our error, and what it may be raised from: nothing that names the user."""
+    """Return our error, and its cause, which must not name the user."""
     kind = _kind(error)
     start, hint = _ADVICE.get(kind, ("", ""))
     reason = "" if kind == "credentials" else _reason(error)
@@ -173,7 +173,7 @@ def translated(url: str, error: BaseException) -> tuple[StoreError, BaseExceptio
 
 
 def _kind(error: BaseException) -> str:
-    """Return what an error is about: a value of `_KINDS`, ``tls`` or ``unknown``."""
+    """Return the subject of an error: a value of `_KINDS`, ``tls`` or ``unknown``."""
     if type(error).__name__ == "NoHostAvailable":
         kinds = {_kind(inner) for inner in _inner(error)}
         first = (k for k in ("credentials", "rights", "tls", "request") if k in kinds)
@@ -185,7 +185,7 @@ def _kind(error: BaseException) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Describe in a few words what is wrong, without what the driver wraps around it."""
+    """Describe an error in a few words, without the wrapping of the driver."""
     name, text = type(error).__name__, str(error)
     if name == "NoHostAvailable":
         # One that reports more than that the connection is gone.
