@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import pyarrow as pa
 
@@ -34,7 +34,7 @@ from neardup.index.answers import (
 )
 from neardup.index.bodies import Id
 from neardup.index.catalogue import Options
-from neardup.index.incoming import batches_of, checked_id, checked_ids, checked_text, is_file
+from neardup.index.incoming import batches_of, checked_id, checked_ids, is_file, one_text
 from neardup.index.index_check import problems_of
 from neardup.index.inserting import add_all, add_new, merge_all, replace
 from neardup.index.merging import Merger, compact
@@ -44,8 +44,7 @@ from neardup.inspect.compare import Comparison, Text, compare
 from neardup.io.opening import Reading
 from neardup.recipe import Recipe
 from neardup.sketch.bands import recipe_for
-from neardup.sketch.baskets import basket_items, is_basket
-from neardup.sketch.texts import as_text
+from neardup.sketch.baskets import basket_items, is_one_basket
 from neardup.spec import ShingleSpec, Spec, check_whole
 
 if TYPE_CHECKING:
@@ -57,8 +56,14 @@ Durable = Literal["power", "process"]
 Conflict = Literal["error", "replace", "skip"]
 
 
-def _is_one_basket(texts: object) -> bool:
-    return is_basket(texts) and not any(is_basket(text) for text in cast(Any, texts))
+def spelled_ids(ids: Sequence[str], kind: str) -> list[Id]:
+    """Do what `Index.spelled` does, where ids are of a kind."""
+    if kind != "int":
+        return list(ids)
+    try:
+        return [int(id_) for id_ in ids]
+    except ValueError as error:
+        raise InputError("the ids of this index are whole numbers, and one is not") from error
 
 
 class Index:
@@ -260,12 +265,7 @@ class Index:
             InputError: Ids are whole numbers, and one given is not.
         """
         with self._core.reading() as state:
-            if state.ids != "int":
-                return list(ids)
-        try:
-            return [int(id_) for id_ in ids]
-        except ValueError as error:
-            raise InputError("the ids of this index are whole numbers, and one is not") from error
+            return spelled_ids(ids, state.ids)
 
     def get(self, id_: Id) -> str | list[str] | None:
         """Return the text of a document, or its items; None where only shingles are stored.
@@ -372,14 +372,12 @@ class Index:
         return compare(text, stored, self._spec)
 
     def _asked(self, texts: object, reading: Reading) -> Iterable[Batch]:
-        one = isinstance(texts, str) or (self._items and _is_one_basket(texts))
+        one = isinstance(texts, str) or (self._items and is_one_basket(texts))
         return batches_of([texts] if one else texts, None, reading)
 
     def _text(self, text: object) -> pa.LargeStringArray:
         """Return one text, or one basket, as an array; refuse what is neither."""
-        if self._items and is_basket(text):
-            return as_text([cast(Any, text)], True)
-        return as_text([checked_text(text)])
+        return one_text(text, self._items)
 
     def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
         """Yield the ids of the documents in each bucket: candidates, which nothing has compared.

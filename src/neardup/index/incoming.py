@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -73,6 +73,17 @@ def checked_text(value: object, name: str = "text") -> str:
         return value
     given = "None" if value is None else f"of type {type(value).__name__}"
     raise ArgumentError(f"`{name}` is {given}; expected a string", "give the text of a document")
+
+
+def one_text(text: object, items: bool = False) -> pa.LargeStringArray:
+    """Return one text, or with ``items`` one basket, as an array.
+
+    Raises:
+        ArgumentError: It is neither.
+    """
+    if items and is_basket(text):
+        return as_text([cast(Any, text)], True)
+    return as_text([checked_text(text)])
 
 
 def texts_of(texts: Any, items: bool = False) -> pa.LargeStringArray | None:

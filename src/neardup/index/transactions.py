@@ -150,6 +150,29 @@ class Core:
                 self.verifier.forget()
                 raise
 
+    @contextmanager
+    def attempt(self, refused: tuple[type[Exception], ...]) -> Iterator[None]:
+        """Part of a transaction that writes: it is undone where such an error comes out of it.
+
+        Other errors give up the transaction.
+        """
+        catalogue, before = self.catalogue, self.catalogue.state()
+        catalogue.execute("SAVEPOINT attempt")
+        try:
+            yield
+        except refused:
+            after = catalogue.state()
+            catalogue.execute("ROLLBACK TO attempt")
+            catalogue.execute("RELEASE attempt")
+            catalogue.change(**before._asdict())
+            if (after.next, after.segment) != (before.next, before.segment):
+                # Their numbers are given to others.
+                self.snapshot.forget()
+                self.verifier.forget()
+                self.snapshot.refresh(before)
+            raise
+        catalogue.execute("RELEASE attempt")
+
     def _own_snapshot(self) -> None:
         """After a fork: another thread may have been about to change what is here."""
         if self._pid != os.getpid():

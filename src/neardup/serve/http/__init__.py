@@ -1,0 +1,1 @@
+"""The processes that answer: HTTP, and what is only read from the index."""
