@@ -35,7 +35,8 @@ def documents(*pairs: tuple[Any, str]) -> dict[str, Any]:
 
 def test_every_call_answers(service: Service) -> None:
     status, found = service.post("add_if_new", documents(("a", A), ("b", B), ("c", "x y z")))
-    assert (status, found["id_type"]) == (200, "str")
+    assert status == 200, found
+    assert found["id_type"] == "str"
     assert [each["kept"] for each in found["answers"]] == [True, False, True]
     assert found["answers"][1] == {"id": "b", "kept": False, "duplicate_of": "a", "similarity": 1.0}
     assert service.post("add", documents(("d", A + " seven"))) == (200, {"added": 1})
@@ -95,7 +96,7 @@ def test_every_call_answers(service: Service) -> None:
 def test_errors(service: Service, name: str, body: object, status: int, error: str) -> None:
     service.post("add_if_new", documents(("seed", "some text that is there")))
     found = service.post(name, body)
-    assert found[0] == status
+    assert found[0] == status, found
     assert found[1]["status"] == status
     assert found[1]["error"] == error
 

@@ -47,6 +47,10 @@ class Compact(Struct, tag=True, array_like=True):
     purge: bool
 
 
+class Opened(Struct, tag=True, array_like=True):
+    """The process that sends it is ready; it gets no answer."""
+
+
 class Request(Struct, array_like=True):
     """What is to be written.
 
@@ -58,7 +62,7 @@ class Request(Struct, array_like=True):
 
     number: int
     until: float
-    what: New | Added | Update | Remove | Compact
+    what: New | Added | Update | Remove | Compact | Opened
 
 
 class Failed(Struct, tag=True, array_like=True):
@@ -94,7 +98,7 @@ class Decided(Struct, tag=True, array_like=True):
 
 
 class Reply(Struct, array_like=True):
-    """What became of a request; number -1 says that the index is open and kernels are compiled."""
+    """What became of a request; number -1 has the process open the index."""
 
     number: int
     what: Failed | Done | Decided

@@ -95,10 +95,10 @@ class _Supervisor:
         self._settings, self._server, self._count = settings, server, workers
         self._stopping = asyncio.Event()
         self._processes: set[asyncio.subprocess.Process] = set()
-        self._links: set[WorkerLink] = set()
         self._decider: Decider | None = None
         self._writer: Writer | None = None
-        self._opened = False
+        self._open = asyncio.Event()
+        self._first = asyncio.Event()  # one process answers
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -107,11 +107,12 @@ class _Supervisor:
         host, port = self._server.getsockname()[:2]
         LOG.info("serving %s on http://%s:%d", self._settings.index, host, port)
         self._writer = Writer(self._decide, metrics.WriterMetrics())
-        # The first one answers at once, so that it can be asked whether the service is ready.
+        # One answers at once, so that it can be asked whether the service is ready. The others
+        # listen once it is: whoever is told that it is ready is refused by none.
         keepers = [asyncio.create_task(self._keep(not number)) for number in range(self._count)]
         writing = asyncio.create_task(self._writer.run())
         try:
-            await self._open()
+            await self._open_index()
             await self._stopping.wait()
         finally:
             self._stopping.set()
@@ -124,15 +125,13 @@ class _Supervisor:
         assert self._decider is not None  # nothing is asked before the index is open
         return self._decider(requests)  # type: ignore[arg-type]
 
-    async def _open(self) -> None:
+    async def _open_index(self) -> None:
         if not self._settings.readonly:
             folder = Path(self._settings.index)
             core, spec = await asyncio.to_thread(opened_core, folder, Options())
             await asyncio.to_thread(warm, spec, core.recipe)
             self._decider = Decider(core)
-        self._opened = True
-        for link in self._links:
-            link.send(_READY)
+        self._open.set()
 
     async def _keep(self, early: bool) -> None:
         """Keep one process running.
@@ -142,22 +141,27 @@ class _Supervisor:
         """
         while not self._stopping.is_set():
             process, link = await self._start(early)
-            early = False
             self._processes.add(process)
+            ready = asyncio.create_task(self._tell(link, self._open if early else self._first))
+            early = False
             code = await process.wait()
+            ready.cancel()
             self._processes.discard(process)
-            self._links.discard(link)
             metrics.forget(process.pid)
             if not self._stopping.is_set():
                 LOG.error("a process that answers has ended with %s; it is started again", code)
                 await asyncio.sleep(_PAUSE)
 
+    async def _tell(self, link: WorkerLink, event: asyncio.Event) -> None:
+        """Have a process open the index, once something has happened."""
+        await event.wait()
+        link.send(_READY)
+
     async def _start(self, early: bool) -> tuple[asyncio.subprocess.Process, WorkerLink]:
         assert self._writer is not None
         ours, theirs = socket.socketpair()
-        link = WorkerLink(self._writer)
+        link = WorkerLink(self._writer, self._first.set)
         await asyncio.get_running_loop().create_connection(lambda: link, sock=ours)
-        self._links.add(link)
         with theirs:
             numbers = (self._server.fileno(), theirs.fileno())
             process = await asyncio.create_subprocess_exec(
@@ -171,8 +175,6 @@ class _Supervisor:
         assert process.stdin is not None
         process.stdin.write(msgspec.json.encode(self._settings))
         process.stdin.close()
-        if self._opened:
-            link.send(_READY)
         return process, link
 
     async def _end(self, keepers: list[asyncio.Task[None]]) -> None:

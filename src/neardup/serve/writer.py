@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import msgpack
 
-from neardup.serve.frames import Failed, Frames, Reply, Request
+from neardup.serve.frames import Failed, Frames, Opened, Reply, Request
 from neardup.serve.http.metrics import WriterMetrics
 
 LOG = logging.getLogger("neardup.serve")
@@ -25,14 +25,19 @@ class WorkerLink(Frames):
 
     Args:
         writer: Where its requests go.
+        opened: Called once that process is ready.
     """
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, opened: Callable[[], None]) -> None:
         super().__init__()
-        self._writer = writer
+        self._writer, self._opened = writer, opened
 
     def received(self, message: bytes) -> None:
-        self._writer.put(_request(message), self)
+        request = _request(message)
+        if isinstance(request.what, Opened):
+            self._opened()
+        else:
+            self._writer.put(request, self)
 
 
 class Writer:

@@ -13,7 +13,7 @@ from neardup.serve.http.metrics import CallMetrics
 from neardup.serve.problems import ServiceError
 from neardup.serve.settings import Limits
 
-_READY = -1  # number of the message that says so
+_READY = -1  # number of the message that has the index opened
 _BODIES = 8  # largest bodies that may wait
 _reply = msgpack.Decoder(Reply).decode
 

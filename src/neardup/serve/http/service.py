@@ -55,6 +55,7 @@ class Service:
         self._large = await loop.run_in_executor(self._thread, Reader, self.settings)
         await loop.run_in_executor(self._thread, self._large.warm)
         self._small = await loop.run_in_executor(self._thread, Reader, self.settings)
+        self.link.send(frames.Request(0, 0.0, frames.Opened()))
 
     def reader(self) -> Reader:
         """Return the index.
