@@ -16,7 +16,7 @@ from serve_process import require_serve, serving
 
 import neardup
 import oracle
-from neardup.api.index_folders import made_core
+from neardup.api.indexes.index_folders import made_core
 from neardup.errors import NeardupError, OutputError
 from neardup.index import transactions
 from neardup.index.catalogue import Options

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.api.arguments import checked
-from neardup.api.indexing import Conflict, Index, spelled_ids
+from neardup.api.indexes.indexing import Index
 from neardup.arrays import ArrowArray, array_of
 from neardup.client.transport import Transport
 from neardup.errors import ArgumentError, SpecError, spelled
@@ -24,13 +24,19 @@ from neardup.index.answers import (
     no_matches,
 )
 from neardup.index.bodies import Id
-from neardup.index.incoming import batches_of, checked_id, checked_ids, one_text
-from neardup.index.inserting import Answers
+from neardup.index.incoming import (
+    batches_of,
+    checked_id,
+    checked_ids,
+    is_one,
+    one_text,
+    typed_ids,
+)
+from neardup.index.inserting import Conflict, Decisions, check_conflict
 from neardup.index.transactions import Batch
 from neardup.inspect.compare import Comparison, Text
 from neardup.io.opening import Reading
 from neardup.recipe import Recipe
-from neardup.sketch.baskets import is_one_basket
 from neardup.sketch.texts import text_buffers
 from neardup.spec import Spec, check_whole
 
@@ -130,7 +136,7 @@ class RemoteIndex:
 
     def spelled(self, ids: Sequence[str]) -> list[Id]:
         """Return ids as the index has them, of texts that spell them; see `Index.spelled`."""
-        return spelled_ids(ids, self._id_type())
+        return typed_ids(ids, self._id_type())
 
     def get(self, id_: Id) -> str | list[str] | None:
         """Return the text of a document; see `Index.get`."""
@@ -200,10 +206,7 @@ class RemoteIndex:
         max_document: int | str = "256MB",
     ) -> int:
         """Add documents, whatever they are similar to; see `Index.add`."""
-        if on_conflict not in ("error", "replace", "skip"):
-            raise SpecError(
-                f"`on_conflict` is {on_conflict!r}; expected 'error', 'replace' or 'skip'"
-            )
+        check_conflict(on_conflict)
         how = (input_format, encoding_errors, delimiter, max_document)
         reading = Reading(text, id, *how, items=self._items)
         count = 0
@@ -255,7 +258,7 @@ class RemoteIndex:
                 how = answer["similarity"]
                 similarity.append(np.nan if how is None else how)
         values = np.array(similarity, dtype=np.float64)
-        return answers_table(names, Answers(of, values), kind or self._id_type())
+        return answers_table(names, Decisions(of, values), kind or self._id_type())
 
     def remove(self, ids: Id | Iterable[Id]) -> list[Id]:
         """Remove documents, or forget that they were duplicates; see `Index.remove`."""
@@ -291,8 +294,7 @@ class RemoteIndex:
         return str(one_text(text, self._items)[0].as_py())
 
     def _asked(self, texts: object, reading: Reading) -> Iterator[Batch]:
-        one = isinstance(texts, str) or (self._items and is_one_basket(texts))
-        return batches_of([texts] if one else texts, None, reading)
+        return batches_of([texts] if is_one(texts, self._items) else texts, None, reading)
 
     def _parts(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Yield documents as many at a time as the service takes."""

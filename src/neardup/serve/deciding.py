@@ -12,7 +12,7 @@ import numpy as np
 from neardup.errors import InputError, NeardupError, SpecError
 from neardup.index.answers import first_answer
 from neardup.index.incoming import texts_of
-from neardup.index.inserting import Answers, add_all, add_new, replace
+from neardup.index.inserting import Decisions, add_all, add_new, replace
 from neardup.index.merging import Merger, compact
 from neardup.index.transactions import Batch, Core
 from neardup.serve.calls import Id, Text
@@ -141,7 +141,7 @@ def _kind(what: Any) -> tuple[type, bool, str]:
 
 
 def _decided(
-    whats: Sequence[Any], names: list[Id], answers: Answers, id_type: str
+    whats: Sequence[Any], names: list[Id], answers: Decisions, id_type: str
 ) -> Iterator[Decided]:
     similarity = [None if np.isnan(value) else value for value in answers.similarity.tolist()]
     low = 0

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from neardup.api.index_folders import opened_core
+from neardup.api.indexes.index_folders import opened_core
 from neardup.errors import InputNotFoundError, StoreError
 from neardup.index.catalogue import Options
 from neardup.serve.deciding import Decider

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from neardup.api.indexing import Index
+from neardup.api.indexes.indexing import Index
 from neardup.recipe import Recipe
 from neardup.spec import Spec
 

@@ -30,11 +30,6 @@ def is_basket(value: object) -> bool:
     return isinstance(value, list | tuple | Set | np.ndarray)
 
 
-def is_one_basket(value: object) -> bool:
-    """Return whether an object of Python is a basket, and none of its items is one."""
-    return is_basket(value) and not any(is_basket(item) for item in cast(Any, value))
-
-
 def holds_baskets(type: pa.DataType) -> bool:
     """Return whether an Arrow array of this type has lists of strings or of whole numbers."""
     value: Any = getattr(type, "value_type", None)

@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 
 import neardup
-from neardup.api.indexing import Index
+from neardup.api.indexes.indexing import Index
 from neardup.errors import InputError, SpecError
 from neardup.serve import calls
 from neardup.serve.calls import Text
