@@ -75,7 +75,7 @@ def shown(reply: frames.Reply) -> Any:
     what = reply.what
     if isinstance(what, frames.Failed):
         return what.error, what.detail
-    if isinstance(what, frames.Decided):
+    if isinstance(what, frames.DecidedColumns):
         return list(zip(what.ids, what.duplicate_of, what.similarity, strict=True))
     return what.value
 
@@ -97,7 +97,8 @@ def test_any_interleaving_in_groups_is_a_serial_order(
         while low < len(arrived):
             high = low + draw.choice([1, 2, 5, 16])
             some = [
-                frames.Request(low + i, math.inf, what) for i, what in enumerate(arrived[low:high])
+                frames.WriteRequest(low + i, math.inf, what)
+                for i, what in enumerate(arrived[low:high])
             ]
             replies = grouped(some)
             assert [reply.number for reply in replies] == [each.number for each in some]
@@ -118,7 +119,7 @@ def test_what_waited_too_long_is_not_done() -> None:
     grouped = decider()
     late, soon = (frames.New([id_], ["a b c"]) for id_ in ("late", "soon"))
     replies = grouped(
-        [frames.Request(1, time.monotonic() - 1, late), frames.Request(2, math.inf, soon)]
+        [frames.WriteRequest(1, time.monotonic() - 1, late), frames.WriteRequest(2, math.inf, soon)]
     )
     assert isinstance(replies[0].what, frames.Failed) and replies[0].what.status == 503
     assert shown(replies[1]) == [("soon", None, None)]
@@ -126,7 +127,9 @@ def test_what_waited_too_long_is_not_done() -> None:
 
 def test_a_transaction_that_fails_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     grouped = decider()
-    some = [frames.Request(i, math.inf, frames.New([f"d{i}"], [f"a{i} b c{i}"])) for i in range(3)]
+    some = [
+        frames.WriteRequest(i, math.inf, frames.New([f"d{i}"], [f"a{i} b c{i}"])) for i in range(3)
+    ]
 
     def full(*_: object) -> None:
         raise OutputError("can't write: no space left on device")

@@ -14,7 +14,7 @@ IdType: TypeAlias = Literal["int", "str", ""]
 Threshold: TypeAlias = Annotated[float, Meta(gt=0, le=1)]
 
 
-class Document(Struct, forbid_unknown_fields=True):
+class GivenDocument(Struct, forbid_unknown_fields=True):
     """A document that comes in; without ids, each gets the number of documents before it."""
 
     text: Text
@@ -24,7 +24,7 @@ class Document(Struct, forbid_unknown_fields=True):
 class NewDocuments(Struct, forbid_unknown_fields=True):
     """Documents that are added if they are similar to none before them, in this order."""
 
-    documents: list[Document]
+    documents: list[GivenDocument]
 
 
 class Decision(Struct):
@@ -36,7 +36,7 @@ class Decision(Struct):
     similarity: float | None
 
 
-class Decisions(Struct):
+class DecisionList(Struct):
     """A decision for each document, in their order."""
 
     id_type: IdType
@@ -46,7 +46,7 @@ class Decisions(Struct):
 class AddedDocuments(Struct, forbid_unknown_fields=True):
     """Documents that are added, whatever they are similar to."""
 
-    documents: list[Document]
+    documents: list[GivenDocument]
     on_conflict: Literal["error", "replace", "skip"] = "error"
 
 
@@ -74,7 +74,7 @@ class Match(Struct):
     match_contained: float
 
 
-class Matches(Struct):
+class MatchList(Struct):
     """Matches, by text, then the most similar first."""
 
     id_type: IdType
@@ -106,7 +106,7 @@ class StoredText(Struct):
     text: Text | None
 
 
-class Ids(Struct, forbid_unknown_fields=True):
+class DocumentIds(Struct, forbid_unknown_fields=True):
     """Ids of documents."""
 
     ids: list[Id]
@@ -150,7 +150,7 @@ class Pair(Struct, forbid_unknown_fields=True):
     other: Id | None = None
 
 
-class Compared(Struct):
+class ComparedTexts(Struct):
     """What two texts share: numbers of shingles and tokens, and shares of them."""
 
     similarity: float
@@ -249,18 +249,20 @@ COMMON = (400, 401, 408, 413, 415, 421, 422, 500, 503)
 WRITING = (403, 429, 507)
 
 CALLS = (
-    Call("add_if_new", NewDocuments, Decisions, "Add documents that are new.", True, (409,)),
+    Call("add_if_new", NewDocuments, DecisionList, "Add documents that are new.", True, (409,)),
     Call(
         "add", AddedDocuments, Count, "Add documents, whatever they are similar to.", True, (409,)
     ),
-    Call("query", Query, Matches, "Return the documents that are similar to texts."),
-    Call("first_matches", Query, Matches, "Return the first similar document of each text."),
+    Call("query", Query, MatchList, "Return the documents that are similar to texts."),
+    Call("first_matches", Query, MatchList, "Return the first similar document of each text."),
     Call("is_duplicate", OneText, IsDuplicate, "Return whether a document is similar to a text."),
     Call("get", OneId, StoredText, "Return the text of a document.", errors=(404,)),
-    Call("contains", Ids, Contained, "Return whether there are documents with some ids."),
+    Call("contains", DocumentIds, Contained, "Return whether there are documents with some ids."),
     Call("update", NewText, Updated, "Replace the text of a document.", True, (404,)),
-    Call("remove", Ids, Released, "Remove documents.", True, (404,)),
-    Call("explain", Pair, Compared, "Compare two documents, or a text with one.", errors=(404,)),
+    Call("remove", DocumentIds, Released, "Remove documents.", True, (404,)),
+    Call(
+        "explain", Pair, ComparedTexts, "Compare two documents, or a text with one.", errors=(404,)
+    ),
     Call("stats", None, Stats, "Return numbers of documents, segments and bytes."),
     Call("about", None, About, "Return settings of the index and limits of the service."),
     Call("check", Nothing, Problems, "Read all of the index, and return its errors."),

@@ -19,18 +19,18 @@ from neardup.serve.calls import Id, Text
 from neardup.serve.frames import (
     Added,
     Compact,
-    Decided,
+    DecidedColumns,
     Done,
     Failed,
     New,
     Remove,
     Reply,
-    Request,
     Update,
+    WriteRequest,
 )
 from neardup.serve.problems import public_name, status_of
 
-_Reply: TypeAlias = Failed | Done | Decided
+_Reply: TypeAlias = Failed | Done | DecidedColumns
 #: What is wrong with one call, and no reason to give up the others.
 _REFUSED = (InputError, SpecError)
 _LATE = Failed(503, "", "it waited too long, and was not done", "send it again")
@@ -47,7 +47,7 @@ class Decider:
         self._core, self._merger = core, Merger(core)
         self._items = core.recipe.shingle.unit == "item"
 
-    def __call__(self, requests: Sequence[Request]) -> list[Reply]:
+    def __call__(self, requests: Sequence[WriteRequest]) -> list[Reply]:
         """Do some requests in their order, in one transaction, which is committed at the end.
 
         One that is refused changes nothing. If the transaction fails, nothing of it was done.
@@ -142,12 +142,12 @@ def _kind(what: Any) -> tuple[type, bool, str]:
 
 def _decided(
     whats: Sequence[Any], names: list[Id], answers: Decisions, id_type: str
-) -> Iterator[Decided]:
+) -> Iterator[DecidedColumns]:
     similarity = [None if np.isnan(value) else value for value in answers.similarity.tolist()]
     low = 0
     for what in whats:
         high = low + len(what.texts)
-        yield Decided(
+        yield DecidedColumns(
             id_type, names[low:high], answers.duplicate_of[low:high], similarity[low:high]
         )
         low = high

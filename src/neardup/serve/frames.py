@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from msgspec import Struct, msgpack
 
-from neardup.serve.calls import Decisions, Id, Text
+from neardup.serve.calls import DecisionList, Id, Text
 
 _LENGTH = 4  # bytes before each message
 
@@ -51,7 +51,7 @@ class Opened(Struct, tag=True, array_like=True):
     """The process that sends it is ready; it gets no answer."""
 
 
-class Request(Struct, array_like=True):
+class WriteRequest(Struct, array_like=True):
     """What is to be written.
 
     Attributes:
@@ -80,28 +80,28 @@ class Done(Struct, tag=True, array_like=True):
     value: Any
 
 
-class Decided(Struct, tag=True, array_like=True):
-    """`calls.Decisions`, column by column; similarity is None for a kept document."""
+class DecidedColumns(Struct, tag=True, array_like=True):
+    """`calls.DecisionList`, column by column; similarity is None for a kept document."""
 
     id_type: str
     ids: list[Id]
     duplicate_of: list[Id | None]
     similarity: list[float | None]
 
-    def answers(self) -> Decisions:
+    def answers(self) -> DecisionList:
         """Return them document by document."""
         from neardup.serve.calls import Decision
 
         columns = zip(self.ids, self.duplicate_of, self.similarity, strict=True)
         each = [Decision(id_, of is None, of, similarity) for id_, of, similarity in columns]
-        return Decisions(cast(Any, self.id_type), each)
+        return DecisionList(cast(Any, self.id_type), each)
 
 
 class Reply(Struct, array_like=True):
     """What became of a request; number -1 has the process open the index."""
 
     number: int
-    what: Failed | Done | Decided
+    what: Failed | Done | DecidedColumns
 
 
 encode = msgpack.Encoder().encode

@@ -13,7 +13,7 @@ _SHORTEST = 16  # characters of a token
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 
-class Limits(Struct, frozen=True):
+class CallLimits(Struct, frozen=True):
     """What a call may have.
 
     Attributes:
@@ -50,7 +50,7 @@ class Settings(Struct, frozen=True):
     hosts: tuple[str, ...]
     token: str = ""
     readonly: bool = False
-    limits: Limits = Limits()
+    limits: CallLimits = CallLimits()
     access_log: bool = False
     stop_seconds: float = 30.0
 

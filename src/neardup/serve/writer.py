@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import msgpack
 
-from neardup.serve.frames import Failed, Frames, Opened, Reply, Request
+from neardup.serve.frames import Failed, Frames, Opened, Reply, WriteRequest
 from neardup.serve.http.metrics import WriterMetrics
 
 LOG = logging.getLogger("neardup.serve")
 #: Documents of a transaction: no more are added to one that has so many.
 _DOCUMENTS = 1000
-_request = msgpack.Decoder(Request).decode
+_request = msgpack.Decoder(WriteRequest).decode
 
 
 class WorkerLink(Frames):
@@ -49,14 +49,14 @@ class Writer:
     """
 
     def __init__(
-        self, decide: Callable[[Sequence[Request]], list[Reply]], metrics: WriterMetrics
+        self, decide: Callable[[Sequence[WriteRequest]], list[Reply]], metrics: WriterMetrics
     ) -> None:
         self._decide, self._metrics = decide, metrics
-        self._waiting: deque[tuple[Request, WorkerLink]] = deque()
+        self._waiting: deque[tuple[WriteRequest, WorkerLink]] = deque()
         self._some = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "neardup-write")
 
-    def put(self, request: Request, link: WorkerLink) -> None:
+    def put(self, request: WriteRequest, link: WorkerLink) -> None:
         """Have a request done."""
         self._waiting.append((request, link))
         self._some.set()
@@ -85,7 +85,7 @@ class Writer:
         """Whether nothing waits."""
         return not self._waiting
 
-    def _taken(self) -> list[tuple[Request, WorkerLink]]:
+    def _taken(self) -> list[tuple[WriteRequest, WorkerLink]]:
         group, documents = [], 0
         while self._waiting and documents < _DOCUMENTS:
             group.append(self._waiting.popleft())

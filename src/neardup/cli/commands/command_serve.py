@@ -94,7 +94,7 @@ def serve(
     error, and / has a page about the calls. It ends on SIGTERM, once what was begun is answered.
     """
     from neardup.memory_plan import parse_size
-    from neardup.serve.settings import Limits, Settings, allowed_hosts, read_token
+    from neardup.serve.settings import CallLimits, Settings, allowed_hosts, read_token
 
     token = "" if token_file is None else read_token(token_file)
     hosts = allowed_hosts(host, allow_host, token)
@@ -105,7 +105,7 @@ def serve(
             f"neardup serve needs {error.name}", "pip install 'neardup[serve]'"
         ) from error
     size = parse_size(max_body, "max_body")
-    limits = Limits(size, max_documents, max_queue, call_timeout)
+    limits = CallLimits(size, max_documents, max_queue, call_timeout)
     settings = Settings(
         str(folder.absolute()), hosts, token, readonly, limits, access_log, stop_timeout
     )

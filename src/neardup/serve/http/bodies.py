@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from neardup.serve.problems import ServiceError
-from neardup.serve.settings import Limits
+from neardup.serve.settings import CallLimits
 
 _LINES = (b"application/x-ndjson", b"application/jsonl", b"application/x-jsonlines")
 
@@ -37,7 +37,7 @@ def header(scope: Scope, name: bytes) -> bytes:
     return next((value for key, value in scope["headers"] if key == name), b"")
 
 
-async def read_body(scope: Scope, receive: Receive, limits: Limits) -> bytes:
+async def read_body(scope: Scope, receive: Receive, limits: CallLimits) -> bytes:
     """Read a body.
 
     Raises:
@@ -65,7 +65,7 @@ async def read_body(scope: Scope, receive: Receive, limits: Limits) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _too_large(limits: Limits) -> ServiceError:
+def _too_large(limits: CallLimits) -> ServiceError:
     return ServiceError(
         413,
         f"the body is too large; at most {limits.body:,} bytes are taken",

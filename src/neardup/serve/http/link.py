@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from msgspec import msgpack
 
-from neardup.serve.frames import Decided, Done, Failed, Frames, Reply, Request
+from neardup.serve.frames import DecidedColumns, Done, Failed, Frames, Reply, WriteRequest
 from neardup.serve.http.metrics import CallMetrics
 from neardup.serve.problems import ServiceError
-from neardup.serve.settings import Limits
+from neardup.serve.settings import CallLimits
 
 _READY = -1  # number of the message that has the index opened
 _BODIES = 8  # largest bodies that may wait
@@ -27,14 +27,14 @@ class WriterLink(Frames):
         lost: Called once the other process is gone.
     """
 
-    def __init__(self, limits: Limits, metrics: CallMetrics, lost: Callable[[], None]) -> None:
+    def __init__(self, limits: CallLimits, metrics: CallMetrics, lost: Callable[[], None]) -> None:
         super().__init__()
         self._limits, self._metrics, self._lost = limits, metrics, lost
-        self._waiting: dict[int, asyncio.Future[Failed | Done | Decided]] = {}
+        self._waiting: dict[int, asyncio.Future[Failed | Done | DecidedColumns]] = {}
         self._number = self._bytes = 0
         self.ready = asyncio.Event()
 
-    async def ask(self, what: object) -> Done | Decided:
+    async def ask(self, what: object) -> Done | DecidedColumns:
         """Send a request of `frames`, and wait for the answer, which comes after its commit.
 
         Raises:
@@ -45,10 +45,12 @@ class WriterLink(Frames):
             raise ServiceError(429, "too many calls wait for the writer", "send it again", retry=1)
         self._number += 1
         number = self._number
-        done: asyncio.Future[Failed | Done | Decided] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[Failed | Done | DecidedColumns] = (
+            asyncio.get_running_loop().create_future()
+        )
         self._waiting[number] = done
         self._metrics.waiting(len(self._waiting))
-        size = self.send(Request(number, time.monotonic() + limits.seconds, what))  # type: ignore[arg-type]
+        size = self.send(WriteRequest(number, time.monotonic() + limits.seconds, what))  # type: ignore[arg-type]
         self._bytes += size
         try:
             reply = await done

@@ -22,7 +22,7 @@ _SMALL = 50_000
 _LONG = ("check", "stats")
 
 
-class Reader:
+class IndexReader:
     """An index that is open for reading.
 
     Args:
@@ -56,21 +56,21 @@ class Reader:
         with self.index._core.reading() as state:
             return state.ids
 
-    def _query(self, asked: calls.Query) -> calls.Matches:
+    def _query(self, asked: calls.Query) -> calls.MatchList:
         texts = self._texts(asked.texts)
         found = self.index.query(texts, threshold=asked.threshold, top=asked.top)
         return self._matches(found)
 
-    def _first_matches(self, asked: calls.Query) -> calls.Matches:
+    def _first_matches(self, asked: calls.Query) -> calls.MatchList:
         if asked.top is not None or asked.threshold is not None:
             raise SpecError("`top` and `threshold` are not for first_matches", "leave them out")
         return self._matches(self.index.first_matches(self._texts(asked.texts)))
 
-    def _matches(self, table: pa.Table) -> calls.Matches:
+    def _matches(self, table: pa.Table) -> calls.MatchList:
         columns = [column.to_pylist() for column in table.columns]
         kind = "int" if pa.types.is_integer(table.column("id").type) else "str"
         each = [calls.Match(*row) for row in zip(*columns, strict=True)]
-        return calls.Matches(cast(Any, kind), each)
+        return calls.MatchList(cast(Any, kind), each)
 
     def _is_duplicate(self, asked: calls.OneText) -> calls.IsDuplicate:
         return calls.IsDuplicate(self.index.is_duplicate(self._texts([asked.text])[0]))
@@ -78,10 +78,10 @@ class Reader:
     def _get(self, asked: calls.OneId) -> calls.StoredText:
         return calls.StoredText(asked.id, self.index.get(asked.id))
 
-    def _contains(self, asked: calls.Ids) -> calls.Contained:
+    def _contains(self, asked: calls.DocumentIds) -> calls.Contained:
         return calls.Contained([id_ in self.index for id_ in asked.ids])
 
-    def _explain(self, asked: calls.Pair) -> calls.Compared:
+    def _explain(self, asked: calls.Pair) -> calls.ComparedTexts:
         if (asked.text is None) == (asked.other is None):
             raise SpecError("`text` and `other` are both given, or neither", "give one of the two")
         text = asked.text
@@ -94,7 +94,7 @@ class Reader:
                     "make the index with store_text=True",
                 )
         found = self.index.explain(self._texts([text])[0], asked.id)
-        return calls.Compared(**found.as_dict())
+        return calls.ComparedTexts(**found.as_dict())
 
     def _stats(self, asked: None) -> calls.Stats:
         return msgspec.convert(self.index.stats(), calls.Stats)

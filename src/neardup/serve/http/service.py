@@ -11,10 +11,10 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 
 from neardup.serve import calls, frames
-from neardup.serve.calls import Call, Document
+from neardup.serve.calls import Call, GivenDocument
 from neardup.serve.http.link import WriterLink
 from neardup.serve.http.metrics import CallMetrics
-from neardup.serve.http.reading import Reader, is_small
+from neardup.serve.http.reading import IndexReader, is_small
 from neardup.serve.problems import ServiceError
 from neardup.serve.settings import Settings
 
@@ -36,8 +36,8 @@ class Service:
         self.metrics = CallMetrics()
         self.link = WriterLink(settings.limits, self.metrics, lost)
         # Two, so that small calls never wait for the lock of a long one.
-        self._small: Reader | None = None
-        self._large: Reader | None = None
+        self._small: IndexReader | None = None
+        self._large: IndexReader | None = None
         self._thread = ThreadPoolExecutor(1, "neardup-read")
         self._long = 0
         self._checks = asyncio.Lock()
@@ -52,12 +52,12 @@ class Service:
         """Open the index, once the writer has it, so that kernels are compiled once."""
         await self.link.ready.wait()
         loop = asyncio.get_running_loop()
-        self._large = await loop.run_in_executor(self._thread, Reader, self.settings)
+        self._large = await loop.run_in_executor(self._thread, IndexReader, self.settings)
         await loop.run_in_executor(self._thread, self._large.warm)
-        self._small = await loop.run_in_executor(self._thread, Reader, self.settings)
-        self.link.send(frames.Request(0, 0.0, frames.Opened()))
+        self._small = await loop.run_in_executor(self._thread, IndexReader, self.settings)
+        self.link.send(frames.WriteRequest(0, 0.0, frames.Opened()))
 
-    def reader(self) -> Reader:
+    def reader(self) -> IndexReader:
         """Return the index.
 
         Raises:
@@ -84,14 +84,14 @@ class Service:
             return await self._check(asked)
         return await self.in_thread(lambda large: large.answer(call.name, asked))
 
-    async def in_thread(self, work: Callable[[Reader], T]) -> T:
+    async def in_thread(self, work: Callable[[IndexReader], T]) -> T:
         """Do what takes longer, in the thread for it.
 
         Raises:
             ServiceError: Too much waits for it already.
         """
         self.reader()
-        large = cast(Reader, self._large)
+        large = cast(IndexReader, self._large)
         if self._long >= _LONG_CALLS:
             raise ServiceError(429, "too many long calls wait", "send it again", retry=1)
         self._long += 1
@@ -105,7 +105,7 @@ class Service:
             raise ServiceError(429, "the index is checked already", "send it later", retry=30)
 
         def work() -> Struct:
-            reader = Reader(self.settings)
+            reader = IndexReader(self.settings)
             with reader.index:
                 return reader.answer("check", asked)
 
@@ -134,7 +134,7 @@ class Service:
 
     # What is written.
 
-    async def write(self, what: object) -> frames.Done | frames.Decided:
+    async def write(self, what: object) -> frames.Done | frames.DecidedColumns:
         """Do what one of the requests of `frames` says.
 
         Raises:
@@ -151,7 +151,7 @@ class Service:
         if name in ("add_if_new", "add"):
             ids, texts = _columns(asked.documents)
             if name == "add_if_new":
-                decided = cast(frames.Decided, await self.write(frames.New(ids, texts)))
+                decided = cast(frames.DecidedColumns, await self.write(frames.New(ids, texts)))
                 return decided.answers()
             what = frames.Added(ids, texts, asked.on_conflict)
             return calls.Count(await self._value(what))
@@ -167,7 +167,7 @@ class Service:
         return cast(frames.Done, await self.write(what)).value
 
 
-def _columns(documents: list[Document]) -> tuple[list[calls.Id] | None, list[calls.Text]]:
+def _columns(documents: list[GivenDocument]) -> tuple[list[calls.Id] | None, list[calls.Text]]:
     ids = [each.id for each in documents if each.id is not None]
     if ids and len(ids) != len(documents):
         raise ServiceError(

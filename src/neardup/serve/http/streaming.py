@@ -14,12 +14,12 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from neardup.errors import FormatError, NeardupError, SpecError
-from neardup.serve.frames import Decided, New
+from neardup.serve.frames import DecidedColumns, New
 from neardup.serve.http.bodies import require_type
-from neardup.serve.http.reading import Reader
+from neardup.serve.http.reading import IndexReader
 from neardup.serve.http.service import Service
 from neardup.serve.problems import ServiceError, problem_of
-from neardup.serve.settings import Limits
+from neardup.serve.settings import CallLimits
 from neardup.serve.stream_lines import ADDED, Line, LineReading
 
 #: Lines that are answered together, at most, and how many of these may be under way.
@@ -35,7 +35,7 @@ class LineSource:
         limits: Bytes of a line, and seconds that the next one may take.
     """
 
-    def __init__(self, receive: Receive, limits: Limits) -> None:
+    def __init__(self, receive: Receive, limits: CallLimits) -> None:
         self._receive, self._limits = receive, limits
         self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue(_CHUNKS)
         self._rest = b""
@@ -108,7 +108,7 @@ class LineAnswer:
         limits: Seconds that the client may take for each part.
     """
 
-    def __init__(self, send: Send, limits: Limits) -> None:
+    def __init__(self, send: Send, limits: CallLimits) -> None:
         self._send, self._limits = send, limits
         self.begun = False
 
@@ -211,7 +211,7 @@ async def _finish(
     under_way: deque[tuple[list[Line], asyncio.Task[Any]]], answer: LineAnswer
 ) -> None:
     lines, task = under_way[0]
-    decided = cast(Decided, await task)
+    decided = cast(DecidedColumns, await task)
     under_way.popleft()
     columns = zip(decided.duplicate_of, decided.similarity, strict=True)
     values = [dict(zip(ADDED, (of is None, of, how), strict=True)) for of, how in columns]
@@ -266,7 +266,9 @@ class QueryStreamEndpoint:
             raise ServiceError(400, what, 'send {"text": ...}', "FormatError") from error
 
 
-def _matched(reader: Reader, texts: list[Any], names: list[Any], options: dict[str, Any]) -> bytes:
+def _matched(
+    reader: IndexReader, texts: list[Any], names: list[Any], options: dict[str, Any]
+) -> bytes:
     if not texts:
         return b""
     found = reader.index.query(texts, **options).to_pylist()
@@ -321,7 +323,7 @@ class ListEndpoint:
         minimum = _number(given, "minimum", int) or 2
         answer = LineAnswer(send, service.limits)
 
-        def begin(reader: Reader) -> Iterator[bytes]:
+        def begin(reader: IndexReader) -> Iterator[bytes]:
             return reader.ids() if self._name == "ids" else reader.buckets(minimum)
 
         lines = await service.in_thread(begin)
@@ -331,7 +333,7 @@ class ListEndpoint:
 
 
 async def _parts(service: Service, lines: Iterator[bytes]) -> AsyncIterator[bytes]:
-    def some(_: Reader) -> bytes:
+    def some(_: IndexReader) -> bytes:
         parts, end = [], time.monotonic() + 0.1
         for line in lines:
             parts.append(line)
