@@ -221,7 +221,7 @@ class Index:
     @property
     def _items(self) -> bool:
         """Whether its documents are baskets: lists of items."""
-        return self.recipe.shingle.unit == "item"
+        return self._core.recipe.shingle.unit == "item"
 
     def ids(self) -> pa.Array[Any]:
         """Return the ids of all documents, in the order in which they came."""
@@ -290,7 +290,7 @@ class Index:
             >>> index.query("a b c d").select(["id", "similarity"]).to_pylist()
             [{'id': 'p', 'similarity': 1.0}, {'id': 'q', 'similarity': 0.5}]
         """
-        limit = required_threshold(self._spec, self.recipe, threshold)
+        limit = required_threshold(self._spec, self._core.recipe, threshold)
         if top is not None and (type(top) is not int or top < 1):
             raise SpecError(f"`top` is {spelled(top)}; expected a whole number, 1 or more")
         return found_in(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 import neardup
 from neardup.api.indexes.indexing import Index
-from neardup.errors import InputError, SpecError
+from neardup.errors import InputError, NeardupError, SpecError
 from neardup.serve import calls
 from neardup.serve.calls import Text
 from neardup.serve.settings import Settings
@@ -20,6 +20,8 @@ from neardup.serve.warming import warm
 #: Characters of texts that are answered at once; more are in a thread of their own.
 _SMALL = 50_000
 _LONG = ("check", "stats")
+#: Calls that can be answered together.
+TOGETHER = ("query", "first_matches", "is_duplicate")
 
 
 class IndexReader:
@@ -56,24 +58,52 @@ class IndexReader:
         with self.index._core.reading() as state:
             return state.ids
 
-    def _query(self, asked: calls.Query) -> calls.MatchList:
-        texts = self._texts(asked.texts)
-        found = self.index.query(texts, threshold=asked.threshold, top=asked.top)
-        return self._matches(found)
+    def _query(self, asked: calls.Query) -> msgspec.Struct:
+        return self._similar("query", [asked])[0]
 
-    def _first_matches(self, asked: calls.Query) -> calls.MatchList:
-        if asked.top is not None or asked.threshold is not None:
+    def _first_matches(self, asked: calls.Query) -> msgspec.Struct:
+        return self._similar("first_matches", [asked])[0]
+
+    def _is_duplicate(self, asked: calls.OneText) -> msgspec.Struct:
+        return self._similar("is_duplicate", [asked])[0]
+
+    def answer_together(self, name: str, asked: Sequence[Any]) -> list[msgspec.Struct | Exception]:
+        """Answer several calls of `TOGETHER` as one, which takes little longer than one of them.
+
+        Returns:
+            The answer to each, or its error.
+        """
+        try:
+            return list(self._similar(name, asked))
+        except NeardupError as error:
+            if len(asked) == 1:
+                return [error]
+        return [found for one in asked for found in self.answer_together(name, [one])]
+
+    def _similar(self, name: str, asked: Sequence[Any]) -> list[msgspec.Struct]:
+        """Answer calls that have the same ``top`` and ``threshold``."""
+        if name == "is_duplicate":
+            texts = self._texts([one.text for one in asked])
+            rows = set(self.index.first_matches(texts).column("query").to_pylist())
+            return [calls.IsDuplicate(row in rows) for row in range(len(texts))]
+        first = asked[0]
+        texts = self._texts([text for one in asked for text in one.texts])
+        if name == "query":
+            table = self.index.query(texts, threshold=first.threshold, top=first.top)
+        elif first.top is None and first.threshold is None:
+            table = self.index.first_matches(texts)
+        else:
             raise SpecError("`top` and `threshold` are not for first_matches", "leave them out")
-        return self._matches(self.index.first_matches(self._texts(asked.texts)))
-
-    def _matches(self, table: pa.Table) -> calls.MatchList:
+        kind: Any = "int" if pa.types.is_integer(table.column("id").type) else "str"
+        found = [calls.MatchList(kind, []) for _ in asked]
+        call, base = 0, 0
         columns = [column.to_pylist() for column in table.columns]
-        kind = "int" if pa.types.is_integer(table.column("id").type) else "str"
-        each = [calls.Match(*row) for row in zip(*columns, strict=True)]
-        return calls.MatchList(cast(Any, kind), each)
-
-    def _is_duplicate(self, asked: calls.OneText) -> calls.IsDuplicate:
-        return calls.IsDuplicate(self.index.is_duplicate(self._texts([asked.text])[0]))
+        for row, *rest in zip(*columns, strict=True):
+            while row - base >= len(asked[call].texts):
+                base += len(asked[call].texts)
+                call += 1
+            found[call].matches.append(calls.Match(row - base, *rest))
+        return list(found)
 
     def _get(self, asked: calls.OneId) -> calls.StoredText:
         return calls.StoredText(asked.id, self.index.get(asked.id))

@@ -14,7 +14,8 @@ from neardup.serve import calls, frames
 from neardup.serve.calls import Call, GivenDocument
 from neardup.serve.http.link import WriterLink
 from neardup.serve.http.metrics import CallMetrics
-from neardup.serve.http.reading import IndexReader, is_small
+from neardup.serve.http.reading import TOGETHER, IndexReader, is_small
+from neardup.serve.http.together import Together
 from neardup.serve.problems import ServiceError
 from neardup.serve.settings import Settings
 
@@ -38,6 +39,7 @@ class Service:
         # Two, so that small calls never wait for the lock of a long one.
         self._small: IndexReader | None = None
         self._large: IndexReader | None = None
+        self._together: Together | None = None
         self._thread = ThreadPoolExecutor(1, "neardup-read")
         self._long = 0
         self._checks = asyncio.Lock()
@@ -55,6 +57,7 @@ class Service:
         self._large = await loop.run_in_executor(self._thread, IndexReader, self.settings)
         await loop.run_in_executor(self._thread, self._large.warm)
         self._small = await loop.run_in_executor(self._thread, IndexReader, self.settings)
+        self._together = Together(self._small)
         self.link.send(frames.WriteRequest(0, 0.0, frames.Opened()))
 
     def reader(self) -> IndexReader:
@@ -79,6 +82,8 @@ class Service:
         if call.writes:
             return await self._write(call.name, asked)
         if is_small(call.name, asked):
+            if self._together is not None and call.name in TOGETHER:
+                return await self._together.answer(call.name, asked)
             return reader.answer(call.name, asked)
         if call.name == "check":
             return await self._check(asked)
