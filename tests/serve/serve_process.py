@@ -34,6 +34,7 @@ class Service:
         self.log = index.with_name(index.name + ".log")
         self.options = options
         with self.log.open("ab") as log:
+            self._before = log.tell()
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "neardup", "serve", str(index), "--port", "0", *options],
                 stderr=log,
@@ -52,7 +53,8 @@ class Service:
             if self.process.poll() is not None:
                 raise AssertionError(self.log.read_text())
             if not self.port:
-                found = re.findall(r"on http://[^ ]*:(\d+)", self.log.read_text())
+                said = self.log.read_bytes()[self._before :].decode()
+                found = re.findall(r"on http://[^ ]*:(\d+)\n", said)
                 self.port = int(found[-1]) if found else 0
             with contextlib.suppress(OSError, http.client.HTTPException):
                 if self.port and self.call("GET", "/readyz")[0] == 200:

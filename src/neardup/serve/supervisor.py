@@ -128,7 +128,8 @@ class _Supervisor:
     async def _open_index(self) -> None:
         if not self._settings.readonly:
             folder = Path(self._settings.index)
-            core, spec = await asyncio.to_thread(opened_core, folder, Options())
+            options = Options(timeout=self._settings.limits.seconds)
+            core, spec = await asyncio.to_thread(opened_core, folder, options)
             await asyncio.to_thread(warm, spec, core.recipe)
             self._decider = Decider(core)
         self._open.set()

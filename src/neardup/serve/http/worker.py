@@ -22,12 +22,13 @@ from neardup.serve.http.service import Service
 from neardup.serve.settings import Settings
 
 _HEAD = 64 << 10  # bytes of an address with all headers
-_HEAD_SECONDS = 15.0  # in which they have to come
+_HEAD_SECONDS = 15.0  # in which they have to come, or less where bodies have less
 
 
 class _Protocol(HttpToolsProtocol):
     """HTTP of the library, with limits on the size and the time of headers."""
 
+    seconds = _HEAD_SECONDS
     _size = 0
     _timer: asyncio.TimerHandle | None = None
 
@@ -63,7 +64,7 @@ class _Protocol(HttpToolsProtocol):
             raise ValueError("the headers are too large")  # the library answers 400
 
     def _start(self) -> None:
-        self._timer = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
+        self._timer = self.loop.call_later(self.seconds, self.transport.close)
 
     def _stop(self) -> None:
         if self._timer is not None:
@@ -74,6 +75,7 @@ class _Protocol(HttpToolsProtocol):
 async def _serve(
     settings: Settings, listening: socket.socket, link: socket.socket, early: bool
 ) -> None:
+    _Protocol.seconds = min(_HEAD_SECONDS, settings.limits.seconds)
     service = Service(settings, lambda: os._exit(1))
     config = uvicorn.Config(
         made_app(service),
