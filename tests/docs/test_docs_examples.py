@@ -19,11 +19,12 @@ from remote_servers import Store, object_store
 
 from neardup.cli.main import cli
 
-#: The examples of spark.md are tested where there is a session of Spark.
+#: Tested elsewhere: where there is a session of Spark, and where a service runs.
+ELSEWHERE = ("spark.md", "service.md")
 RUNNABLE = [
     page
     for page in PAGES
-    if any(b.language != "text" for b in blocks(page)) and page.name != "spark.md"
+    if any(b.language != "text" for b in blocks(page)) and page.name not in ELSEWHERE
 ]
 #: What only a shell can do, in one command and in several lines.
 SHELL, COMPOUND = re.compile(r"[|<>$;&*`\\]"), re.compile(r"\b(for|while|if)\b.*;|\\$", re.M)
@@ -104,13 +105,14 @@ def _parse(line: str, where: str) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_blocks_say_their_language(page: Path) -> None:
     for block in blocks(page):
-        assert block.language in ("python", "sh", "console", "text", "sql", "r"), block.line
+        assert block.language in ("python", "sh", "console", "text", "sql", "r", "js"), block.line
 
 
 def test_pages_that_show_how_have_something_to_run() -> None:
     wanted = {"README.md", "docs/index.md", "docs/formats.md", "docs/method.md", "docs/running.md"}
     wanted |= {"docs/tutorial.md"}
     wanted |= {name(page) for page in PAGES if page.parent.name == "howto"}
+    wanted -= {"docs/howto/service.md", "docs/howto/service-deploy.md"}
     assert wanted <= {name(page) for page in RUNNABLE if PAPER not in page.parents}
 
 

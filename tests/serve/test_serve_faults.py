@@ -26,6 +26,8 @@ require_serve()
 KILLS = int(os.environ.get("NEARDUP_SERVE_KILLS", "1"))
 #: More of them by `make fuzz`.
 REQUESTS = int(os.environ.get("NEARDUP_SERVE_REQUESTS", "150"))
+#: Seconds of calls whose memory is watched; half an hour by `make soak`.
+SOAK = float(os.environ.get("NEARDUP_SERVE_SOAK", "2"))
 WORDS = [f"w{i}" for i in range(30)]
 
 
@@ -106,6 +108,48 @@ def test_a_full_disk_is_answered_and_reading_goes_on(tmp_path: Path) -> None:
         writer.rlimit(psutil.RLIMIT_FSIZE, (infinite, infinite))
         assert service.post("add_if_new", second)[0] == 200
         assert service.post("check", {})[1] == {"problems": []}
+
+
+def private_bytes(service: Service) -> list[int]:
+    """Private memory of the process that writes, then of those that answer."""
+    writer = psutil.Process(service.process.pid)
+    return [each.memory_full_info().uss for each in (writer, *writer.children())]
+
+
+def test_memory_stays_what_it_is(tmp_path: Path) -> None:
+    """The same number of documents all the time: what is added is removed later."""
+    path, kept = tmp_path / "i", 500
+    neardup.Index.create(path, shingle="word:2", threshold=0.5).close()
+    with serving(path, "--workers", "2") as service, neardup.connect(service.url) as index:
+        draw, added, sizes = random.Random(5), list[int](), list[list[int]]()
+        end, watched = time.monotonic() + SOAK, time.monotonic() + SOAK / 10
+        number = calls = 0
+        while time.monotonic() < end:
+            for _ in range(20):
+                number, text = number + 1, made_text(draw) + f" n{draw.random()}"
+                if index.add_if_new(number, text).kept:
+                    added.append(number)
+                assert index.is_duplicate(text)
+                index.query([made_text(draw) for _ in range(9)], top=3)
+                calls += 3
+            if len(added) > kept:
+                index.remove(added[: kept // 2])
+                del added[: kept // 2]
+            with contextlib.suppress(NeardupError):
+                index.get("an id of another kind")
+            if time.monotonic() > watched:
+                watched += max(1.0, SOAK / 60)
+                sizes.append(private_bytes(service))
+        index.compact()
+        assert index.ids().to_pylist() == added
+        assert index.check() == []
+        assert calls > 20 * SOAK
+    if SOAK >= 600:  # caches have been filled after a third of the time
+        third = sizes[len(sizes) // 3 :]
+        for process in zip(*third, strict=True):
+            half = len(process) // 2
+            first, last = max(process[:half]), min(process[half:])
+            assert last < first + (16 << 20), process
 
 
 def sent(operation: Any, mode: Any, examples: int) -> int:

@@ -24,8 +24,8 @@ from neardup.sketch.bands import recipe_for
 
 require_serve()
 
-from neardup.serve import frames  # noqa: E402
-from neardup.serve.deciding import Decider  # noqa: E402
+from neardup.serve import messages  # noqa: E402
+from neardup.serve.group_commit import Decider  # noqa: E402
 
 WORDS = [f"w{i}" for i in range(14)]
 SPEC = neardup.Spec(threshold=0.5, shingle=neardup.ShingleSpec(n=2), num_bands=6, rows=2)
@@ -47,23 +47,23 @@ def made_request(draw: random.Random, client: int) -> Any:
     kind, ids = draw.random(), [f"c{draw.randrange(12)}" for _ in range(draw.choice([1, 1, 1, 3]))]
     texts = [made_text(draw) for _ in ids]
     if kind < 0.6:
-        return frames.New(ids if draw.random() < 0.97 else [7] * len(ids), list(texts))
+        return messages.New(ids if draw.random() < 0.97 else [7] * len(ids), list(texts))
     if kind < 0.75:
-        return frames.Added(ids, list(texts), draw.choice(["error", "error", "skip", "replace"]))
+        return messages.Added(ids, list(texts), draw.choice(["error", "error", "skip", "replace"]))
     if kind < 0.88:
-        return frames.Update(ids[0], texts[0], draw.random() < 0.5)
-    return frames.Remove(list(ids))
+        return messages.Update(ids[0], texts[0], draw.random() < 0.5)
+    return messages.Remove(list(ids))
 
 
 def serially(index: neardup.Index, what: Any) -> Any:
     """Do a request by itself, in process."""
     try:
-        if isinstance(what, frames.New):
+        if isinstance(what, messages.New):
             rows = index.add_if_new(what.texts, ids=what.ids).to_pylist()
             return [(row["id"], row["duplicate_of"], row["similarity"]) for row in rows]
-        if isinstance(what, frames.Added):
+        if isinstance(what, messages.Added):
             return index.add(what.texts, ids=what.ids, on_conflict=what.on_conflict)  # type: ignore[arg-type]
-        if isinstance(what, frames.Update):
+        if isinstance(what, messages.Update):
             found = index.update(what.id, what.text, if_new=what.if_new)
             return (found.kept, found.duplicate_of, found.similarity, found.released)
         return index.remove(what.ids)
@@ -71,11 +71,11 @@ def serially(index: neardup.Index, what: Any) -> Any:
         return type(error).__name__, error.message
 
 
-def shown(reply: frames.Reply) -> Any:
+def shown(reply: messages.Reply) -> Any:
     what = reply.what
-    if isinstance(what, frames.Failed):
+    if isinstance(what, messages.Failed):
         return what.error, what.detail
-    if isinstance(what, frames.DecidedColumns):
+    if isinstance(what, messages.DecidedColumns):
         return list(zip(what.ids, what.duplicate_of, what.similarity, strict=True))
     return what.value
 
@@ -97,7 +97,7 @@ def test_any_interleaving_in_groups_is_a_serial_order(
         while low < len(arrived):
             high = low + draw.choice([1, 2, 5, 16])
             some = [
-                frames.WriteRequest(low + i, math.inf, what)
+                messages.WriteRequest(low + i, math.inf, what)
                 for i, what in enumerate(arrived[low:high])
             ]
             replies = grouped(some)
@@ -117,18 +117,22 @@ def test_any_interleaving_in_groups_is_a_serial_order(
 
 def test_what_waited_too_long_is_not_done() -> None:
     grouped = decider()
-    late, soon = (frames.New([id_], ["a b c"]) for id_ in ("late", "soon"))
+    late, soon = (messages.New([id_], ["a b c"]) for id_ in ("late", "soon"))
     replies = grouped(
-        [frames.WriteRequest(1, time.monotonic() - 1, late), frames.WriteRequest(2, math.inf, soon)]
+        [
+            messages.WriteRequest(1, time.monotonic() - 1, late),
+            messages.WriteRequest(2, math.inf, soon),
+        ]
     )
-    assert isinstance(replies[0].what, frames.Failed) and replies[0].what.status == 503
+    assert isinstance(replies[0].what, messages.Failed) and replies[0].what.status == 503
     assert shown(replies[1]) == [("soon", None, None)]
 
 
 def test_a_transaction_that_fails_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     grouped = decider()
     some = [
-        frames.WriteRequest(i, math.inf, frames.New([f"d{i}"], [f"a{i} b c{i}"])) for i in range(3)
+        messages.WriteRequest(i, math.inf, messages.New([f"d{i}"], [f"a{i} b c{i}"]))
+        for i in range(3)
     ]
 
     def full(*_: object) -> None:
@@ -137,7 +141,7 @@ def test_a_transaction_that_fails_does_nothing(monkeypatch: pytest.MonkeyPatch) 
     with monkeypatch.context() as patched:
         patched.setattr(grouped._core, "enter", full)
         for reply in grouped(some):
-            assert isinstance(reply.what, frames.Failed)
+            assert isinstance(reply.what, messages.Failed)
             assert (reply.what.status, reply.what.error) == (507, "OutputError")
     assert [shown(reply)[0][1] for reply in grouped(some)] == [None] * 3
 

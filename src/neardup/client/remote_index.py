@@ -284,6 +284,17 @@ class RemoteIndex:
             "stop the service, and use neardup index merge on its machine",
         )
 
+    def backup(self, path: object) -> None:
+        """Refuse: an index is copied where it is.
+
+        Raises:
+            ArgumentError: Always.
+        """
+        raise ArgumentError(
+            "an index can't be copied over the network",
+            "use neardup index backup on its machine, also while it is served",
+        )
+
     def compact(self, purge: bool = False) -> None:
         """Make one segment of all, while other writers wait; see `Index.compact`."""
         self._transport.call("compact", {"purge": purge})

@@ -34,7 +34,7 @@ class CallLimits(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True):
-    """What a process that answers is told.
+    """What a process that answers gets.
 
     Attributes:
         index: Folder of the index.
@@ -43,7 +43,7 @@ class Settings(Struct, frozen=True):
         readonly: Calls that write are refused.
         limits: What a call may have.
         access_log: Log a line for each call.
-        stop_seconds: For calls to end once the process is told to.
+        stop_seconds: For calls to end once the process gets SIGTERM.
     """
 
     index: str

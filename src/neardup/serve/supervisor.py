@@ -19,11 +19,11 @@ import msgspec
 from neardup.api.indexes.index_folders import opened_core
 from neardup.errors import InputNotFoundError, StoreError
 from neardup.index.catalogue import Options
-from neardup.serve.deciding import Decider
-from neardup.serve.frames import Done, Reply
+from neardup.serve.group_commit import Decider
 from neardup.serve.http import metrics
+from neardup.serve.messages import Done, Reply
+from neardup.serve.service_warming import warm
 from neardup.serve.settings import Settings
-from neardup.serve.warming import warm
 from neardup.serve.writer import WorkerLink, Writer
 
 LOG = logging.getLogger("neardup.serve")
@@ -58,7 +58,7 @@ def listening(address: Address) -> socket.socket:
 
 
 def run(settings: Settings, address: Address) -> None:
-    """Serve an index until the process is told to stop by SIGTERM or SIGINT.
+    """Serve an index until the process gets SIGTERM or SIGINT.
 
     Raises:
         InputNotFoundError: There is no index.

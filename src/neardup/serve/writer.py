@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import msgpack
 
-from neardup.serve.frames import Failed, Frames, Opened, Reply, WriteRequest
 from neardup.serve.http.metrics import WriterMetrics
+from neardup.serve.messages import Failed, Frames, Opened, Reply, WriteRequest
 
 LOG = logging.getLogger("neardup.serve")
 #: Documents of a transaction: no more are added to one that has so many.

@@ -14,6 +14,7 @@ import pyarrow as pa
 from neardup.api.arguments import checked
 from neardup.api.indexes.index_folders import (
     Durable,
+    copy_index,
     index_from_run,
     is_power,
     made_core,
@@ -580,6 +581,18 @@ class Index:
         count = merge_all(self._core, other._core, on_conflict)
         self._merger.after_insert()
         return count
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the index, as it is at this moment; others can write meanwhile.
+
+        Args:
+            path: Folder to make.
+
+        Raises:
+            OutputError: There is something at the path, or it can't be written.
+            StoreError: The path is on a network file system, or the index is damaged.
+        """
+        copy_index(self._core, Path(path))
 
     def compact(self, purge: bool = False) -> None:
         """Make one segment of all, without what was removed.

@@ -34,7 +34,7 @@ _LISTENING, _LIMITS = o.INPUT, o.RESOURCES
     type=click.IntRange(1, 256),
     default=1,
     group=o.RESOURCES,
-    help="Processes that answer, beside the one that writes.",
+    help="Processes that answer, next to the one that writes.",
 )
 @o.option(
     "--max-body",

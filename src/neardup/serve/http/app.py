@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from neardup.serve.calls import CALLS, Call
 from neardup.serve.http import metrics
-from neardup.serve.http.bodies import decoded, read_body, require_type
+from neardup.serve.http.call_bodies import decoded, read_body, require_type
 from neardup.serve.http.guard import Guard, respond
 from neardup.serve.http.openapi import document, page
 from neardup.serve.http.service import Service

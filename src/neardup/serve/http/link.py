@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from msgspec import msgpack
 
-from neardup.serve.frames import DecidedColumns, Done, Failed, Frames, Reply, WriteRequest
 from neardup.serve.http.metrics import CallMetrics
+from neardup.serve.messages import DecidedColumns, Done, Failed, Frames, Reply, WriteRequest
 from neardup.serve.problems import ServiceError
 from neardup.serve.settings import CallLimits
 
@@ -35,7 +35,7 @@ class WriterLink(Frames):
         self.ready = asyncio.Event()
 
     async def ask(self, what: object) -> Done | DecidedColumns:
-        """Send a request of `frames`, and wait for the answer, which comes after its commit.
+        """Send a request of `messages`, and wait for the answer, which comes after its commit.
 
         Raises:
             ServiceError: Too much waits already, or it was refused.

@@ -10,11 +10,11 @@ from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 
-from neardup.serve import calls, frames
+from neardup.serve import calls, messages
 from neardup.serve.calls import Call, GivenDocument
+from neardup.serve.http.index_reading import TOGETHER, IndexReader, is_small
 from neardup.serve.http.link import WriterLink
 from neardup.serve.http.metrics import CallMetrics
-from neardup.serve.http.reading import TOGETHER, IndexReader, is_small
 from neardup.serve.http.together import Together
 from neardup.serve.problems import ServiceError
 from neardup.serve.settings import Settings
@@ -58,7 +58,7 @@ class Service:
         await loop.run_in_executor(self._thread, self._large.warm)
         self._small = await loop.run_in_executor(self._thread, IndexReader, self.settings)
         self._together = Together(self._small)
-        self.link.send(frames.WriteRequest(0, 0.0, frames.Opened()))
+        self.link.send(messages.WriteRequest(0, 0.0, messages.Opened()))
 
     def reader(self) -> IndexReader:
         """Return the index.
@@ -139,8 +139,8 @@ class Service:
 
     # What is written.
 
-    async def write(self, what: object) -> frames.Done | frames.DecidedColumns:
-        """Do what one of the requests of `frames` says.
+    async def write(self, what: object) -> messages.Done | messages.DecidedColumns:
+        """Do what one of the requests of `messages` says.
 
         Raises:
             ServiceError: It is refused.
@@ -156,20 +156,20 @@ class Service:
         if name in ("add_if_new", "add"):
             ids, texts = _columns(asked.documents)
             if name == "add_if_new":
-                decided = cast(frames.DecidedColumns, await self.write(frames.New(ids, texts)))
+                decided = cast(messages.DecidedColumns, await self.write(messages.New(ids, texts)))
                 return decided.answers()
-            what = frames.Added(ids, texts, asked.on_conflict)
+            what = messages.Added(ids, texts, asked.on_conflict)
             return calls.Count(await self._value(what))
         if name == "update":
-            what = frames.Update(asked.id, asked.text, asked.if_new)
+            what = messages.Update(asked.id, asked.text, asked.if_new)
             return calls.Updated(asked.id, *(await self._value(what)))
         if name == "remove":
-            return calls.Released(await self._value(frames.Remove(asked.ids)))
-        await self.write(frames.Compact(asked.purge))
+            return calls.Released(await self._value(messages.Remove(asked.ids)))
+        await self.write(messages.Compact(asked.purge))
         return calls.Nothing()
 
     async def _value(self, what: object) -> Any:
-        return cast(frames.Done, await self.write(what)).value
+        return cast(messages.Done, await self.write(what)).value
 
 
 def _columns(documents: list[GivenDocument]) -> tuple[list[calls.Id] | None, list[calls.Text]]:

@@ -14,10 +14,10 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from neardup.errors import FormatError, NeardupError, SpecError
-from neardup.serve.frames import DecidedColumns, New
-from neardup.serve.http.bodies import require_type
-from neardup.serve.http.reading import IndexReader
+from neardup.serve.http.call_bodies import require_type
+from neardup.serve.http.index_reading import IndexReader
 from neardup.serve.http.service import Service
+from neardup.serve.messages import DecidedColumns, New
 from neardup.serve.problems import ServiceError, problem_of
 from neardup.serve.settings import CallLimits
 from neardup.serve.stream_lines import ADDED, Line, LineReading

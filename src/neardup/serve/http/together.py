@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from neardup.serve.http.reading import IndexReader
+from neardup.serve.http.index_reading import IndexReader
 
 _CALLS = 16  # that are answered at once, while all others wait
 _Key: TypeAlias = tuple[str, int | None, float | None]

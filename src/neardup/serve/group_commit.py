@@ -16,7 +16,7 @@ from neardup.index.inserting import Decisions, add_all, add_new, replace
 from neardup.index.merging import Merger, compact
 from neardup.index.transactions import Batch, Core
 from neardup.serve.calls import Id, Text
-from neardup.serve.frames import (
+from neardup.serve.messages import (
     Added,
     Compact,
     DecidedColumns,

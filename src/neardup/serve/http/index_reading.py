@@ -14,8 +14,8 @@ from neardup.api.indexes.indexing import Index
 from neardup.errors import InputError, NeardupError, SpecError
 from neardup.serve import calls
 from neardup.serve.calls import Text
+from neardup.serve.service_warming import warm
 from neardup.serve.settings import Settings
-from neardup.serve.warming import warm
 
 #: Characters of texts that are answered at once; more are in a thread of their own.
 _SMALL = 50_000
