@@ -13,7 +13,7 @@ _announced = False
 
 @contextmanager
 def heard_by(hear: Callable[[str], None] | None) -> Iterator[None]:
-    """Give announcements to a function, or to nobody, instead of writing them to stderr."""
+    """Give announcements to a function, or drop them, instead of writing them to stderr."""
     _hearers.append(hear)
     try:
         yield

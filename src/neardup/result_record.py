@@ -7,7 +7,7 @@ from typing import Any
 
 #: Its name; it is written last.
 RECORD = "run.json"
-#: What an audit adds to a result.
+#: Written by an audit, next to the result.
 AUDIT = "audit.json"
 
 

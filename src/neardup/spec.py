@@ -16,11 +16,11 @@ from neardup.errors import ArgumentError, SpecError, spelled
 T = TypeVar("T")
 Unit = Literal["word", "char", "item"]
 
-#: Names of signature schemes as users write them, and the version that each stands for today. A
+#: Names of signature schemes as users write them, and the current version of each. A
 #: version is never redefined: a change of arithmetic gets a new one.
 SCHEMES = {"affine32": "affine32/1", "oph32": "oph32/1"}
 
-#: Snowball stemmers (PyStemmer); listed here so that a spec is checked without importing it.
+#: Snowball stemmers (PyStemmer); listed here to check a spec without importing it.
 _LANGUAGES = """
     arabic armenian basque catalan danish dutch english esperanto estonian finnish french german
     greek hindi hungarian indonesian irish italian lithuanian nepali norwegian polish porter
@@ -82,7 +82,7 @@ def keywords_checked(cls: type[T]) -> type[T]:
 @keywords_checked
 @dataclass(frozen=True, slots=True)
 class ShingleSpec:
-    """What a document becomes: normalising, unit and length of its shingles.
+    """How a text becomes a set of shingles: normalising, unit and length.
 
     Attributes:
         unit: ``"word"`` (tokens are runs of letters, marks, digits and ``_``) or ``"char"``; or
@@ -94,7 +94,7 @@ class ShingleSpec:
         nfkc: Unicode compatibility composition before anything else.
         strip_accents: Canonical decomposition and removal of nonspacing marks.
         raw: Unit char only: keep white space as it is; else runs become one space and ends go.
-        bag: The i-th occurrence of a shingle is a shingle of its own, so that Jaccard becomes
+        bag: The i-th occurrence of a shingle is a shingle of its own: Jaccard becomes
             multiset Jaccard.
         hash_bytes: 8, or 4 for shingles hashed to 4 bytes, of which some collide from 100,000 on.
 
@@ -155,7 +155,7 @@ class ShingleSpec:
 
     @property
     def unit_name(self) -> str:
-        """What a token is called: word, character or item."""
+        """Name of a token in messages: word, character or item."""
         return "character" if self.unit == "char" else self.unit
 
 
@@ -178,7 +178,7 @@ class Spec:
     """Everything that the result of a run depends on, besides the input.
 
     Attributes:
-        shingle: What a document becomes.
+        shingle: How a text becomes a set of shingles.
         scheme: Signature scheme, ``"affine32"`` or ``"oph32"``; stored with its version.
         seed: Seed of the hash functions, 0 to 2**63 - 1.
         threshold: Jaccard similarity from which on two documents are near-duplicates, in (0, 1].
@@ -189,10 +189,10 @@ class Spec:
         documents: Number of documents that the bands are chosen for; None for five million,
             whatever the input is.
         method: ``"lsh"``, or ``"allpairs"`` for an exact search without bands.
-        pairs: ``"kept"`` compares documents with kept ones, as far as that decides what is kept;
+        pairs: ``"kept"`` compares documents with kept ones until it is decided;
             ``"all"`` compares all that share a bucket, and lists the pairs.
-        cluster: ``"star"`` (a kept document and those that it stands for), ``"bounded"``,
-            ``"components"`` or ``"louvain"``. It names groups; it does not decide what is kept.
+        cluster: ``"star"`` (a kept document and its duplicates), ``"bounded"``,
+            ``"components"`` or ``"louvain"``. It does not change which documents are kept.
         tree_threshold: Minimum similarity of any two documents of a bounded cluster, in
             [0, threshold]; None for 0.4, or the threshold if that is lower.
         keep: Which of the documents that are similar is kept: ``"first"``, ``"longest"``,
@@ -301,7 +301,7 @@ class Spec:
 
     @property
     def keep_column(self) -> str:
-        """Column that decides what is kept; empty for ``"first"`` and ``"longest"``."""
+        """Column that decides which documents are kept; empty for ``"first"`` and ``"longest"``."""
         return self.keep.partition(":")[2]
 
     @property
@@ -351,7 +351,7 @@ def preset(name: str) -> Spec:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a hint that names what a user may have meant, or all that is known.
+    """Return a hint with the name that a user may have meant, or all known names.
 
     >>> nearest("treshold", ["threshold", "recall"])
     'did you mean threshold?'

@@ -88,7 +88,7 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> tuple[pa.Table, np.ndarray]:
     if known:
         target[np.concatenate(rows_of_old)] = total + np.arange(len(of_old))
         rows = np.concatenate(left)
-        columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.wanted}
+        columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.extra}
         columns[LENGTH] = pa.chunked_array(lengths)
         table = pa.table(columns)
         rank = keep_order(table, total, old.spec, document_order(table, old.spec))

@@ -35,13 +35,13 @@ class InputCorpus:
         places: File and start of each partition that was read.
         counts: Documents of each.
         skipped: Documents that were left out for their size.
-        wanted: Other columns that are read.
+        extra: Other columns that are read.
         how: How it is read, in JSON values.
     """
 
     reader: Reader
     id_column: str | None
-    wanted: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
     places: list[tuple[int, int]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     skipped: int = 0
@@ -51,16 +51,16 @@ class InputCorpus:
     _unique: Ids = None
 
     @classmethod
-    def open(cls, source: Any, reading: Reading, wanted: tuple[str, ...] = ()) -> InputCorpus:
+    def open(cls, source: Any, reading: Reading, extra: tuple[str, ...] = ()) -> InputCorpus:
         """Open an input, as `neardup.dedup` does.
 
         Raises:
             InputError: It can't be used; the subclasses say why.
         """
-        opened, sized = reading.open_sized(source, wanted)
+        opened, sized = reading.open_sized(source, extra)
         given = [located(path) for path in paths_of(source) or ()]
         how = {"given": given, **sized.as_dict()}
-        return cls(Reader(opened), opened.id_column, wanted, how=how)
+        return cls(Reader(opened), opened.id_column, extra, how=how)
 
     @property
     def job(self) -> Job:
@@ -75,7 +75,7 @@ class InputCorpus:
     def read(self, partition: Partition) -> Documents:
         """Read a partition; for any thread."""
         ids = (self.id_column,) if self.id_column else ()
-        return partition.read(tuple(dict.fromkeys((*ids, *self.wanted))))
+        return partition.read(tuple(dict.fromkeys((*ids, *self.extra))))
 
     def workload(self, threads: int | None, char: bool) -> Workload:
         """Estimate the corpus by its first partition; by its bytes where it is read only once."""
@@ -100,7 +100,7 @@ class InputCorpus:
         if self.id_column:
             ids = documents.columns.column(self.id_column)
             columns[_ID] = id_array(ids, self.id_column)
-        columns |= {name: documents.columns.column(name) for name in self.wanted}
+        columns |= {name: documents.columns.column(name) for name in self.extra}
         table = pa.table(columns)
         self.enter_again(about, table)
         return about, table
@@ -113,8 +113,8 @@ class InputCorpus:
         self.skipped += skipped
         if self.id_column:
             self._ids.append(table.column(_ID))
-        if self.wanted:
-            self._columns.append(table.select(self.wanted))
+        if self.extra:
+            self._columns.append(table.select(self.extra))
 
     def ids(self) -> Ids:
         """Return the ids of all documents, once they are known to be unique.
@@ -142,7 +142,7 @@ class InputCorpus:
         return f"{where}record {position - begin + 1}"
 
     def column(self, name: str) -> pa.ChunkedArray[Any]:
-        """Return one of the ``wanted`` columns of all documents."""
+        """Return one of the ``extra`` columns of all documents."""
         if not self._columns:
             return pa.chunked_array([pa.nulls(0)])
         return joined([table.select([name]) for table in self._columns]).column(0)

@@ -25,13 +25,13 @@ def require_stored(columns: pa.Table, spec: Spec) -> None:
         there = not name or name in columns.column_names
         if not there or (name == LENGTH and columns.column(LENGTH).null_count):  # of some shards
             raise StoreError(
-                f"`{setting}` is {value!r}, and the sketches hold nothing to order documents by it",
+                f"`{setting}` is {value!r}, and the sketches have no values of it",
                 f"sketch again with {setting}={value!r}, as another `run`",
             )
 
 
 def keep_column(spec: Spec) -> str:
-    """Return the column whose values decide what is kept; empty where the order alone does."""
+    """Return the column whose values order documents; empty where the order of the input does."""
     return LENGTH if spec.keep == "longest" else spec.keep_column
 
 
@@ -72,7 +72,7 @@ def _ranks(
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
-    elif pa.types.is_null(kind):  # of JSON lines in which nobody has a value
+    elif pa.types.is_null(kind):  # of JSON lines, none of which has a value
         column = column.cast(pa.int64())
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = _as_numbers(column, name)
@@ -98,5 +98,5 @@ def _as_numbers(column: Any, name: str) -> Any:
     try:
         return column.cast(pa.decimal256(76, 38))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:  # more than 76 digits; 1e300
-        message = f"column {name!r} holds numbers as text that can't be compared exactly"
+        message = f"column {name!r} contains numbers as text that can't be compared exactly"
         raise ColumnError(message, REMEDY) from error

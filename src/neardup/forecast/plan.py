@@ -100,7 +100,7 @@ def plan(job: Job) -> Plan:
     only once is read.
     """
     with Pool(job.resources.threads) as pool:
-        head = Head.of(Reader(job.source), job.wanted)
+        head = Head.of(Reader(job.source), job.needed)
         recipe = recipe_of(job)
         if not head.documents:
             files = job.source.files
@@ -147,7 +147,7 @@ def _look(job: Job, head: Head, pool: Pool) -> _Looked:
         parts = (known[number] for number in _spread_order(len(known)))
     texts: list[pa.LargeStringArray] = []
     documents = text = columns = size = partition = rows = 0
-    reads = pool.ordered(lambda part: (part.read(job.wanted), part.size), parts)
+    reads = pool.ordered(lambda part: (part.read(job.needed), part.size), parts)
     for found, of in reads:
         texts.append(found.text)
         documents, text = documents + len(found.text), text + found.text.nbytes

@@ -165,7 +165,7 @@ class CorpusSearch:
         ``look`` is called in several threads with pairs that reach the minimum, which is above 0.
         """
         ends = self._results.ends
-        cached = self._results.reader.held
+        cached = self._results.reader.cached
 
         def work(item: tuple[int, Partition]) -> int:
             number, partition = item

@@ -59,7 +59,7 @@ class Columns:
     text: tuple[str, ...] = ("text",)  # several are joined by one space each
     id: str | None = None  # column with the ids
     encoding_errors: str = "strict"  # refuses invalid UTF-8; "replace" writes U+FFFD instead
-    wanted: tuple[str, ...] = ()  # other columns that the first pass reads
+    extra: tuple[str, ...] = ()  # other columns that the first pass reads
     max_document: int = MAX_DOCUMENT  # bytes of a text, and of a record of JSON lines or CSV
     skip_large: bool = False  # leave out larger ones, and count them; else it is refused
     items: bool = False  # texts are baskets: lists of items, see `neardup.sketch.baskets`
@@ -86,7 +86,7 @@ class Columns:
     def required(self) -> tuple[str, ...]:
         """The columns that every file must have, each once."""
         ids = () if self.id is None else (self.id,)
-        return tuple(dict.fromkeys((*self.text, *ids, *self.wanted)))
+        return tuple(dict.fromkeys((*self.text, *ids, *self.extra)))
 
 
 @dataclass(frozen=True)

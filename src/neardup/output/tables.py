@@ -47,7 +47,7 @@ def column_types(ids: pa.DataType) -> dict[str, pa.DataType]:
 def schema_of(outcome: Outcome, name: str) -> pa.Schema:
     """Return the schema of one of `TABLES`, or of the columns ``added`` to each record."""
     names, null = _COLUMNS[name]
-    if name == "clusters" and (_has_files(outcome) or outcome.places is not None):
+    if name == "clusters" and (_has_files(outcome) or outcome.locations is not None):
         names += ("file", "row")
     types = column_types(id_type(outcome))
     return pa.schema([pa.field(each, types[each], nullable=each in null) for each in names])
@@ -75,8 +75,9 @@ def _clusters(outcome: Outcome) -> tuple[int, Columns]:
         found += _answers(outcome, numbers, positions)
         if files:
             return found + _file_rows(outcome, names, positions)
-        places = outcome.places
-        return found + ([] if places is None else places.slice(rows.start, len(positions)).columns)
+        if outcome.locations is None:
+            return found
+        return found + outcome.locations.slice(rows.start, len(positions)).columns
 
     return outcome.corpus.documents, columns
 
@@ -95,11 +96,11 @@ def _answers(outcome: Outcome, numbers: np.ndarray, positions: np.ndarray) -> li
 
 
 def _has_files(outcome: Outcome) -> bool:
-    return bool(outcome.job.source.files and outcome.corpus.places)
+    return bool(outcome.job.source.files and outcome.corpus.partitions)
 
 
 def _file_rows(outcome: Outcome, names: Any, positions: np.ndarray) -> list[Any]:
-    files, rows = outcome.corpus.places_of(positions)
+    files, rows = outcome.corpus.records_of(positions)
     if outcome.job.source.format == "text":  # a file is a document, and a partition has several
         files, rows = (files + rows).astype(np.int32), np.zeros_like(rows)
     return [names.take(array_of(files)), array_of(rows)]

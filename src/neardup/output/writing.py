@@ -163,7 +163,7 @@ def _clean_corpus(outcome: Outcome, writing: Writing, pool: Pool, state: RunStat
     corpus = outcome.corpus
     return CleanCorpus(
         outcome.reader,
-        [(file, start) for file, start, _ in corpus.places],
+        [(file, start) for file, start, _ in corpus.partitions],
         corpus.ends,
         (outcome.answer.duplicate_of < 0) | writing.annotate,
         Form(

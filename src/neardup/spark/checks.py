@@ -1,4 +1,4 @@
-"""What is refused before the work: columns, ids, and more ids than machines can hold."""
+"""Checks before the work: columns, ids, and more ids than fit into memory."""
 
 import re
 from collections.abc import Iterable
@@ -49,7 +49,7 @@ def with_columns(df: DataFrame, text: str, id: str, kind: str = "string") -> Dat
 
 
 class Ids(NamedTuple):
-    """What is known of the ids."""
+    """Number, type and checksum of the ids."""
 
     documents: int
     type: str  # as which they are ordered: that of the column, or of numbers if these are text
@@ -78,10 +78,10 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
     kind = dict(df.dtypes)[id]
     if kind != "string" or not documents:
         return Ids(documents or 0, kind, digest or 0)
-    kinds = [whole for whole, fit in zip(WHOLE_TYPES, fits, strict=True) if fit]
+    kinds = [number_type for number_type, fit in zip(WHOLE_TYPES, fits, strict=True) if fit]
     if number and not (kinds or (digits and even)):  # digits of one length are in order as text
         raise ColumnError(
-            f"column {id!r} holds numbers as text, with fractions, signs, exponents, or zeros "
+            f"column {id!r} contains numbers as text, with fractions, signs, exponents, or zeros "
             "before them, or beyond 38 digits: they would be ordered otherwise than on one machine",
             "write them as whole numbers, or with as many digits each, or put a letter before each",
         )

@@ -1,4 +1,4 @@
-"""Files of a job on Spark: inputs to a DataFrame, and what was found to a folder."""
+"""Files of a job on Spark: inputs to a DataFrame, and results to a folder."""
 
 import json
 import os
@@ -30,7 +30,7 @@ _FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "jsonl": ("json", {}),
 }
 #: Options of Spark's readers: by default they take the columns of the first file for all others,
-#: and make nulls of what they can't read, or of what they read only if its columns are asked for.
+#: and make nulls of values that they can't read, or of those in columns that are not selected.
 _STRICT = {"mode": "FAILFAST", "enforceSchema": False, "columnPruning": False}
 #: And of its writers: by default they cut blanks, and leave out members that are null.
 _CUT = ("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "ignoreNullFields")
@@ -107,8 +107,8 @@ def format_of(name: str) -> str:
 
 def _with_options(side: Any, format: str, options: dict[str, Any]) -> Any:
     """Return a reader or writer of a format, with options if that is one of text."""
-    name, own = _FORMATS.get(format, (format, None))
-    return side.format(name).options(**({} if own is None else own | options))
+    name, defaults = _FORMATS.get(format, (format, None))
+    return side.format(name).options(**({} if defaults is None else defaults | options))
 
 
 @worker_errors()
@@ -118,7 +118,7 @@ def write(
     """Write the clean corpus, the tables and ``run.json`` into a new folder.
 
     Args:
-        run: What was found.
+        run: Result of a job.
         folder: Where; Spark must be able to write there.
         format: Of the clean corpus.
         single_file: Write each of them as one file, with neardup's own writers; then the folder

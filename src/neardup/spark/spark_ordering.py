@@ -47,7 +47,7 @@ def ordered_by(df: DataFrame, name: str) -> Column:
         if fit:
             return values.cast(kind)
     if (largest or 0.0) >= EXACT:
-        message = f"column {name!r} holds numbers as text that Spark can't compare exactly"
+        message = f"column {name!r} contains numbers as text that Spark can't compare exactly"
         raise ColumnError(message, REMEDY)
     return values.cast("double")
 

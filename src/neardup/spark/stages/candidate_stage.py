@@ -3,7 +3,7 @@
     spread   doc, keys                    -> share, entries   rows of a share go to one machine
     forest   entries                      -> doc, root        trees of the documents of some shares
     union    doc, root                    -> doc, root        components: all trees, joined
-    mark     doc, keys, shingles, bitmap  -> doc, root        of whole components
+    mark     doc, keys, shingles, bitmap  -> doc, root        of complete components
 
 Components are of candidates, which `mark` cuts into smaller ones.
 """
@@ -82,7 +82,7 @@ def mark(batches: Batches, threshold: float) -> Rows:
 
 def _components(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     docs = np.unique(np.concatenate([a, b]))
-    x, y = (np.searchsorted(docs, some).astype(np.int32) for some in (a, b))
+    x, y = (np.searchsorted(docs, ends).astype(np.int32) for ends in (a, b))
     return docs, docs[connected(x, y, len(docs))]
 
 
