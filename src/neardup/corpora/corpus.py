@@ -27,12 +27,12 @@ _ID = "neardup.id"
 
 @dataclass
 class InputCorpus:
-    """An input, and what is known of its partitions once it was read.
+    """An input, and the sizes of its partitions once it was read.
 
     Attributes:
         reader: Goes through it.
         id_column: Column with the ids; None where positions are the ids.
-        places: File and start of each partition that was read.
+        partitions: File and start of each partition that was read.
         counts: Documents of each.
         skipped: Documents that were left out for their size.
         extra: Other columns that are read.
@@ -42,7 +42,7 @@ class InputCorpus:
     reader: Reader
     id_column: str | None
     extra: tuple[str, ...] = ()
-    places: list[tuple[int, int]] = field(default_factory=list)
+    partitions: list[tuple[int, int]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     skipped: int = 0
     how: dict[str, Any] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class InputCorpus:
     def enter_again(self, about: list[int], table: pa.Table) -> None:
         """Note that a partition was read before."""
         file, start, count, skipped = about
-        self.places.append((file, start))
+        self.partitions.append((file, start))
         self.counts.append(count)
         self.skipped += skipped
         if self.id_column:
@@ -127,16 +127,16 @@ class InputCorpus:
         if self._unique is None:
             chunks = [chunk for ids in self._ids for chunk in ids.chunks]
             found: Any = pa.chunked_array(chunks or [pa.array([], pa.int64())])
-            check_ids(found, self.id_column, self.place_of, self.job.secret_ids)
+            check_ids(found, self.id_column, self.describe, self.job.secret_ids)
             self._unique = found
         return self._unique
 
-    def place_of(self, position: int) -> str:
+    def describe(self, position: int) -> str:
         """Return the file and the record of a document, for messages."""
         ends = np.cumsum(self.counts)
         partition = int(np.searchsorted(ends, position, side="right"))
-        file = self.places[partition][0]
-        first = next(number for number, (of, _) in enumerate(self.places) if of == file)
+        file = self.partitions[partition][0]
+        first = next(number for number, (of, _) in enumerate(self.partitions) if of == file)
         begin = int(ends[first - 1]) if first else 0
         where = f"{self.reader.source.files[file].path}: " if file >= 0 else ""
         return f"{where}record {position - begin + 1}"
@@ -149,5 +149,5 @@ class InputCorpus:
 
     def write(self, kept: np.ndarray, folder: Path, format: str | None, pool: Pool) -> None:
         """Write some of the documents, bool[documents], into a new folder."""
-        places, ends = self.places, np.cumsum(self.counts)
-        CleanCorpus(self.reader, places, ends, kept, Form(format), pool).write(folder)
+        partitions, ends = self.partitions, np.cumsum(self.counts)
+        CleanCorpus(self.reader, partitions, ends, kept, Form(format), pool).write(folder)

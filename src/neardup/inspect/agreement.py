@@ -61,9 +61,9 @@ def pairs_between(a: np.ndarray, b: np.ndarray, group: np.ndarray, label: np.nda
     begin, length = np.searchsorted(cells, one * width), of_group[one]
     pair = np.repeat(np.arange(len(a)), length)
     cell = np.arange(len(pair)) + np.repeat(begin - np.cumsum(length) + length, length)
-    wanted = other[pair] * width + cells[cell] % width
-    slot = np.minimum(np.searchsorted(cells, wanted), max(0, len(cells) - 1))
-    size, there = sizes[cell], cells[slot] == wanted
+    mirrored = other[pair] * width + cells[cell] % width
+    slot = np.minimum(np.searchsorted(cells, mirrored), max(0, len(cells) - 1))
+    size, there = sizes[cell], cells[slot] == mirrored
     both = np.where(cell == slot, size * (size - 1) // 2, size * sizes[slot])
     found = np.zeros(len(a), np.int64)
     np.add.at(found, pair[there], both[there])

@@ -1,4 +1,4 @@
-"""Audit of a finished run by exact search for the near-duplicates of some of its documents."""
+"""Audit of a finished run by exact search for the near-duplicates of a sample of its documents."""
 
 import hashlib
 import json
@@ -96,7 +96,7 @@ def audit(
             raise SpecError(f"`{name}` is {value}; expected {minimum} or more")
     clock = Clock(listener)
     with Pool(resources.threads) as pool, PrivatePeak() as peak:
-        check = _room(results, sample, resources.memory, pool.threads)
+        check = _memory_check(results, sample, resources.memory, pool.threads)
         source = results.source
         with clock.stage("tables", results.documents):
             tables = _Tables(results)
@@ -151,8 +151,8 @@ def _digest(folder: Path) -> str:
     return hashlib.sha256((folder / "run.json").read_bytes()).hexdigest()
 
 
-def _room(results: Results, sample: int, memory: int | None, threads: int) -> _Check:
-    """Return what refuses a sample whose shingles, of so many bytes each, need too much memory."""
+def _memory_check(results: Results, sample: int, memory: int | None, threads: int) -> _Check:
+    """Return a function that raises SpecError for more shingles than fit into the memory."""
     counts, num_bands = results.record["counts"], results.recipe.num_bands
     char = results.recipe.shingle.unit == "char"
     load = Workload(results.documents, 0, results.ids.nbytes, num_bands, threads, char)
@@ -225,7 +225,7 @@ def _draw(tables: _Tables, corpus: CorpusSearch, sample: int, seed: int, check: 
     rows = np.flatnonzero(sets.size[: len(both)])
     docs = both[rows]
     check(int(sets.size[rows].sum()), SHINGLE_BYTES)
-    of_all, of_kept = (np.isin(docs, some) for some in drawn)
+    of_all, of_kept = (np.isin(docs, sample_of) for sample_of in drawn)
     return _Sample(docs, make_sets(taken(sets, rows)), of_all, of_kept, removed, exact)
 
 
@@ -253,8 +253,8 @@ class _Search:
             new = np.diff(doc, prepend=-1) > 0  # they ascend
             keys, rows = self._corpus.keys(sets, doc[new]), np.cumsum(new) - 1
             for low in range(0, len(a), 1 << 16):
-                some = slice(low, low + (1 << 16))
-                shared[some] = (self._keys[query[some]] == keys[rows[some]]).any(axis=1)
+                batch = slice(low, low + (1 << 16))
+                shared[batch] = (self._keys[query[batch]] == keys[rows[batch]]).any(axis=1)
         true = similarity >= self._threshold
         # Of two kept documents that reach the threshold and share a bucket one must be removed.
         between = true & kept[a] & kept[b]

@@ -58,7 +58,7 @@ class Comparison:
             return "the texts are equal, byte for byte" if same else "the texts have equal tokens"
         if few < self.n:
             which = "both texts are" if many < self.n else "one text is"
-            what = "one shingle, so that only equal tokens make a duplicate"
+            what = "one shingle: only equal tokens make a duplicate"
             return f"{which} shorter than a shingle of {self.n}: such a text is {what}"
         return ""
 

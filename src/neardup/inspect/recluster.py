@@ -77,9 +77,9 @@ def what_is_needed(results: Results, spec: Spec) -> str:
     if not below:
         return ""
     which = f"{below:,} of {counts['removed']:,} removed documents"
-    what = f"have a similarity below {spec.threshold:g}, so that the texts are needed"
+    has = f"have a similarity below {spec.threshold:g}: the texts are needed"
     lowest = f"up to {float(np.nanmin(similarity)):.4f} they are not"
-    return f"{which} {what}; {lowest}, nor after a run with `pairs`='all'"
+    return f"{which} {has}; {lowest}, nor after a run with `pairs`='all'"
 
 
 def lower_threshold(results: Results, spec: Spec) -> str:
@@ -242,11 +242,11 @@ class Reclustering:
         elif isinstance(results, FolderResults) and source.files:
             reading = Reading.of(results.record["source"]).as_dict()
             reading["given"] = [str(path) for path in results.given]
-        wanted = needed_columns(self.spec, None)
-        if wanted and source.files and source.rereadable:  # so that a missing column shows
-            source = Reading.of(reading).open([location(p) for p in reading["given"]], wanted)
-        elif wanted and not isinstance(source, MissingSource):
-            missing = set(wanted) - set(source.column_names() or wanted)
+        needed = needed_columns(self.spec, None)
+        if needed and source.files and source.rereadable:  # reading checks that they are there
+            source = Reading.of(reading).open([location(p) for p in reading["given"]], needed)
+        elif needed and not isinstance(source, MissingSource):
+            missing = set(needed) - set(source.column_names() or needed)
             if missing:
                 raise ColumnError(f"the input has no column {min(missing)!r}")
         recipe, output = results.recipe, self.writing.as_dict()
@@ -273,6 +273,6 @@ class Reclustering:
                     store.open(results.recipe.digest, results.recipe.as_dict())
                 yield store
         except (ResumeError, StoreError) as error:
-            hint = f"wait for a run at work there; if it is damaged, remove {folder}: what is "
-            hint += "missing is read from the input then"
+            hint = f"wait for a run at work there; if it is damaged, remove {folder}; "
+            hint += "the run then reads the input again"
             raise ResumeError(error.message, hint) from error

@@ -25,7 +25,7 @@ from neardup.io.columns import (
 )
 from neardup.io.formats.arrow_tables import MemoryPartition, bytes_of, cut_batches
 from neardup.io.source import Columns, Layout, Partition, Source
-from neardup.sketch.baskets import ItemError, basket_items, basket_text, holds_baskets, is_basket
+from neardup.sketch.baskets import ItemError, basket_items, basket_text, is_basket, is_basket_type
 
 _ROWS = 1000  # of a Hugging Face dataset at a time; small batches are put together afterwards
 _STRINGS = strings_schema(["text"])  # of a list of strings
@@ -217,14 +217,14 @@ def gives_baskets(source: Any, name: str) -> bool:
     if isinstance(source, pa.Table) or _is_dataset(source) or hasattr(source, "columns"):
         schema = getattr(source, "schema", None)
         if isinstance(schema, pa.Schema):
-            return name in schema.names and holds_baskets(schema.field(name).type)
+            return name in schema.names and is_basket_type(schema.field(name).type)
         if not hasattr(source, "__len__"):  # a query that was not run yet
             return False
         column = source[name] if name in source.columns else ()
     elif isinstance(source, Mapping):
         column = source.get(name, ())
     if isinstance(column, pa.Array | pa.ChunkedArray):
-        return holds_baskets(column.type)
+        return is_basket_type(column.type)
     if isinstance(column, Iterator | str) or not isinstance(column, Iterable):
         return False
     first = next((v for v in islice(column, _ROWS) if not _is_missing(v)), None)

@@ -42,7 +42,7 @@ class RarestIndex:
         self._sets, self._of, self._threshold, self._pool = sets, of, threshold, pool
         self._large, self._members, self._allocate = large, _members(of, large), allocate
         #: bool[m]: documents that are searched for; the caller may take some out.
-        self.wanted = self._members.copy()
+        self.by_index = self._members.copy()
         self._memory = Local(lambda: search_memory(len(of), allocate))
         self._entries = 0
         #: Whether there is anything in the index.
@@ -71,9 +71,9 @@ class RarestIndex:
 
     def widen(self, full: np.ndarray) -> None:
         """Search for all documents of some large buckets, bool[buckets], too; start again."""
-        self.wanted = self.wanted | _members(self._of, full)
+        self.by_index = self.by_index | _members(self._of, full)
         theirs = np.zeros_like(full)
-        theirs[self._of[self.wanted]] = True  # and that of -1
+        theirs[self._of[self.by_index]] = True  # and that of -1
         self._members = _members(self._of, theirs & self._large)
         self._entries, self.active = 0, False
 
@@ -83,7 +83,7 @@ class RarestIndex:
             # Only sets of a size near those that are searched for can be similar to them; one more,
             # as this product is rounded in another way than a similarity.
             size = self._sets.size
-            self._near = self._members & (size + 1 >= self._threshold * size[self.wanted].min())
+            self._near = self._members & (size + 1 >= self._threshold * size[self.by_index].min())
             members = np.flatnonzero(self._near).astype(np.int32)
             counted = members[:: max(1, -(-len(members) // _MOST_COUNTED))]
             self._counters = count_shingles(self._sets, counted, self._pool)
@@ -100,7 +100,7 @@ class RarestIndex:
         self, first: int, last: int, answers: Answers, counts: Local[np.ndarray]
     ) -> None:
         """Find, for some documents of large buckets, the first kept one that is similar."""
-        docs = first + np.flatnonzero(self.wanted[first:last]).astype(np.int32)
+        docs = first + np.flatnonzero(self.by_index[first:last]).astype(np.int32)
         rare = self._prefixes(docs)
         chains, sets, of, threshold = self._chains, self._sets, self._of, self._threshold
         edges = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)

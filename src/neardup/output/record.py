@@ -21,7 +21,7 @@ from neardup.threads import available_cores
 
 #: Version of the layout of ``run.json`` and of the tables.
 FORMAT = 3
-#: Input files that are listed one by one, so that a message can name the one that has changed.
+#: Input files that are listed one by one: a message can name the one that has changed.
 _LISTED = 1000
 
 

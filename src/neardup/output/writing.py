@@ -179,7 +179,7 @@ def _clean_corpus(outcome: Outcome, writing: Writing, pool: Pool, state: RunStat
 
 def _write_table(outcome: Outcome, folder: Path, format: str, name: str) -> None:
     schema = tables.schema_of(outcome, name)
-    # Of few columns do values repeat so that a dictionary helps.
+    # In few columns do values repeat often enough for a dictionary.
     varied = tuple(column for column in schema.names if column != "file")
     found = tables.tables_of(outcome, name)
     write_tables(folder / f"{name}.{format}", found, format, schema, varied)

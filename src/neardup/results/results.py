@@ -45,14 +45,14 @@ class Results(ABC):
 
     @abstractmethod
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return one of `tables.TABLES` that there is, or some of its columns."""
+        """Return one of the `tables.TABLES` of this result, with the columns named."""
 
     def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the table of clusters, or some of its columns; a row for each document."""
+        """Return the table of clusters, with the columns named; a row for each document."""
         return self.table("clusters", columns)
 
     def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
-        """Return the table of edges, or some of its columns; None where pairs were not listed."""
+        """Return the table of edges, with the columns named; None where pairs were not listed."""
         return self.table("edges", columns) if self.spec.enumerates else None
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -30,7 +30,7 @@ def is_basket(value: object) -> bool:
     return isinstance(value, list | tuple | Set | np.ndarray)
 
 
-def holds_baskets(type: pa.DataType) -> bool:
+def is_basket_type(type: pa.DataType) -> bool:
     """Return whether an Arrow array of this type has lists of strings or of whole numbers."""
     value: Any = getattr(type, "value_type", None)
     if value is None or pa.types.is_dictionary(type) or not str(type).startswith(_LISTS):
@@ -91,7 +91,7 @@ def basket_texts(lists: Any) -> pa.LargeStringArray:
     """Return the texts of baskets; null is an empty one, and null items are left out.
 
     Args:
-        lists: Arrow array of lists, see `holds_baskets`.
+        lists: Arrow array of lists, see `is_basket_type`.
 
     Raises:
         InputError: It has no such lists.
@@ -101,7 +101,7 @@ def basket_texts(lists: Any) -> pa.LargeStringArray:
     pc = cast(Any, _pc)
     if isinstance(lists, pa.ChunkedArray):
         lists = lists.combine_chunks()
-    if not holds_baskets(lists.type):
+    if not is_basket_type(lists.type):
         raise InputError(f"the baskets are of type {lists.type}; expected {EXPECTED}")
     items, parents = pc.list_flatten(lists), pc.list_parent_indices(lists)
     if items.null_count:

@@ -1,7 +1,7 @@
 """Output folders: what in them may be replaced, and how a result appears, complete, by rename.
 
-A result is made in the folder ``.run`` in the output folder, which also has the lock, so that one
-process at a time writes there. When all is on the disk, the new folder takes the name of the old
+A result is made in the folder ``.run`` in the output folder, which also has the lock: one process
+at a time writes there. When all is on the disk, the new folder takes the name of the old
 one in one step of the system. Where that can't be done (the folder is a mount point, or its parent
 can't be written), the files are moved one by one, the record last.
 
@@ -36,8 +36,8 @@ def files_below(folder: Path) -> list[str]:
     """Return the names of all files below a folder, relative to it, sorted."""
     found: list[str] = []
     for top, _, names in os.walk(folder):
-        inside = Path(top).relative_to(folder)
-        found += [(inside / name).as_posix() for name in names]
+        below = Path(top).relative_to(folder)
+        found += [(below / name).as_posix() for name in names]
     return sorted(found)
 
 

@@ -1,4 +1,4 @@
-"""The finished work of a run, so that it can be resumed after it was killed."""
+"""The finished work of a run, from which it is resumed after it was killed."""
 
 import json
 import re
@@ -212,7 +212,7 @@ class RunState(AbstractContextManager["RunState"]):
     def owner(self) -> str:
         """Return what names this folder in a shared store, and no other folder of its path.
 
-        It stays if the run is replaced, so that its remains in the store can be removed.
+        It stays if the run is replaced: then its remains in the store can be removed.
         """
         path = self.folder / _OWNER
         refuse_links(path)

@@ -1,7 +1,7 @@
 """Notes like clinical ones, and which of them were derived from which.
 
-The words of a note depend on the seed and its position only, so that no note is kept for those
-that are derived from it.
+The words of a note depend on the seed and its position only. No note is cached for those that are
+derived from it.
 """
 
 from collections.abc import Iterator

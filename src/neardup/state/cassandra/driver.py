@@ -117,7 +117,7 @@ def setting(name: str) -> str:
 
 def connect(contact: Contact) -> Any:
     """Return a session, whose cluster is to be shut down."""
-    # What it logs is for those who listen; without a handler Python prints it to stderr.
+    # Its log is for those who add a handler; without one Python prints it to stderr.
     logging.getLogger("cassandra").addHandler(logging.NullHandler())
     try:
         from cassandra import ConsistencyLevel, auth, cluster, policies, query

@@ -37,7 +37,7 @@ class Session:
             self._session = self._insist(lambda: driver.connect(self._contact), patience)
 
     def close(self) -> None:
-        session, self._session = self._session, None  # ends what is still being sent
+        session, self._session = self._session, None  # cancels writes that are still being sent
         self._prepared = {}
         if session is not None:
             with suppress(Exception):  # nothing is lost by it
@@ -56,7 +56,7 @@ class Session:
         return bound
 
     def ask(self, text: str, values: Iterable[object] = (), serial: bool = False) -> list[Any]:
-        """Return all rows; ``serial``: see what another process writes under a condition, too."""
+        """Return all rows; ``serial``: also those that another process writes under a condition."""
         statement = self.statement(text, values)
         if serial:
             from cassandra import ConsistencyLevel
