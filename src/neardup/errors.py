@@ -20,7 +20,7 @@ class NeardupError(Exception):
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message, hint)  # pickling restores what is in args
+        super().__init__(message, hint)  # pickling restores `args`
         self.message = message
         self.hint = hint
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from neardup.errors import RecipeError
 from neardup.json_values import differences
-from neardup.spec import SCHEMES, ShingleSpec, Spec, check_whole, keywords_checked, with_shingle
+from neardup.spec import SCHEMES, ShingleSpec, Spec, check_integer, keywords_checked, with_shingle
 
 #: Version of the tokeniser: its rules, and Unicode 15.1.0. Other tables get another number.
 TOKENS = "1"
@@ -43,8 +43,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         Spec(self.shingle, self.scheme, self.seed)  # which raises SpecError for values out of range
-        check_whole("`num_bands`", self.num_bands, 0, 2**31 - 1)
-        check_whole("`rows`", self.rows, 0, 2**31 - 1)
+        check_integer("`num_bands`", self.num_bands, 0, 2**31 - 1)
+        check_integer("`rows`", self.rows, 0, 2**31 - 1)
         if not self.versions:
             versions = [("tokens", TOKENS)]
             if self.shingle.stem is not None:

@@ -56,10 +56,10 @@ def _known(what: str, value: object, known: Iterable[str]) -> None:
         raise SpecError(f"no {what} {spelled(value)}", nearest(str(value), names))
 
 
-def check_whole(name: str, value: int, low: int, high: int) -> None:
+def check_integer(name: str, value: int, low: int, high: int) -> None:
     _check(
         isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
-        f"{name} is {spelled(value)}; expected a whole number from {low} to {high}",
+        f"{name} is {spelled(value)}; expected an integer from {low} to {high}",
     )
 
 
@@ -121,7 +121,7 @@ class ShingleSpec:
             self.hash_bytes in (4, 8) and not isinstance(self.hash_bytes, bool),
             f"`hash_bytes` is {spelled(self.hash_bytes)}; expected 4 or 8",
         )
-        check_whole("shingle length", self.n, 1, 64)
+        check_integer("shingle length", self.n, 1, 64)
         for name in ("keep_case", "nfkc", "strip_accents", "raw", "bag"):
             value = getattr(self, name)
             _check(isinstance(value, bool), f"`{name}` is {spelled(value)}; expected True or False")
@@ -225,7 +225,7 @@ class Spec:
         check_shingle(self.shingle)
         _known("signature scheme", self.scheme, [*SCHEMES, *SCHEMES.values()])
         object.__setattr__(self, "scheme", SCHEMES[self.scheme.partition("/")[0]])
-        check_whole("seed", self.seed, 0, 2**63 - 1)
+        check_integer("seed", self.seed, 0, 2**63 - 1)
         check_probability("threshold", self.threshold, low_open=True, high_open=False)
         check_probability("recall", self.recall, low_open=True, high_open=True)
         self._check_bands()
@@ -239,7 +239,7 @@ class Spec:
         valid = self.order_by is None or isinstance(self.order_by, str)
         _check(valid, f"`order_by` is {spelled(self.order_by)}; expected the name of a column")
         if self.max_bucket is not None:
-            check_whole("`max_bucket`", self.max_bucket, 1, 2**31 - 1)
+            check_integer("`max_bucket`", self.max_bucket, 1, 2**31 - 1)
 
     def _check_bands(self) -> None:
         _check(
@@ -248,10 +248,10 @@ class Spec:
             "give both, or neither and a recall",
         )
         if self.documents is not None:
-            check_whole("documents", self.documents, 1, 2**62)
+            check_integer("documents", self.documents, 1, 2**62)
         if self.num_bands is not None and self.rows is not None:
-            check_whole("bands", self.num_bands, 1, 4096)
-            check_whole("rows", self.rows, 1, 64)
+            check_integer("bands", self.num_bands, 1, 4096)
+            check_integer("rows", self.rows, 1, 64)
             hashes = self.num_bands * self.rows
             needed = f"{self.num_bands} bands of {self.rows} rows need {hashes} hashes"
             _check(hashes <= 8192, f"{needed}; at most 8192 are allowed")

@@ -412,7 +412,7 @@ def test_the_examples_of_the_page_run(
         ({"cluster": "louvain"}, SpecError, "needs the complete graph"),
         ({"order_by": "rank"}, SpecError, "`order_by`"),
         ({"keep": "max:tags"}, ColumnError, "column 'tags' of type array<int> can't be ordered"),
-        ({"task_bytes": 0}, SpecError, "`task_bytes` is 0; expected a whole number from 1"),
+        ({"task_bytes": 0}, SpecError, "`task_bytes` is 0; expected an integer from 1"),
     ],
 )
 def test_what_can_not_be_used_is_refused(

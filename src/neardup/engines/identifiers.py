@@ -33,7 +33,7 @@ def id_array(column: "pa.ChunkedArray[Any]", name: str) -> "pa.ChunkedArray[Any]
         kind = kind.value_type
     hint, types, refused = _HINT, pa.types, f"column {name!r} contains {kind}, which can't be an id"
     if types.is_floating(kind):
-        hint = f"make them whole numbers, in pandas with .astype('Int64'), or {_HINT}"
+        hint = f"make them integers, in pandas with .astype('Int64'), or {_HINT}"
     elif types.is_timestamp(kind) or types.is_duration(kind) or types.is_time(kind):
         # They would come out as strings, which do not equal what went in.
         hint = f"make them strings, in pandas with .astype(str), or {_HINT}"

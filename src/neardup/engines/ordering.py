@@ -94,7 +94,7 @@ def _as_numbers(column: Any, name: str) -> Any:
     largest: Any = pc.max(pc.abs(found.filter(pc.is_finite(found))))
     if (largest.as_py() or 0.0) < EXACT:
         return found
-    # As float64, different whole numbers would become equal.
+    # As float64, different integers would become equal.
     try:
         return column.cast(pa.decimal256(76, 38))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:  # more than 76 digits; 1e300

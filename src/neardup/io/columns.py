@@ -188,7 +188,7 @@ def is_valid(column: Column) -> bool:
 def repaired(
     column: Column, said: str, replaces: bool, where: Callable[[int], str]
 ) -> tuple[pa.LargeStringArray, list[int]]:
-    """Strings with U+FFFD for invalid UTF-8, and the rows in which there was some.
+    """Strings with U+FFFD for invalid UTF-8, and the rows that had any.
 
     ``said`` names the column in messages.
     """

@@ -1,6 +1,6 @@
 """Data that is in memory or comes from another library: frames, datasets, lists of strings.
 
-None of the libraries is imported; objects are known by what they can do.
+None of the libraries is imported; objects are recognised by their methods.
 """
 
 import json
@@ -141,7 +141,7 @@ class FrameSource(Source):
         raise InputError(f"can't read documents from {type(source).__name__}", _ACCEPTED)
 
     def _from_pandas(self, frame: Any) -> pa.Table:
-        """Return the columns, then what the index has a name for; the rest is no column."""
+        """Return the columns, then the named levels of the index; other levels are no columns."""
         names, levels = list(frame.columns), frame.index.names
         if not frame.columns.is_unique:
             name = shown(str(frame.columns[frame.columns.duplicated()][0]), 0, True)
@@ -242,7 +242,7 @@ def _items_of(value: Any, where: str) -> list[str] | None:
     try:
         return basket_items(basket_text(value))
     except ItemError as error:
-        what = f"{where} has an item of type {error}; expected strings or whole numbers"
+        what = f"{where} has an item of type {error}; expected strings or integers"
         raise InputError(what, "convert the items to strings") from error
 
 

@@ -94,8 +94,7 @@ def open_source(
     which is their id, and ``text``, as the column of a list of strings is called, too.
 
     ``partition_bytes`` is about the size of a partition; a single document may be larger. Pipes are
-    copied to ``copy_folder``, so that they can be read again; earlier copies are read
-    again.
+    copied to ``copy_folder``, and read again from there, also by a later call.
     """
     if partition_bytes < _MINIMUM_BYTES:
         raise SpecError(

@@ -1,7 +1,7 @@
 """The interface of inputs: a source gives partitions, a partition documents.
 
 One thread cuts partitions in input order, which is cheap, and many read them. Each pass reads only
-what it needs: texts and a few columns, the texts of some documents, or records of the kept ones.
+the data that it needs: texts and a few columns, texts of some documents, or records of kept ones.
 """
 
 import os
@@ -113,7 +113,7 @@ Records: TypeAlias = memoryview | pa.Table | TextFiles
 Rows: TypeAlias = np.ndarray | None
 #: Fields to put into each of some records, a row for each.
 Added: TypeAlias = pa.Table | None
-#: The result of `Partition.read`, if it is in memory, so that nothing is decoded twice.
+#: The result of `Partition.read`, if it is in memory; it is not decoded twice.
 Cached: TypeAlias = Documents | None
 
 

@@ -278,7 +278,7 @@ def line_of(file: SourceFile, start: int, line: int | None) -> int:
 
 
 def copied(file: SourceFile, copy: Path) -> SourceFile:
-    """Copy a pipe to a file, so that it can be read more than once."""
+    """Copy a pipe to a file, which can be read more than once."""
     if not copy.exists():  # it gets its name last, and is complete then
         # The bytes as they come: compressed ones stay so.
         packed = replace(file, compression=None)

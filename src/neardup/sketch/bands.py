@@ -7,7 +7,7 @@ import numpy as np
 
 from neardup.errors import SpecError
 from neardup.recipe import Recipe
-from neardup.spec import Spec, check_probability, check_whole
+from neardup.spec import Spec, check_integer, check_probability
 
 #: Longest signature that is chosen automatically.
 MAX_HASHES = 1024
@@ -63,7 +63,7 @@ def candidate_probability(
         raise SpecError("`similarity` has a value that is no number in [0, 1]")
     for name, number in (("num_bands", num_bands), ("rows", rows)):
         value = int(number) if isinstance(number, np.integer) else number
-        check_whole(f"`{name}`", value, 1, 2**63 - 1)
+        check_integer(f"`{name}`", value, 1, 2**63 - 1)
     found = _chance(similarity, num_bands, rows)
     return found if isinstance(similarity, np.ndarray) else float(found)
 

@@ -17,12 +17,12 @@ from neardup.errors import InputError
 #: Items of a document.
 Basket: TypeAlias = Sequence[str | int | None] | Set[str | int | None]
 
-EXPECTED = "lists of strings or whole numbers"
+EXPECTED = "lists of strings or integers"
 _ESCAPES = (("\\", "\\\\"), ("\n", "\\n"))
 
 
 class ItemError(TypeError):
-    """An item is neither a string nor a whole number; the message names its type."""
+    """An item is neither a string nor an integer; the message names its type."""
 
 
 def is_basket(value: object) -> bool:
@@ -31,7 +31,7 @@ def is_basket(value: object) -> bool:
 
 
 def is_basket_type(type: pa.DataType) -> bool:
-    """Return whether an Arrow array of this type has lists of strings or of whole numbers."""
+    """Return whether an Arrow array of this type has lists of strings or of integers."""
     value: Any = getattr(type, "value_type", None)
     if value is None or pa.types.is_dictionary(type) or not str(type).startswith(_LISTS):
         return False
@@ -45,7 +45,7 @@ def basket_text(items: Iterable[Any]) -> str:
     """Return the text of a basket; None among its items is left out, and a set is sorted.
 
     Raises:
-        ItemError: An item is neither a string nor a whole number.
+        ItemError: An item is neither a string nor an integer.
 
     >>> basket_text(["ice cream", 7, None, "milk"])
     'ice cream\\n7\\nmilk\\n'

@@ -13,7 +13,7 @@ from neardup.kernels.jaccard import fill_bitmaps
 from neardup.recipe import Recipe
 from neardup.sketch.texts import Ragged, Texts
 from neardup.sketch.tokenising import Tokeniser, batches
-from neardup.spec import SCHEMES, ShingleSpec, check_whole
+from neardup.spec import SCHEMES, ShingleSpec, check_integer
 
 #: Words of a document's bitmap.
 BITMAP_WORDS = 4
@@ -151,8 +151,8 @@ def signatures(
         >>> bool((two[0] == two[1]).all())
         True
     """
-    check_whole("`num_hashes`", num_hashes, 1, _MOST)
-    check_whole("`seed`", seed, 0, 2**63 - 1)
+    check_integer("`num_hashes`", num_hashes, 1, _MOST)
+    check_integer("`seed`", seed, 0, 2**63 - 1)
     tokeniser = Tokeniser(shingle or ShingleSpec())
     shingles = tokeniser.shingles(tokeniser.tokens(*tokeniser.normalise(texts))[0])
     if tokeniser.spec.bag:
@@ -172,8 +172,8 @@ def band_keys(signatures: np.ndarray, num_bands: int, rows: int) -> np.ndarray:
         SpecError: The signatures are too short, or none.
     """
     check_matrix("signatures", signatures, np.uint32)
-    check_whole("`num_bands`", num_bands, 1, _MOST)
-    check_whole("`rows`", rows, 1, _MOST)
+    check_integer("`num_bands`", num_bands, 1, _MOST)
+    check_integer("`rows`", rows, 1, _MOST)
     if num_bands * rows > signatures.shape[1]:
         raise SpecError(
             f"{num_bands} bands of {rows} rows need {num_bands * rows} hashes; "

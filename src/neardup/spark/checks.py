@@ -32,7 +32,7 @@ def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
     if types[text] != "string":
         raise ColumnError(f"column {text!r} is of type {types[text]}; expected string")
     if not _IDS.fullmatch(types[id]):
-        raise ColumnError(f"column {id!r} is of type {types[id]}; expected string or whole numbers")
+        raise ColumnError(f"column {id!r} is of type {types[id]}; expected string or integers")
     if id.lower() in _RESULT:
         message = f"`id` is {id!r}, which is also a column of the result"
         raise ColumnError(message, "give the column of the ids another name")
@@ -83,7 +83,7 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
         raise ColumnError(
             f"column {id!r} contains numbers as text, with fractions, signs, exponents, or zeros "
             "before them, or beyond 38 digits: they would be ordered otherwise than on one machine",
-            "write them as whole numbers, or with as many digits each, or put a letter before each",
+            "write them as integers, or with as many digits each, or put a letter before each",
         )
     return Ids(documents, kinds[0] if kinds else kind, digest)
 

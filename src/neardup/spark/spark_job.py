@@ -14,7 +14,7 @@ from neardup.spark.rounds import compare_large
 from neardup.spark.spark_errors import worker_errors
 from neardup.spark.spark_ordering import column
 from neardup.spark.workers import versions
-from neardup.spec import Spec, check_whole
+from neardup.spec import Spec, check_integer
 from neardup.spec import preset as settings_of
 
 
@@ -97,7 +97,7 @@ def dedup(
     Args:
         df: Documents, from any source.
         text: Column with the text.
-        id: Column with ids, strings or whole numbers, each once.
+        id: Column with ids, strings or integers, each once.
         against: Documents of an old corpus, with ids of their own: all of them stay, and count as
             the first ones. But for pairs, the result has rows for ``df`` only.
         preset: ``"web"`` (the default), ``"clinical"`` or ``"records"``.
@@ -121,7 +121,7 @@ def dedup(
     if spec is not None and preset is not None:
         raise SpecError("`spec` and `preset` are both given", "leave one out")
     spec = (spec or settings_of(preset or "web")).replace(**settings)
-    check_whole("`task_bytes`", task_bytes, 1, 2**63 - 1)
+    check_integer("`task_bytes`", task_bytes, 1, 2**63 - 1)
     df = checks.with_columns(df, text, id)
     checks.check_columns(df, text, id, spec)
     given, kind = df, dict(df.dtypes)[id]

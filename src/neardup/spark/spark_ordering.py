@@ -8,7 +8,7 @@ from neardup.spark.workers import order_of
 from neardup.spec import Spec
 from neardup.stages.number_text import EXACT, NUMBER, REMEDY
 
-#: Types of whole numbers that are text, the first that fits; one machine compares 38 digits, too.
+#: Types of integers that are text, the first that fits; one machine compares 38 digits, too.
 WHOLE_TYPES = ("bigint", "decimal(38,0)")
 _WHOLE = r"^[+-]?[0-9]+\z"
 
@@ -24,7 +24,7 @@ def is_number(values: Column) -> Column:
 
 
 def is_canonical(values: Column, kind: str) -> Column:
-    """Whether texts are whole numbers of a type, as Spark writes them, or null."""
+    """Whether texts are integers of a type, as Spark writes them, or null."""
     return values.try_cast(kind).cast("string").eqNullSafe(values)
 
 

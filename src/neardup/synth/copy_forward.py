@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.spec import check_probability, check_whole
+from neardup.spec import check_integer, check_probability
 from neardup.synth.demo_notes import draw
 from neardup.synth.note_files import Written, write_notes
 
@@ -57,8 +57,8 @@ class CopySpec:
     templates: float = 0.3
 
     def __post_init__(self) -> None:
-        check_whole("documents", self.documents, 1, 10_000_000)
-        check_whole("seed", self.seed, 0, 2**63 - 1)
+        check_integer("documents", self.documents, 1, 10_000_000)
+        check_integer("seed", self.seed, 0, 2**63 - 1)
         for name in ("edits", "templates"):
             check_probability(name, getattr(self, name), low_open=False, high_open=False)
 

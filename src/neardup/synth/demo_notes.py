@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neardup.errors import SpecError
-from neardup.spec import check_probability, check_whole
+from neardup.spec import check_integer, check_probability
 from neardup.synth.note_files import Written, write_notes
 
 KINDS = ("progress", "discharge", "admission", "nursing", "radiology", "consult", "operative", "ed")
@@ -60,8 +60,8 @@ class NoteSpec:
     exact: float = 0.1
 
     def __post_init__(self) -> None:
-        check_whole("documents", self.documents, 1, 2**31 - 1)
-        check_whole("seed", self.seed, 0, 2**63 - 1)
+        check_integer("documents", self.documents, 1, 2**31 - 1)
+        check_integer("seed", self.seed, 0, 2**63 - 1)
         for name, share in (("near", self.near), ("exact", self.exact)):
             check_probability(name, share, low_open=False, high_open=False)
         if self.counts["original"] < 1:
