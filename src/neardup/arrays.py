@@ -64,7 +64,7 @@ def large_strings(
 
 def strings_of(values: Sequence[bytes | None]) -> pa.LargeStringArray:
     """Strings from their UTF-8; Arrow's own conversion of lists imports pandas."""
-    # A query of an index makes arrays of one text; much of what NumPy does costs 1 us.
+    # A query of an index makes arrays of one text; many calls of NumPy cost 1 us.
     texts = [value or b"" for value in values]
     offsets = np.array([0, *accumulate(map(len, texts))], dtype=np.int64)
     valid = validity(np.array([v is not None for v in values])) if None in values else None

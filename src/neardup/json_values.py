@@ -1,4 +1,4 @@
-"""JSON values, and what differs between two of them, in words."""
+"""JSON values, and the differences of two of them, in words."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -21,7 +21,7 @@ _TEXT_BYTE, _CHAR_BYTE = 4, 8
 _ROW, _ROW_KEY = 240, 24
 #: Of a document of a partition whose sketches wait to be stored, besides its keys.
 _SKETCH = 120
-#: What sorting pairs takes, some at a time; all of them go to files where memory is short.
+#: Of sorting pairs, in batches; all of them go to files where memory is short.
 EDGES = 256_000_000
 #: Of each document: ranks, answers, order, marks, and memory to group one band.
 DOCUMENT = 80
@@ -29,7 +29,7 @@ DOCUMENT = 80
 _READ = 64
 #: Of each byte of text of test items: tokens, shingles, and the index of them.
 _ITEM_BYTE = 12
-#: Of each document of a batch and each kept document of an old run: what indexes of both take, and
+#: Of each document of a batch and each kept document of an old run: memory of indexes of both, and
 #: the answers; besides twice its text.
 _INDEXED = 1000
 #: Of each record of a linkage, and of each byte of its fields.
@@ -121,7 +121,7 @@ class MemoryPlan:
 def require_memory(memory: int, minimum: int, what: str) -> None:
     """Raise SpecError where memory is below the minimum, both in bytes.
 
-    ``what`` says what that was estimated for.
+    ``what`` names the task of that estimate.
     """
     if memory < minimum:
         enough = -(-minimum // 10**6)  # rounded up, to be a value that suffices

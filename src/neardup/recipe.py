@@ -69,7 +69,7 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Recipe":
-        """Make a recipe from what `as_dict` returned."""
+        """Make a recipe from a result of `as_dict`."""
         found = with_shingle(values, "versions")
         return cls(**{**found, "versions": tuple(sorted(found["versions"].items()))})
 

@@ -163,7 +163,7 @@ def with_shingle(values: Mapping[str, Any], *others: str) -> dict[str, Any]:
     """Return plain values with their shingle spec made; it and others must be mappings."""
     for name in ("shingle", *others):
         valid = isinstance(values, Mapping) and isinstance(values.get(name), Mapping)
-        _check(valid, f"no mapping `{name}` is among the values", "give what as_dict() returned")
+        _check(valid, f"no mapping `{name}` is among the values", "give a result of as_dict()")
     return {**values, "shingle": ShingleSpec(**values["shingle"])}
 
 
@@ -321,7 +321,7 @@ class Spec:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Spec":
-        """Make a spec from what `as_dict` returned.
+        """Make a spec from a result of `as_dict`.
 
         >>> Spec.from_dict(preset("clinical").as_dict()) == preset("clinical")
         True

@@ -1,4 +1,4 @@
-"""What edges decide: the kept set, components, communities, and the paths within clusters."""
+"""Results from edges: the kept set, components, communities, and the paths within clusters."""
 
 import random
 import threading

@@ -67,7 +67,7 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> tuple[pa.Table, np.ndarray]:
         for low in range(0, len(documents.text), BATCH):
             texts = documents.text.slice(low, BATCH)
             sketched = core.sketched(texts)
-            # Others write between two batches: what came since is no part of the old corpus.
+            # Others write between two batches: later documents are no part of the old corpus.
             with core.reading():
                 found = core.matches(sketched, core.threshold, first=True)
             is_old = found.doc < end

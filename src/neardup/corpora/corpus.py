@@ -64,7 +64,7 @@ class InputCorpus:
 
     @property
     def job(self) -> Job:
-        """What identifies it."""
+        """Source, settings and files that identify it."""
         return Job(self.reader.source, Spec(), Resources(), self.how)
 
     @property
@@ -93,7 +93,7 @@ class InputCorpus:
         """Note that a partition was read; in the order of the input.
 
         Returns:
-            What `enter_again` takes.
+            State for `enter_again`.
         """
         about = [partition.file, partition.start, len(documents.text), documents.skipped]
         columns: dict[str, Any] = {}

@@ -25,7 +25,7 @@ from neardup.threads import Pool
 
 
 class Asked(NamedTuple):
-    """What counts as a match.
+    """Conditions of a match.
 
     Attributes:
         by: ``"containment"``, ``"similarity"`` or ``"passage"``.
@@ -50,7 +50,7 @@ class Items:
 
     Args:
         corpus: The items, not read yet.
-        asked: What counts as a match.
+        asked: Conditions of a match.
         pool: Threads.
     """
 

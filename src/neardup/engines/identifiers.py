@@ -35,7 +35,7 @@ def id_array(column: "pa.ChunkedArray[Any]", name: str) -> "pa.ChunkedArray[Any]
     if types.is_floating(kind):
         hint = f"make them integers, in pandas with .astype('Int64'), or {_HINT}"
     elif types.is_timestamp(kind) or types.is_duration(kind) or types.is_time(kind):
-        # They would come out as strings, which do not equal what went in.
+        # They would come out as strings, which do not equal the values of the input.
         hint = f"make them strings, in pandas with .astype(str), or {_HINT}"
     if hint != _HINT or types.is_boolean(kind) or types.is_nested(kind):
         raise ColumnError(refused, hint)

@@ -109,6 +109,6 @@ class Job:
 
 
 def needed_columns(spec: Spec, id_column: str | None) -> tuple[str, ...]:
-    """Return the columns that a run needs besides the texts: ids, and what orders documents."""
+    """Return the columns that a run needs besides the texts: ids, and the column of `keep`."""
     names = (id_column, spec.keep_column, spec.order_by)
     return tuple(dict.fromkeys(name for name in names if name))

@@ -1,4 +1,4 @@
-"""One machine: a source to an answer, with threads, bounded memory, and what survives a crash."""
+"""One machine: a source to an answer, with threads, bounded memory, and stored progress."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class PartitionMetadata(NamedTuple):
 
     @classmethod
     def unpack(cls, data: bytes | memoryview, where: str) -> "PartitionMetadata":
-        """Return what `pack` packed; StoreError, about ``where``, for anything else."""
+        """Return the metadata that `pack` packed; StoreError, about ``where``, for other bytes."""
         try:
             table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
             table.select(_OWN)

@@ -17,7 +17,7 @@ LENGTH = "neardup.length"
 
 
 def require_stored(columns: pa.Table, spec: Spec) -> None:
-    """Raise StoreError for sketches of other processes without what orders the documents."""
+    """Raise StoreError for sketches of other processes without the columns of the keep order."""
     for setting, value, name in (
         ("order_by", spec.order_by, spec.order_by),
         ("keep", spec.keep, keep_column(spec)),

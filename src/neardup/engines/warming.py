@@ -26,7 +26,7 @@ class Warming:
         self._process: subprocess.Popen[bytes] | None = None
 
     def begin(self, aside: bool) -> None:
-        """Announce it; with ``aside``, in a second process what this one does not come to yet."""
+        """Announce it; with ``aside``, a second process compiles kernels that are called later."""
         spec = self._spec
         # Of each stage the kernel that is compiled last.
         later: list[Any] = [resolving.among_themselves]

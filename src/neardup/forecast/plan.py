@@ -96,8 +96,8 @@ class Plan(Shown):
 def plan(job: Job) -> Plan:
     """Estimate duplicates, memory and disk of a run, from some 20,000 documents.
 
-    Nothing is written. Fewer documents are compared where that would take long. What can be read
-    only once is read.
+    Nothing is written. Fewer documents are compared where that would take long. A source
+    that can be read only once is read.
     """
     with Pool(job.resources.threads) as pool:
         head = Head.of(Reader(job.source), job.needed)

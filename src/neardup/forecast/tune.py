@@ -130,7 +130,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What `tune` found."""
+    """Result of `tune`."""
 
     points: tuple[Point, ...]  # the points asked for
     num_hashes: int  # length of the signature
@@ -196,7 +196,7 @@ def tune(
 
 
 def by_bands(similarities: Sequence[float], num_hashes: int = 128) -> list[dict[str, Any]]:
-    """Return what becomes a candidate at fixed similarities, by the number of bands.
+    """Return the shares of candidates at fixed similarities, by the number of bands.
 
     Args:
         similarities: Similarities, each in [0, 1].

@@ -27,7 +27,7 @@ _NOWHERE = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class NewAnswer:
-    """What `neardup.Index.add_if_new` did with a document.
+    """Result of `neardup.Index.add_if_new` for a document.
 
     Attributes:
         id: Its id.
@@ -44,7 +44,7 @@ class NewAnswer:
 
 @dataclass(frozen=True, slots=True)
 class UpdateAnswer:
-    """What `neardup.Index.update` did with a document.
+    """Result of `neardup.Index.update` for a document.
 
     Attributes:
         id: Its id.

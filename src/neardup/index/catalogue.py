@@ -60,7 +60,7 @@ class State(NamedTuple):
         segment: Number of the next segment; never used again.
         came: Documents that came so far, also duplicates: the next id that the index gives.
         documents: How many there are.
-        ids: ``"int"`` or ``"str"``: what ids are; empty before there is any.
+        ids: ``"int"`` or ``"str"``: type of the ids; empty before there is any.
         writer: Who wrote last.
     """
 
@@ -166,7 +166,7 @@ class Catalogue:
         return found
 
     def describe(self, about: dict[str, Any]) -> None:
-        """Replace what `about` returns, within a transaction that writes."""
+        """Replace the settings that `about` returns, within a transaction that writes."""
         text = json.dumps(about, sort_keys=True)
         self.execute("UPDATE about SET value = ?, checksum = ?", (text, zlib.crc32(text.encode())))
 
@@ -352,7 +352,7 @@ class Catalogue:
         self.insert("INSERT OR REPLACE INTO duplicates VALUES (?, ?, ?)", rows)
 
     def duplicates(self) -> Iterator[tuple[Id, Id]]:
-        """Yield what `note_duplicates` has stored.
+        """Yield the duplicates that `note_duplicates` has stored.
 
         Raises:
             StoreError: It is damaged.
@@ -427,7 +427,7 @@ class Catalogue:
             log = self.path.with_name(self.path.name + "-wal")
             shared = self.path.with_name(self.path.name + "-shm")
             if options.readonly and not os.access(self.path.parent, os.W_OK):
-                # What readers share with writers can be used if it is there, and not be made.
+                # Readers can use the files that they share with writers, and not make them.
                 closed = not log.exists() or log.stat().st_size == 0
                 if closed and not is_writable_disk(self.path):
                     name += "&immutable=1"  # no process can write there

@@ -39,8 +39,8 @@ def checked_id(value: Any) -> Id:
     if type(value) is int and -_LONGEST <= value < _LONGEST:
         return value
     raise InputError(
-        f"an id of type {type(value).__name__} can't be used; expected a string of characters or an "
-        "integer of 64 bits",
+        f"an id of type {type(value).__name__} can't be used; expected a string of characters or "
+        "an integer of 64 bits",
         "convert the ids to strings",
     )
 
@@ -90,7 +90,7 @@ def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iter
     """Read documents with their ids; without ids these are empty.
 
     Args:
-        source: Texts, or what `neardup.dedup` takes.
+        source: Texts, or a source as for `neardup.dedup`.
         ids: Ids of all documents, in order; None for the column that ``reading`` names.
         reading: How it is read.
 

@@ -115,7 +115,7 @@ class Merger:
 
     def after_insert(self) -> None:
         """Spill and merge if necessary; a merge that takes long gets a thread of its own."""
-        # The documents are committed: what fails here is tried again later, and no error of theirs.
+        # The documents are committed: an error here is none of theirs; the merge is tried again.
         with suppress(NeardupError, OSError, RuntimeError), self._core.catalogue.thread_lock():
             # Within a transaction it isn't known yet whether they stay.
             if not self._core.catalogue.in_transaction:
@@ -147,7 +147,7 @@ class Merger:
             self._thread.start()
 
     def _run(self) -> None:
-        # What fails here is tried again later, and reported where the user asks for it.
+        # A merge that fails is tried again later; `compact` reports the error.
         with suppress(NeardupError, OSError, _StoppedError):
             more = True
             while more and not self._is_over(0.0):

@@ -232,7 +232,7 @@ class _Log:
         return Entries.sorted(self._chains.keys[:count, None], self._chains.docs[:count])
 
     def find(self, names: np.ndarray, found: Found) -> None:
-        """Do what `Segment.find` does."""
+        """Find documents as `Segment.find` does."""
         found.add(lambda *capacity: find_in_chains(self._chains, names, *capacity))
 
 

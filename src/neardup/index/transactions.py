@@ -357,7 +357,7 @@ class Core:
         catalogue.change(documents=catalogue.state().documents - len(docs))
 
     def remove_known(self, ids: Sequence[Id]) -> list[Id]:
-        """Remove documents, and forget duplicates; return what `Catalogue.release` does.
+        """Remove documents, and forget duplicates; return the ids that `Catalogue.release` returns.
 
         Raises:
             UnknownIdError: No document has one of the ids, and none was a duplicate.

@@ -164,7 +164,7 @@ class Verifier:
     def _of_one(
         self, asked_sets: Ragged, docs: np.ndarray, threshold: float, first: bool
     ) -> Matches:
-        """Do `matches` with one set and few candidates; much of what NumPy does costs 1 us."""
+        """Do `matches` with one set and few candidates; many calls of NumPy cost 1 us."""
         rows = sorted(self._catalogue.fetch(docs.tolist()))
         if not rows:  # removed since
             return _NONE

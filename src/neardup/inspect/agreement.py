@@ -87,7 +87,7 @@ def b_cubed(given: np.ndarray, true: np.ndarray) -> dict[str, float | None]:
 
 
 def _cells(given: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return sizes of clusters; of what two of them share; and which two these are: int64[]."""
+    """Return sizes of clusters; of intersections of two of them; and these two: int64[]."""
     of_a, of_b = (np.unique(x, return_inverse=True)[1].astype(np.int64) for x in (given, true))
     a, b = np.bincount(of_a), np.bincount(of_b)
     cells, sizes = np.unique(of_a * max(1, len(b)) + of_b, return_counts=True)

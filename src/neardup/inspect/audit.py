@@ -30,7 +30,7 @@ from neardup.sketch.texts import Ragged
 from neardup.state.output_folder import add_to_record
 from neardup.threads import Pool
 
-#: Version of what `Audit.as_dict` returns.
+#: Version of the fields of `Audit.as_dict`.
 FORMAT = 2
 _Check = Callable[..., None]
 #: Name of the file in the output folder.
@@ -41,7 +41,7 @@ _SAMPLED, _SEARCHED, _KEY, _HELD = 400, 21, 8, 16
 
 @dataclass(frozen=True)
 class Audit(Shown):
-    """What `audit` found.
+    """Result of `audit`.
 
     A true pair is one whose exact similarity reaches the threshold; it is found if the two share a
     bucket, unless both are kept, as then they were not compared. Shares are 0 to 1, and None where

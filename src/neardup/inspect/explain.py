@@ -64,8 +64,8 @@ class Neighbour:
 class Explanation(Shown):
     """The decision of a run about a document, or about two, and its reasons.
 
-    The fields are in ``docs/formats.md``, JSON of explain. What needs the input is None where it
-    was not read, and values that were not asked for are None.
+    The fields are in ``docs/formats.md``, JSON of explain. Fields that need the input
+    are None where it was not read, and values that were not asked for are None.
     """
 
     run: str

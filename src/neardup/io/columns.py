@@ -253,7 +253,7 @@ def strings_schema(names: Sequence[str]) -> pa.Schema:
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """The schema with plain strings and bytes for views, which Arrow can't always take from."""
-    # Names are decoded here, where what reads a file refuses those that are not UTF-8.
+    # Names are decoded here; readers of files refuse those that are not UTF-8.
     types = zip(schema, schema.names, strict=True)
     fields = [field.with_name(name).with_type(_plain(field.type)) for field, name in types]
     return pa.schema(fields, cast(Any, schema.metadata))

@@ -175,7 +175,7 @@ class FrameSource(Source):
         )
 
     def _columns(self, columns: Mapping[Any, Any]) -> Iterator[tuple[Any, Column]]:
-        """Convert columns one by one, and leave out what can't be converted and is not needed."""
+        """Convert columns one by one; leave out those that can't be and are not needed."""
         for name, values in columns.items():
             try:
                 yield name, self._column(name, values)

@@ -50,7 +50,7 @@ class Reading:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Take what some values say, such as those in ``run.json``, among which others may be."""
+        """Take its values from a mapping, such as ``run.json``, which may have others."""
         known = {field.name for field in fields(cls)}
         return cls(**{k: v for k, v in values.items() if k in known and v is not None})
 

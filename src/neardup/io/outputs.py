@@ -26,7 +26,7 @@ _PACKED_BYTES = 16 << 20
 
 _COMPRESSIONS = {None: "", "gzip": ".gz", "zstd": ".zst"}
 _COLUMNAR = {"parquet": "zstd", "arrow": "lz4"}  # with the codec after a conversion
-#: What can be asked for, by format.
+#: Codecs that can be asked for, by format.
 _CODECS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("jsonl", "csv", "tsv"), ("gzip", "zstd", "none")),
     "parquet": ("zstd", "snappy", "gzip", "brotli", "lz4", "none"),

@@ -54,7 +54,7 @@ MAX_DOCUMENT, _LARGEST_LIMIT = 256_000_000, 512 << 20
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns a run needs, and what happens to invalid UTF-8 and to large documents."""
+    """Columns that a run needs, and the treatment of invalid UTF-8 and of large documents."""
 
     text: tuple[str, ...] = ("text",)  # several are joined by one space each
     id: str | None = None  # column with the ids

@@ -49,8 +49,8 @@ def _absorb(state, word):
 def checksum(words, first, last):
     """Return a checksum, uint64, of ``words[first:last]``, a multiple of four words.
 
-    A change within one word always changes it. Four sums get words alternately, since each waits for
-    its own last step: crc32 takes thirty times as long.
+    A change within one word always changes it. Four sums get words alternately: each waits for its
+    own last step. crc32 takes thirty times as long.
 
     Args:
         words: uint64[]: words.
@@ -180,7 +180,7 @@ def add_entries(chains, first, keys, docs):
 
 @njit(cache=True, nogil=True)
 def find_in_chains(chains, keys, rows, docs, count):
-    """Do what `find_in_blocks` does; documents of a key come newest first.
+    """Find documents as `find_in_blocks` does; documents of a key come newest first.
 
     Args:
         chains: `Chains`.

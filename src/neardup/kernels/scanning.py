@@ -18,7 +18,7 @@ ABSENT, NULL, PLAIN, ESCAPED, DOUBLED, INTEGER, NUMBER, BOOLEAN, ARRAY, OBJECT =
 #: Errors of a JSON line or a CSV record; 0 is none.
 MALFORMED, REPEATED, DEEP, UNKNOWN, RAGGED, OPEN_QUOTE, AFTER_QUOTE = 1, 2, 3, 4, 5, 6, 7
 
-#: What comes next in JSON.
+#: States of a scan of JSON, by the next token.
 _VALUE, _FIRST_VALUE, _KEY, _FIRST_KEY, _AFTER = 0, 1, 2, 3, 4
 
 _TAB, _LF, _CR, _SPACE, _QUOTE, _COMMA = 9, 10, 13, 32, 34, 44
@@ -35,7 +35,7 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarra
 
     Returns bool[256] white space within a line; uint8[256] the meaning of a byte after a
     backslash, 0 for none; int8[256] value as a digit, -1 for none; uint8[states, 256] the automaton
-    of numbers and words, 0 is its start and its end; uint8[states] what ends in each state.
+    of numbers and words, 0 is its start and its end; uint8[states] the token that ends in a state.
     """
     space = np.zeros(256, np.bool_)
     space[[_TAB, _CR, _SPACE]] = True
@@ -385,9 +385,9 @@ def csv_records(data, size, delimiter, final, row_of, expected, lines, values, k
 
     Quoting starts at the start of a field only. ``final`` is whether the end of the data is the end
     of the file. ``row_of`` has, for each field, the row of ``values`` for it; -1 for none. Each
-    record must have as many fields as ``expected``; with 0 that does not matter, nor what comes
-    after a closing quote. ``lines``, int32[size // 2 + 1, 3], gets the start, the end without the
-    line end, and the end of records; ``values`` and ``kinds`` (ABSENT where empty, PLAIN or
+    record must have as many fields as ``expected``; with 0 that does not matter, nor do
+    bytes after a closing quote. ``lines``, int32[size // 2 + 1, 3], gets the start, the end without
+    the line end, and the end of records; ``values`` and ``kinds`` (ABSENT where empty, PLAIN or
     DOUBLED) are as in `json_fields`.
 
     Returns (records, the error of the one after them, position where the scan stopped, fields

@@ -100,7 +100,7 @@ class CleanCorpus:
             def prepare(selected: PartitionRows) -> Any:
                 return writer.prepare(self._documents(selected, output.converted))
 
-            # Several files are written at once: what waits for all of them is bounded.
+            # Several files are written at once: batches that wait for all of them are bounded.
             most = 1 + -(-self.pool.threads // self._together)
             numbers, source = range(output.first, output.end), self.reader.source
             one = numbers and len(source.files) > 1 and source.rereadable

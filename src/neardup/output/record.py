@@ -87,7 +87,7 @@ def texts_digest(hashes: np.ndarray) -> str:
 
 
 def inputs_digest(inputs: list[list[Any]]) -> str:
-    """Return the SHA-256 (hex) of what identifies the input files, without their paths."""
+    """Return the SHA-256 (hex) of the entries of the input files, without their paths."""
     return digest_of([[size, time] for _, size, time in inputs])
 
 

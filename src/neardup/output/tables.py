@@ -195,7 +195,7 @@ def _expanded(first: np.ndarray, a: np.ndarray, b: np.ndarray, similarity: np.nd
 
 
 def adding(outcome: Outcome) -> Callable[[np.ndarray], pa.Table]:
-    """Return what gives the further columns of an annotated corpus, of some positions."""
+    """Return a function that makes the further columns of an annotated corpus, by positions."""
     cluster, numbers = outcome.answer.cluster, outcome.numbers()
     schema = schema_of(outcome, "added")
     sizes = np.bincount(cluster, minlength=outcome.corpus.documents)
@@ -208,5 +208,6 @@ def adding(outcome: Outcome) -> Callable[[np.ndarray], pa.Table]:
     return added
 
 
-#: How many rows each table has, and what makes its columns; there may be no order, and no edges.
+#: Functions for the number of rows of each table, and for its columns. There may be no order, and
+#: no edges.
 TABLES = {"clusters": _clusters, "order": _order, "edges": _edges}

@@ -111,7 +111,7 @@ def bands_for_recall(threshold: float, recall: float, rows: int) -> int:
 
 
 def band_cost(bands: Bands, threshold: float, documents: int, common: float) -> float:
-    """Return what some bands cost: hashing, grouping, and comparing pairs in vain.
+    """Return the cost of some bands: hashing, grouping, and comparing pairs in vain.
 
     In nanoseconds of one core; good for comparing choices only. ``common`` is the mean similarity
     of unrelated documents.
@@ -187,7 +187,7 @@ def recipe_for(spec: Spec) -> Recipe:
 
 
 def advice_on_bands(spec: Spec, documents: int) -> str:
-    """Return what makes a run faster whose bands are chosen for far fewer documents; or nothing."""
+    """Return advice for a run whose bands are chosen for far fewer documents; or nothing."""
     chosen = spec.documents or spec.num_bands or spec.method == "allpairs"
     if documents <= _MANY or chosen:
         return ""

@@ -15,7 +15,7 @@ from neardup.spec import Spec
 #: Of unsigned numbers of 64 bits in Parquet, Spark makes decimals.
 _IDS = re.compile(r"string|bigint|int|smallint|tinyint|decimal\(\d+,0\)")
 _RESULT = ("cluster", "kept", "duplicate_of", "similarity")
-#: Bytes of an id that is sent to all machines, in memory; and what Spark can send.
+#: Bytes of an id that is sent to all machines, in memory; and the limit of Spark for all.
 _ID_BYTES, _MOST_SENT = 100, 8 << 30
 
 

@@ -23,7 +23,7 @@ from neardup.spark.spark_job import SparkRun
 from neardup.state.output_folder import output_folder, write_record
 
 _CSV = {"header": True, "multiLine": True, "escape": '"'}
-#: What Spark calls formats of text, with their options.
+#: Spark's names for formats of text, with their options.
 _FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "csv": ("csv", _CSV),
     "tsv": ("csv", _CSV | {"sep": "\t"}),

@@ -24,7 +24,7 @@ _TOGETHER = 16
 
 
 class _Found:
-    """What all rounds found, in a few tables: each of a level is about 16 of the level below."""
+    """Answers of all rounds, in a few tables: each of a level is about 16 of the level below."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage

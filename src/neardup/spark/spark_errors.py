@@ -1,4 +1,4 @@
-"""What Spark, Hadoop and the workers raise, as errors of ours: one line, without texts."""
+"""Errors of Spark, Hadoop and the workers as errors of ours: one line, without texts."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers: the stages of the package, over partitions of Arrow batches.
+"""The stages of the package in Spark's Python workers, over partitions of Arrow batches.
 
 Each function is given to ``DataFrame.mapInArrow``. Its result depends on the rows of its partition,
 not on their order: a task that is run again returns the same.
@@ -63,7 +63,7 @@ def nothing(batches: Batches) -> Rows:
 
 
 def sketch(batches: Batches, spec: Spec, recipe: Recipe) -> Rows:
-    """Turn ``text`` to sketches. Other columns stay: ``doc``, ``id``, and what orders documents."""
+    """Turn ``text`` to sketches. Other columns stay: ``doc``, ``id``, and that of `keep`."""
     for batch in batches:
         columns: dict[str, Any] = {n: batch.column(n) for n in batch.schema.names}
         text = columns.pop("text")

@@ -5,5 +5,5 @@
 NUMBER = r"(?i)^([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?inf(inity)?|nan)\z"
 #: Below this float64 represents every integer.
 EXACT = 2.0**53
-#: What to do with numbers as text that have no exact order.
+#: Remedy for numbers as text that have no exact order.
 REMEDY = "give it a numeric type, such as float64 in a Parquet file"

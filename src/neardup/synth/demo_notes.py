@@ -48,7 +48,7 @@ TRUTH = pa.schema({"doc": _DOC, "id": _NAME, "kind": _NAME, **_OF_SOURCE})
 
 @dataclass(frozen=True, slots=True)
 class NoteSpec:
-    """What synthetic notes depend on; ``near`` and ``exact`` are shares of all.
+    """Parameters of synthetic notes; ``near`` and ``exact`` are shares of all.
 
     >>> NoteSpec(1000).counts
     {'original': 700, 'near': 200, 'exact': 100}

@@ -232,7 +232,7 @@ def _leaves(about: pq.FileMetaData) -> dict[str, int]:
 
 
 def _look(reader: pq.ParquetFile, group: int, names: Sequence[str]) -> None:
-    """Refuse columns of a row group of which the file notes what contradicts itself.
+    """Refuse columns of a row group whose metadata contradict one another.
 
     To ask for these notes without a reader would end the process.
     """

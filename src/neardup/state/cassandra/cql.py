@@ -47,7 +47,7 @@ DROP_BLOB = "DELETE FROM <blobs> WHERE matrix = ? AND band = ? AND number = ?"
 
 
 def creation() -> list[str]:
-    """Return what makes the keyspace and, in it, the tables."""
+    """Return the statements that make the keyspace and, in it, the tables."""
     replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
     made = [f"CREATE KEYSPACE IF NOT EXISTS <> WITH replication = {replication}"]
     for name, columns in _TABLES.items():

@@ -21,8 +21,8 @@ _T = TypeVar("_T")
 class Session:
     """A connection to a keyspace, made when it is opened; statements are those of `cql`.
 
-    What fails and may pass is sent again, with growing pauses, until the patience of the contact
-    is used up. Failures for good are raised as StoreError.
+    A statement whose error may pass is sent again, with growing pauses, until the patience of the
+    contact is used up. Permanent errors are raised as StoreError.
     """
 
     def __init__(self, contact: driver.Contact) -> None:
@@ -44,7 +44,7 @@ class Session:
                 session.cluster.shutdown()
 
     def statement(self, text: str, values: Iterable[object] = (), row_bytes: int = 1) -> Any:
-        """Return what can be sent; pages of its answer are limited by the bytes of a row."""
+        """Return a prepared statement; pages of its answer are limited by the bytes of a row."""
         prepared = self._prepared.get(text)
         if prepared is None:
             query = named(text, self._contact.keyspace)
