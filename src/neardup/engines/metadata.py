@@ -18,7 +18,7 @@ from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers
 
 _ABOUT = b"neardup"
-_OWN = ["neardup.hash", "neardup.tokens", "neardup.shingles", "neardup.bitmap"]
+_COLUMNS = ["neardup.hash", "neardup.tokens", "neardup.shingles", "neardup.bitmap"]
 
 
 class PartitionMetadata(NamedTuple):
@@ -47,7 +47,7 @@ class PartitionMetadata(NamedTuple):
         """Return the metadata that `pack` packed; StoreError, about ``where``, for other bytes."""
         try:
             table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
-            table.select(_OWN)
+            table.select(_COLUMNS)
             about: dict[str, int] = json.loads((table.schema.metadata or {})[_ABOUT])
             return cls(**about, table=table.replace_schema_metadata())
         except (KeyError, ValueError, TypeError, OSError, pa.ArrowException) as error:
@@ -132,7 +132,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
             shingles[at:end] = numbers(batch.column("neardup.shingles"))
             bitmaps[at:end] = words(batch.column("neardup.bitmap"))
         ends.append(end)
-        about.append(part._replace(table=_copied(part.table.drop(_OWN), slabs)))
+        about.append(part._replace(table=_copied(part.table.drop(_COLUMNS), slabs)))
     if end != documents:
         raise StoreError("the store has fewer documents than it says")
     return CorpusMetadata(

@@ -36,7 +36,7 @@ _Check = Callable[..., None]
 #: Name of the file in the output folder.
 # Memory in bytes: of a sampled document but for its shingles (number, id, entry in the index), and
 # in each thread its counters; of each of its band keys; of a shingle, before the index is made.
-_SAMPLED, _SEARCHED, _KEY, _HELD = 400, 21, 8, 16
+_SAMPLED, _PER_THREAD, _KEY, _PER_SHINGLE = 400, 21, 8, 16
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,9 @@ def _memory_check(results: Results, sample: int, memory: int | None, threads: in
     plan = plan_memory(load, memory)
     filled = max(1, results.documents - int(counts["empty"]))
     documents = min(2 * sample, filled)
-    each_document = _SAMPLED + COUNTER_BYTES + threads * _SEARCHED + _KEY * num_bands
+    each_document = _SAMPLED + COUNTER_BYTES + threads * _PER_THREAD + _KEY * num_bands
 
-    def check(shingles: int, each: int = _HELD) -> None:
+    def check(shingles: int, each: int = _PER_SHINGLE) -> None:
         working = plan.minimum + (threads - 1) * plan.thread
         needed = working + each_document * documents + shingles * each
         if needed > plan.memory:
@@ -239,7 +239,7 @@ class _Search:
         self._keys = corpus.keys(sample.sets, np.arange(len(sample.docs)))
         self._tally = Tally(len(sample.docs), self._threshold, self.lowest, self._recipe)
         self._missed, self._left = PairList(), PairList()
-        self._near = np.zeros(len(sample.docs), dtype=np.bool_)
+        self._has_kept_neighbour = np.zeros(len(sample.docs), dtype=np.bool_)
         self._lock = threading.Lock()
 
     def look(self, similar: Similar, sets: Ragged, numbers: np.ndarray) -> None:
@@ -268,7 +268,7 @@ class _Search:
         left = between & of_kept & ~(again & sample.of_kept[slot])
         with self._lock:
             self._tally.add(*(column[of_all] for column in columns))
-            self._near[query[between & of_kept]] = True
+            self._has_kept_neighbour[query[between & of_kept]] = True
             for pairs, rows in ((self._missed, once & true & ~found), (self._left, left)):
                 pairs.add(a[rows], b[rows], similarity[rows], shared[rows])
 
@@ -281,8 +281,8 @@ class _Search:
         kept = int(self._tables.kept.sum()) - empty
         sampled = drawn / max(1, documents - empty)
         recall = estimate(tally.found, tally.neighbours, sampled, weighted=True)
-        near = self._near[sample.of_kept]
-        left = estimate(near, np.ones(kept_drawn), kept_drawn / max(1, kept))
+        with_neighbour = self._has_kept_neighbour[sample.of_kept]
+        left = estimate(with_neighbour, np.ones(kept_drawn), kept_drawn / max(1, kept))
         return {
             "run": results.name,
             "documents": documents,
@@ -292,7 +292,7 @@ class _Search:
             "bands": {"num_bands": bands, "rows": rows} if bands else None,
             "kept_documents": kept,
             "kept_sampled": kept_drawn,
-            "kept_near": int(near.sum()),
+            "kept_near": int(with_neighbour.sum()),
             "kept_near_share": left.share if left.number else None,
             "kept_near_low": left.low,
             "kept_near_high": left.high,

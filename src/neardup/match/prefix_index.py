@@ -83,14 +83,16 @@ class RarestIndex:
             # Only sets of a size near those that are searched for can be similar to them; one more,
             # as this product is rounded in another way than a similarity.
             size = self._sets.size
-            self._near = self._members & (size + 1 >= self._threshold * size[self.by_index].min())
-            members = np.flatnonzero(self._near).astype(np.int32)
+            self._similar_size = self._members & (
+                size + 1 >= self._threshold * size[self.by_index].min()
+            )
+            members = np.flatnonzero(self._similar_size).astype(np.int32)
             counted = members[:: max(1, -(-len(members) // _MOST_COUNTED))]
             self._counters = count_shingles(self._sets, counted, self._pool)
             capacity = int(_prefix_lengths(self._sets.size[members], self._threshold).sum())
             self._chains = empty_chains(capacity)
             self.active = True
-        prefixes = self._prefixes(docs[self._near[docs] & (answers.duplicate_of[docs] < 0)])
+        prefixes = self._prefixes(docs[self._similar_size[docs] & (answers.duplicate_of[docs] < 0)])
         self._chains = with_capacity(
             self._chains, self._entries + len(prefixes.values), self._allocate
         )

@@ -119,14 +119,14 @@ def band_cost(bands: Bands, threshold: float, documents: int, common: float) -> 
     num_bands, rows, _ = bands
     pairs = np.exp(-_CENTRES / common)
     pairs *= documents**2 / 2 / pairs.sum() * (threshold > _CENTRES)
-    near = _CENTRES > 0.1
+    related = _CENTRES > 0.1
     # Unrelated documents collide by chance, in one band or another; those of a family in many
     # bands, but two documents are compared once, and large families are searched by an index.
-    chance = (pairs * _CENTRES**rows)[~near].sum() * num_bands * _PRUNED
+    chance = (pairs * _CENTRES**rows)[~related].sum() * num_bands * _PRUNED
     # Bitmaps tell pairs apart that are some way below the threshold.
     cost = np.where(threshold - 0.15 > _CENTRES, _PRUNED, _PAIR)
-    family = (pairs * _chance(_CENTRES, num_bands, rows) * cost)[near].sum()
-    search = _SEARCH * math.sqrt(pairs[near].sum() * 2)
+    family = (pairs * _chance(_CENTRES, num_bands, rows) * cost)[related].sum()
+    search = _SEARCH * math.sqrt(pairs[related].sum() * 2)
     hashing = num_bands * (rows * _HASH + _BAND)
     return documents * hashing + float(chance) + min(float(family), search)
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from neardup.errors import ColumnError, DuplicateIdError, SpecError
-from neardup.spark.spark_ordering import WHOLE_TYPES, column, is_canonical, is_number
+from neardup.spark.spark_ordering import INTEGER_TYPES, column, is_canonical, is_number
 from neardup.spec import Spec
 
 #: Of unsigned numbers of 64 bits in Parquet, Spark makes decimals.
@@ -64,7 +64,7 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
     hashed = f.bit_xor(f.xxhash64(column(id), *map(column, others)))
     groups = df.groupBy(column(id).alias("id")).agg(f.count("*").alias("n"), hashed.alias("hash"))
     text, size = f.col("id").cast("string"), f.length("id")
-    tests = [is_canonical(text, kind) for kind in WHOLE_TYPES]
+    tests = [is_canonical(text, kind) for kind in INTEGER_TYPES]
     tests += [is_number(text), text.rlike(r"^[0-9]+\z")]
     found = ["sum(n)", "min(if(n > 1, id, null))", "count_if(id is null)", "bit_xor(hash)"]
     columns = *map(f.expr, found), f.min(size) == f.max(size), *map(f.bool_and, tests)
@@ -78,7 +78,7 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
     kind = dict(df.dtypes)[id]
     if kind != "string" or not documents:
         return Ids(documents or 0, kind, digest or 0)
-    kinds = [number_type for number_type, fit in zip(WHOLE_TYPES, fits, strict=True) if fit]
+    kinds = [number_type for number_type, fit in zip(INTEGER_TYPES, fits, strict=True) if fit]
     if number and not (kinds or (digits and even)):  # digits of one length are in order as text
         raise ColumnError(
             f"column {id!r} contains numbers as text, with fractions, signs, exponents, or zeros "

@@ -34,7 +34,7 @@ _FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
 _STRICT = {"mode": "FAILFAST", "enforceSchema": False, "columnPruning": False}
 #: And of its writers: by default they cut blanks, and leave out members that are null.
 _CUT = ("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "ignoreNullFields")
-_WHOLE = dict.fromkeys(_CUT, False)
+_UNCUT = dict.fromkeys(_CUT, False)
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def write(
     check_new(spark, folder)
     written = {name: table for name, table in tables.items() if table is not None}
     for name, table in written.items():
-        _with_options(table.write, kinds[name], _WHOLE).save(f"{folder}/{name}")
+        _with_options(table.write, kinds[name], _UNCUT).save(f"{folder}/{name}")
     if Path(folder).is_dir():
         write_record(Path(folder), "spark", run.summary)
         return run.summary

@@ -153,8 +153,8 @@ def dedup(
         return steps.shingle_sets(df, rows, spec, text, id)
 
     rows = found.where(~large)
-    near = partial(steps.compare, rows, sets(rows), spec, size, task_bytes)
-    compared = store.stage("compared", near)
+    small = partial(steps.compare, rows, sets(rows), spec, size, task_bytes)
+    compared = store.stage("compared", small)
     if roots:
         rows = found.where(large)
         far = compare_large(rows, sets(rows), spec, task_bytes, store.stage)

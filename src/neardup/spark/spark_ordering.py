@@ -9,8 +9,8 @@ from neardup.spec import Spec
 from neardup.stages.number_text import EXACT, NUMBER, REMEDY
 
 #: Types of integers that are text, the first that fits; one machine compares 38 digits, too.
-WHOLE_TYPES = ("bigint", "decimal(38,0)")
-_WHOLE = r"^[+-]?[0-9]+\z"
+INTEGER_TYPES = ("bigint", "decimal(38,0)")
+_INTEGER = r"^[+-]?[0-9]+\z"
 
 
 def column(name: str) -> Column:
@@ -38,12 +38,12 @@ def ordered_by(df: DataFrame, name: str) -> Column:
         return values
     number = values.try_cast("double")
     finite = f.when(f.abs(number) < float("inf"), f.abs(number))
-    wholes = [values.rlike(_WHOLE) & values.try_cast(k).isNotNull() for k in WHOLE_TYPES]
-    tests = [f.coalesce(f.bool_and(test), f.lit(True)) for test in (is_number(values), *wholes)]
+    fitting = [values.rlike(_INTEGER) & values.try_cast(k).isNotNull() for k in INTEGER_TYPES]
+    tests = [f.coalesce(f.bool_and(test), f.lit(True)) for test in (is_number(values), *fitting)]
     numeric, *fits, largest = df.agg(*tests, f.max(finite)).first()
     if not numeric:
         return values
-    for kind, fit in zip(WHOLE_TYPES, fits, strict=True):
+    for kind, fit in zip(INTEGER_TYPES, fits, strict=True):
         if fit:
             return values.cast(kind)
     if (largest or 0.0) >= EXACT:
