@@ -102,7 +102,7 @@ def test_types_of_ids(
         ] == [t if t != "True" else "true" for t in texts]
 
 
-def test_types_of_wanted_columns(tmp_path: Path) -> None:
+def test_types_of_needed_columns(tmp_path: Path) -> None:
     rows = [{"text": "a", "q": 1, "b": True}, {"text": "b", "q": 0.5}, {"q": None, "b": False}]
     table = next(opened(write(tmp_path, *rows), extra=("q", "b")).partitions()).read(("b", "q"))
     assert table.columns.to_pydict() == {"b": [True, None, False], "q": [1.0, 0.5, None]}
