@@ -1,4 +1,4 @@
-"""What is asked of a linkage: the fields that are compared, and how pairs are decided."""
+"""Settings of a linkage: the fields that are compared, and how pairs are decided."""
 
 from __future__ import annotations
 
