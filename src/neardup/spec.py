@@ -64,7 +64,7 @@ def check_integer(name: str, value: int, low: int, high: int) -> None:
 
 
 def keywords_checked(cls: type[T]) -> type[T]:
-    """Have a dataclass refuse a keyword that is none of its fields, by the nearest one."""
+    """Have a dataclass raise ArgumentError, with the nearest field, for an unknown keyword."""
     made, known = cls.__init__, [f.name for f in dataclasses.fields(cast(Any, cls))]
 
     @functools.wraps(made)

@@ -18,7 +18,8 @@ _STEP = 64
 #: Members of a family that are counted on trial, those that are searched for, and those that are
 #: counted for an index: a shingle that is rare among so many is rare.
 _COUNTED, _TRIED, _MOST_COUNTED = 1024, 64, 8192
-#: Time to visit a document in a chain, and to add one, in looks at a bitmap: some 2 ns, 16 us.
+#: Costs of a visit to a document in a chain, and of adding one, in comparisons of a bitmap: some 2
+#: ns each, adding takes some 16 us.
 _VISIT, _ADD = 8, 8000
 
 

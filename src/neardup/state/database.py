@@ -1,4 +1,4 @@
-"""The SQLite files of a run: transactions, locks, checksums, and errors in our words.
+"""The SQLite files of a run: transactions, locks, checksums, and errors as those of neardup.
 
 Blobs of some MB are appended far more often than anything is changed, so there is a rollback
 journal and no write-ahead log: appended pages go to the file once, and to the journal not at all.

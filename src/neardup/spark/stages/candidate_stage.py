@@ -5,7 +5,8 @@
     union    doc, root                    -> doc, root        components: all trees, joined
     mark     doc, keys, shingles, bitmap  -> doc, root        of complete components
 
-Components are of candidates, which `mark` cuts into smaller ones.
+A ``share`` is a part of the key space. A ``root`` is the lowest document of a tree or a component,
+and its label. Components are of candidates, which `mark` cuts into smaller ones.
 """
 
 import numpy as np
