@@ -80,11 +80,11 @@ NAMES = {
     "some": "`batch`, `rows`",
     "alone": "`singleton`",
     "wanted": "`needed`, `extra`, `selected`",
-    "crowded|unclear|searched|inside|anew|nobody": "what it is",
+    "crowded|unclear|searched|inside|anew|nobody": "the condition, as `in_range`",
 }
 #: A name of a public result.
 ALLOWED_NAMES = {"memory_wanted"}
-#: Packages that are rewritten at the moment, and pages on them.
+#: Packages in which these words are still to be replaced.
 UNDER_WORK = ("records/", "report/", "copies/", "kernels/passages.py", "cli/", "api/", "compat/")
 PATTERN = re.compile("|".join(rf"\b(?:{word})\b" for word in FORBIDDEN), re.I)
 LATER = re.compile("|".join(rf"\b(?:{word})\b" for word in LATER_FORBIDDEN), re.I)

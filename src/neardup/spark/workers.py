@@ -161,41 +161,55 @@ def solve(batches: Batches, spec: Spec, task_bytes: int) -> Rows:
 
 
 def _solve(batch: pa.RecordBatch, spec: Spec) -> Rows:
+    """Compare the documents of a batch, whose rows have keys, a set, or both."""
     names = [name for name in batch.schema.names if name != "set"]
-    given = batch.select(names).filter(pc.is_valid(batch["keys"]))
-    if not len(given):
+    documents = batch.select(names).filter(pc.is_valid(batch["keys"]))
+    if not len(documents):
         return
-    given, marks = in_order(given, spec), [name for name in _MARKS if name in names]
-    among, old = "earlier" not in marks, int(numbers(given[marks[0]]).sum()) if marks else 0
-    ids, with_set = given["id"], batch.filter(pc.is_valid(batch["set"]))
-    row_of_set: Any = pc.index_in(ids, value_set=with_set["id"])
-    if row_of_set.null_count:
-        message = "a document of the sketches is not in the input any more"
-        raise InputError(message, "start again, with another checkpoint")
-    numbered = np.arange(len(ids))
-    named = _rows(doc=array_of(numbered), keys=arrow.fixed_lists_of(words(given["keys"])))
-    buckets = list(bucket_stage.bucket(bucket_stage.band_rows([named])))
-    binary: Any = with_set["set"].take(row_of_set)
-    _, ends, data = binary.buffers()
-    offsets = np.frombuffer(ends, np.int64, len(binary) + 1) // 8
-    lists = arrow.lists_of(np.frombuffer(data or b"", np.uint64, offsets[-1]), offsets)
-    shingles = pa.RecordBatch.from_arrays([array_of(numbered), lists], schema=sketch_stage.SETS)
-    limits = Limits(old=old, among=among)
+    documents = in_order(documents, spec)
+    marks = [name for name in _MARKS if name in names]
+    old = int(numbers(documents[marks[0]]).sum()) if marks else 0
+    limits = Limits(old=old, among="earlier" not in marks)
+    ids, doc = documents["id"], np.arange(len(documents))
+    with_keys = _rows(doc=array_of(doc), keys=arrow.fixed_lists_of(words(documents["keys"])))
+    buckets = list(bucket_stage.bucket(bucket_stage.band_rows([with_keys])))
+    shingles = _sets_of(ids, batch)
     (answer,) = match_stage.resolve(buckets, [shingles], spec.threshold, limits=limits)
-    found: Any = answer["duplicate_of"]
-    other = numbers(found.fill_null(-1))
-    cluster = np.where(other < 0, numbered, other)
-    if spec.enumerates and among:
+    duplicate_of: Any = answer["duplicate_of"]
+    target = numbers(duplicate_of.fill_null(-1))
+    cluster = np.where(target < 0, doc, target)
+    if spec.enumerates and limits.among:
         (edges,) = match_stage.pairs(buckets, [shingles], spec.threshold, answers=[answer])
         a, b, none = ids.take(edges["a"]), ids.take(edges["b"]), pa.nulls(len(edges), ids.type)
         yield _found(True, a, b, edges["similarity"], none)
         if spec.cluster != "star":
             needed = [shingles] if spec.cluster == "bounded" else []
-            (of,) = cluster_stage.cluster([edges], needed, spec.cluster, spec.minimum_in_cluster)
-            cluster[numbers(of["doc"])] = numbers(of["cluster"])
-    rows = array_of(np.flatnonzero((other >= 0) | (cluster != numbered)))
-    others, clusters = (ids.take(column.take(rows)) for column in (found, array_of(cluster)))
+            (labels,) = cluster_stage.cluster(
+                [edges], needed, spec.cluster, spec.minimum_in_cluster
+            )
+            cluster[numbers(labels["doc"])] = numbers(labels["cluster"])
+    rows = array_of(np.flatnonzero((target >= 0) | (cluster != doc)))
+    others, clusters = (ids.take(of.take(rows)) for of in (duplicate_of, array_of(cluster)))
     yield _found(False, ids.take(rows), others, answer["similarity"].take(rows), clusters)
+
+
+def _sets_of(ids: Any, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the sets of documents, of schema `sketch_stage.SETS`, in the order of their ids.
+
+    Raises:
+        InputError: A document has no set.
+    """
+    with_set = batch.filter(pc.is_valid(batch["set"]))
+    row: Any = pc.index_in(ids, value_set=with_set["id"])
+    if row.null_count:
+        message = "a document of the sketches is not in the input any more"
+        raise InputError(message, "start again, with another checkpoint")
+    binary: Any = with_set["set"].take(row)
+    _, ends, data = binary.buffers()
+    offsets = np.frombuffer(ends, np.int64, len(binary) + 1) // 8
+    lists = arrow.lists_of(np.frombuffer(data or b"", np.uint64, offsets[-1]), offsets)
+    doc = array_of(np.arange(len(ids)))
+    return pa.RecordBatch.from_arrays([doc, lists], schema=sketch_stage.SETS)
 
 
 def _found(edge: bool, id: Any, other: Any, similarity: Any, cluster: Any) -> pa.RecordBatch:
