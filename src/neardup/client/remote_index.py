@@ -38,7 +38,7 @@ from neardup.inspect.compare import Comparison, Text
 from neardup.io.opening import Reading
 from neardup.recipe import Recipe
 from neardup.sketch.texts import text_buffers
-from neardup.spec import Spec, check_whole
+from neardup.spec import Spec, check_integer
 
 _SHARE = 0.4  # of the largest body: in JSON a text may be longer than it is
 
@@ -154,7 +154,7 @@ class RemoteIndex:
     ) -> pa.Table:
         """Return the documents that are similar to some texts; see `Index.query`."""
         if top is not None and (type(top) is not int or top < 1):
-            raise SpecError(f"`top` is {spelled(top)}; expected a whole number, 1 or more")
+            raise SpecError(f"`top` is {spelled(top)}; expected an integer, 1 or more")
         if threshold is not None and (
             not isinstance(threshold, int | float) or not 0 < threshold <= 1
         ):
@@ -180,7 +180,7 @@ class RemoteIndex:
 
     def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
         """Yield the ids of the documents in each bucket; see `Index.buckets`."""
-        check_whole("`minimum`", minimum, 1, 2**31)
+        check_integer("`minimum`", minimum, 1, 2**31)
         return self._transport.lines(f"buckets?minimum={minimum}")
 
     def check(self) -> list[str]:

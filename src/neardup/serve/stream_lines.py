@@ -53,7 +53,7 @@ class LineReading(NamedTuple):
         Raises:
             FormatError: A line is too long, or no object of JSON; or a text is not one.
             ColumnError: It has no such field, or one that would be added.
-            InputError: An id is neither a string nor a whole number.
+            InputError: An id is neither a string nor an integer.
         """
         for number, line in enumerate(source, first):
             where = f"{self.source}: line {number}"
@@ -84,7 +84,7 @@ class LineReading(NamedTuple):
         elif not all(text is None or isinstance(text, str) for text in texts):
             raise FormatError(f"{where}: a text is not a string")
         if type(row[self.id]) not in (int, str):
-            raise InputError(f"{where}: the id is neither a string nor a whole number")
+            raise InputError(f"{where}: the id is neither a string nor an integer")
         joined = ("" if self.items else " ").join(text or "" for text in texts)
         return Line(line[:-1].rstrip(), row[self.id], joined)
 
