@@ -90,10 +90,10 @@ class RemoteIndex:
     def __contains__(self, id_: object) -> bool:
         """Whether there is a document with an id."""
         try:
-            wanted = checked_id(id_)
+            asked_ids = checked_id(id_)
         except ValueError:
             return False
-        return bool(self._transport.call("contains", {"ids": [wanted]})["contained"][0])
+        return bool(self._transport.call("contains", {"ids": [asked_ids]})["contained"][0])
 
     def __enter__(self) -> Self:
         self._transport.require_open()
@@ -113,7 +113,7 @@ class RemoteIndex:
 
     @cached_property
     def spec(self) -> Spec:
-        """What it was made for."""
+        """Its settings."""
         return Spec.from_dict(self._about["spec"])
 
     @cached_property
@@ -184,7 +184,7 @@ class RemoteIndex:
         return self._transport.lines(f"buckets?minimum={minimum}")
 
     def check(self) -> list[str]:
-        """Read all of the index; return what is wrong with it. Empty if all is well."""
+        """Read all of the index; return its errors. Empty if there are none."""
         return list(self._transport.call("check", {})["problems"])
 
     def stats(self) -> dict[str, Any]:
@@ -264,8 +264,8 @@ class RemoteIndex:
         """Remove documents, or forget that they were duplicates; see `Index.remove`."""
         several = isinstance(ids, Iterable) and not isinstance(ids, str)
         given: Any = ids if several else [ids]
-        wanted = list(dict.fromkeys(checked_ids(given)))
-        return list(self._transport.call("remove", {"ids": wanted}, again=False)["released"])
+        asked_ids = list(dict.fromkeys(checked_ids(given)))
+        return list(self._transport.call("remove", {"ids": asked_ids}, again=False)["released"])
 
     @checked
     def update(self, id: Id, text: Text, *, if_new: bool = False) -> UpdateAnswer:
@@ -299,7 +299,7 @@ class RemoteIndex:
         """Make one segment of all, while other writers wait; see `Index.compact`."""
         self._transport.call("compact", {"purge": purge})
 
-    # What is sent.
+    # Requests.
 
     def _one(self, text: object) -> str:
         return str(one_text(text, self._items)[0].as_py())

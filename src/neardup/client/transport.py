@@ -1,4 +1,4 @@
-"""Calls over HTTP: what is sent again, and which error an answer stands for."""
+"""Calls over HTTP: retries, and answers as errors."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Transport:
         self._pid, self._closed = 0, False
 
     def call(self, name: str, body: object = None, *, again: bool = True) -> Any:
-        """Return what a call answers.
+        """Return the answer to a call.
 
         Args:
             name: Its name.
-            body: What is sent; None for a call without a body.
+            body: Its body; None for a call without a body.
             again: It may be sent again where it isn't known whether it was done.
 
         Raises:
@@ -157,7 +157,7 @@ def _parsed(data: bytes) -> Any:
 
 
 def _error_of(status: int, data: bytes) -> NeardupError:
-    """Return the error that an answer stands for."""
+    """Return an answer as an error."""
     try:
         found = json.loads(data)
         name, detail, hint = (str(found[key]) for key in ("error", "detail", "hint"))

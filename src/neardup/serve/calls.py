@@ -1,4 +1,4 @@
-"""What the service is asked and what it answers, as JSON has it."""
+"""Bodies and answers of the calls of the service, as JSON has them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NewDocuments(Struct, forbid_unknown_fields=True):
 
 
 class Decision(Struct):
-    """What became of a document: whether it is in the index, or what it is a duplicate of."""
+    """Whether a document is in the index, or which one it is a duplicate of."""
 
     id: Id
     kept: bool
@@ -127,7 +127,7 @@ class NewText(Struct, forbid_unknown_fields=True):
 
 
 class Updated(Struct):
-    """What became of the new text, and which duplicates of the old one have to be sent again."""
+    """Whether the new text was kept, and which duplicates of the old one have to be sent again."""
 
     id: Id
     kept: bool
@@ -151,7 +151,7 @@ class Pair(Struct, forbid_unknown_fields=True):
 
 
 class ComparedTexts(Struct):
-    """What two texts share: numbers of shingles and tokens, and shares of them."""
+    """Comparison of two texts: numbers of shingles and tokens, and shares of them."""
 
     similarity: float
     containment_a: float
@@ -197,7 +197,7 @@ class Stats(Struct):
 
 
 class Problems(Struct):
-    """What is wrong with the index, a line for each; none where all is well."""
+    """Errors of the index, a line for each; none where all is well."""
 
     problems: list[str]
 
@@ -230,8 +230,8 @@ class Call(NamedTuple):
     Attributes:
         name: The last part of its path.
         asked: Its body; None for a call without one.
-        answer: What it answers.
-        about: What it does, in a sentence.
+        answer: Its answer.
+        about: A sentence about it.
         writes: Whether it changes the index.
         errors: Statuses that it may have besides those that any call may have.
     """

@@ -31,13 +31,13 @@ from neardup.serve.messages import (
 from neardup.serve.problems import public_name, status_of
 
 _Reply: TypeAlias = Failed | Done | DecidedColumns
-#: What is wrong with one call, and no reason to give up the others.
+#: Errors of one call, which are no reason to give up the others.
 _REFUSED = (InputError, SpecError)
 _LATE = Failed(503, "", "it waited too long, and was not done", "send it again")
 
 
 class Decider:
-    """Does what is asked of the one writer of an index.
+    """Does the requests of all clients as the one writer of an index.
 
     Args:
         core: The index.
@@ -54,21 +54,21 @@ class Decider:
         """
         now = time.monotonic()
         found: dict[int, _Reply] = {}
-        wanted = []
-        for place, request in enumerate(requests):
+        due = []
+        for row, request in enumerate(requests):
             if request.until < now:
-                found[place] = _LATE
+                found[row] = _LATE
             else:
-                wanted.append((place, request.what))
-        for is_compact, some in groupby(wanted, lambda pair: isinstance(pair[1], Compact)):
-            part = list(some)
+                due.append((row, request.what))
+        for is_compact, members in groupby(due, lambda pair: isinstance(pair[1], Compact)):
+            part = list(members)
             whats = [what for _, what in part]
             try:
                 replies = self._compact(whats) if is_compact else self._transaction(whats)
             except NeardupError as error:
                 replies = [_failed(error)] * len(part)
-            found.update(zip((place for place, _ in part), replies, strict=True))
-        return [Reply(each.number, found[place]) for place, each in enumerate(requests)]
+            found.update(zip((row for row, _ in part), replies, strict=True))
+        return [Reply(each.number, found[row]) for row, each in enumerate(requests)]
 
     def close(self) -> None:
         """Wait for merges, and let go of the files."""
@@ -84,8 +84,8 @@ class Decider:
     def _transaction(self, whats: Sequence[Any]) -> list[_Reply]:
         replies: list[_Reply] = []
         with self._core.writing():
-            for _, some in groupby(whats, _kind):
-                part = list(some)
+            for _, members in groupby(whats, _kind):
+                part = list(members)
                 step = len(part) if _kind(part[0])[1] else 1
                 for low in range(0, len(part), step):
                     replies += self._together(part[low : low + step])

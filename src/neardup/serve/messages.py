@@ -52,12 +52,12 @@ class Opened(Struct, tag=True, array_like=True):
 
 
 class WriteRequest(Struct, array_like=True):
-    """What is to be written.
+    """A request to the writer.
 
     Attributes:
         number: Given back with the answer.
         until: When it is no longer wanted, by the monotonic clock: it is not done after that.
-        what: What is to be done.
+        what: The work.
     """
 
     number: int
@@ -75,7 +75,7 @@ class Failed(Struct, tag=True, array_like=True):
 
 
 class Done(Struct, tag=True, array_like=True):
-    """What a call that is none of the others answers, and whether it was committed."""
+    """The answer to any other call."""
 
     value: Any
 
@@ -98,7 +98,7 @@ class DecidedColumns(Struct, tag=True, array_like=True):
 
 
 class Reply(Struct, array_like=True):
-    """What became of a request; number -1 has the process open the index."""
+    """The answer to a request; number -1 has the process open the index."""
 
     number: int
     what: Failed | Done | DecidedColumns

@@ -1,4 +1,4 @@
-"""Errors as answers: a status, and what is wrong in words."""
+"""Errors as answers: a status and a message."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class ServiceError(Exception):
 
     Args:
         status: Its status.
-        detail: What is wrong.
-        hint: What the caller can do about it.
+        detail: The message.
+        hint: A remedy.
         error: Class of neardup.errors that a client raises.
         retry: Seconds after which it may be sent again; None where that does not help.
     """

@@ -12,7 +12,7 @@ _DOCUMENTS = 600  # more than are done without threads
 
 
 def warm(spec: Spec, recipe: Recipe) -> None:
-    """Do what the service does with a small index in memory."""
+    """Do each call of the service with a small index in memory."""
     items = spec.shingle.unit == "item"
 
     def text(number: int) -> Any:

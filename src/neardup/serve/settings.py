@@ -14,7 +14,7 @@ _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 
 class CallLimits(Struct, frozen=True):
-    """What a call may have.
+    """Limits of a call.
 
     Attributes:
         body: Bytes of a body, or of a line of a stream.
@@ -34,14 +34,14 @@ class CallLimits(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True):
-    """What a process that answers gets.
+    """Settings of a process that answers.
 
     Attributes:
         index: Folder of the index.
         hosts: Values of the header Host that are answered, in lower case; ``*`` for all.
         token: What clients must send; empty for none.
         readonly: Calls that write are refused.
-        limits: What a call may have.
+        limits: Limits of a call.
         access_log: Log a line for each call.
         stop_seconds: For calls to end once the process gets SIGTERM.
     """
@@ -69,7 +69,7 @@ def allowed_hosts(host: str, names: tuple[str, ...], token: str) -> tuple[str, .
     """Return which values of the header Host are answered.
 
     Raises:
-        SpecError: An address of the network was given without a token, or one that stands for
+        SpecError: An address of the network was given without a token, or one that means
             several without names.
     """
     if not is_loopback(host) and not token:
@@ -82,8 +82,8 @@ def allowed_hosts(host: str, names: tuple[str, ...], token: str) -> tuple[str, .
             f"`host` is {host!r}, and it isn't known under which names clients call",
             "give each as `allow_host`, such as --allow-host index.example.org",
         )
-    own = f"[{host}]" if ":" in host else host
-    return tuple(dict.fromkeys(name.lower() for name in (*_LOCAL, own, *names)))
+    listening = f"[{host}]" if ":" in host else host
+    return tuple(dict.fromkeys(name.lower() for name in (*_LOCAL, listening, *names)))
 
 
 def read_token(path: Path) -> str:

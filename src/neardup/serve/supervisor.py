@@ -107,7 +107,7 @@ class _Supervisor:
         host, port = self._server.getsockname()[:2]
         LOG.info("serving %s on http://%s:%d", self._settings.index, host, port)
         self._writer = Writer(self._decide, metrics.WriterMetrics())
-        # One answers at once, so that it can be asked whether the service is ready. The others
+        # One answers at once: it can be asked whether the service is ready. The others
         # listen once it is: whoever is told that it is ready is refused by none.
         keepers = [asyncio.create_task(self._keep(not number)) for number in range(self._count)]
         writing = asyncio.create_task(self._writer.run())
@@ -179,7 +179,7 @@ class _Supervisor:
         return process, link
 
     async def _end(self, keepers: list[asyncio.Task[None]]) -> None:
-        """Have the other processes end: they finish what they have begun, within the time."""
+        """Have the other processes end: they finish calls that have begun, within the time."""
         for process in self._processes:
             with suppress(ProcessLookupError):
                 process.terminate()

@@ -53,19 +53,19 @@ class Writer:
     ) -> None:
         self._decide, self._metrics = decide, metrics
         self._waiting: deque[tuple[WriteRequest, WorkerLink]] = deque()
-        self._some = asyncio.Event()
+        self._filled = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "neardup-write")
 
     def put(self, request: WriteRequest, link: WorkerLink) -> None:
         """Have a request done."""
         self._waiting.append((request, link))
-        self._some.set()
+        self._filled.set()
 
     async def run(self) -> None:
         """Do what comes, until it is cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            await self._some.wait()
+            await self._filled.wait()
             group = self._taken()
             begin = time.perf_counter()
             requests = [request for request, _ in group]
@@ -91,5 +91,5 @@ class Writer:
             group.append(self._waiting.popleft())
             documents += max(1, len(getattr(group[-1][0].what, "texts", ())))
         if not self._waiting:
-            self._some.clear()
+            self._filled.clear()
         return group

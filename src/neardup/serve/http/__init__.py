@@ -1,1 +1,1 @@
-"""The processes that answer: HTTP, and what is only read from the index."""
+"""The processes that answer: HTTP, and questions to the index."""

@@ -1,4 +1,4 @@
-"""What every call passes: the header Host, the token, errors, numbers and the log."""
+"""Checks of every call: the header Host and the token; errors, numbers and the log."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Guard:
             await send(message)
 
         error: ServiceError | None = None
-        scope["app"] = self._app  # so that the library raises what it refuses
+        scope["app"] = self._app  # then the library raises its refusals
         try:
             self._require(scope)
             await self._app(scope, receive, sending)

@@ -28,7 +28,7 @@ class IndexReader:
     """An index that is open for reading.
 
     Args:
-        settings: Which, and what a call may have.
+        settings: Which one, and limits of a call.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -120,7 +120,7 @@ class IndexReader:
             text = self.index.get(asked.other)
             if text is None:
                 raise InputError(
-                    "the index stores shingles only, so that texts can't be compared",
+                    "the index stores shingles only: texts can't be compared",
                     "make the index with store_text=True",
                 )
         found = self.index.explain(self._texts([text])[0], asked.id)
@@ -153,8 +153,8 @@ class IndexReader:
         """Yield the ids of all documents, as JSON lines."""
         values = self.index.ids()
         for low in range(0, len(values), 1000):
-            some = values.slice(low, 1000).to_pylist()
-            yield b"".join(msgspec.json.encode(id_) + b"\n" for id_ in some)
+            ids = values.slice(low, 1000).to_pylist()
+            yield b"".join(msgspec.json.encode(id_) + b"\n" for id_ in ids)
 
     def buckets(self, minimum: int) -> Iterator[bytes]:
         """Yield what `Index.buckets` does, as JSON lines."""

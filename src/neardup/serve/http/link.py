@@ -19,7 +19,7 @@ _reply = msgpack.Decoder(Reply).decode
 
 
 class WriterLink(Frames):
-    """Sends what is to be written, and gives the answers to those who wait for them.
+    """Sends requests to the writer, and gives the answers to those who wait for them.
 
     Args:
         limits: How much may wait.

@@ -78,7 +78,7 @@ def described() -> dict[str, Any]:
         "info": {
             "title": "neardup",
             "version": neardup.__version__,
-            "description": "A persistent index of documents, and what is similar to them.",
+            "description": "A persistent index that finds similar documents.",
         },
         "security": [{"token": []}, {}],
         "paths": paths,

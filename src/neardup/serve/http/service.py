@@ -1,4 +1,4 @@
-"""What a process that answers has: an index to read, and the way to the writer."""
+"""The state of a process that answers: an index to read, and the way to the writer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Service:
     """Answers calls.
 
     Args:
-        settings: Which index, and what a call may have.
+        settings: Which index, and limits of a call.
         lost: Called once the process that writes is gone.
     """
 
@@ -36,7 +36,7 @@ class Service:
         self.settings, self.limits = settings, settings.limits
         self.metrics = CallMetrics()
         self.link = WriterLink(settings.limits, self.metrics, lost)
-        # Two, so that small calls never wait for the lock of a long one.
+        # Two: small calls never wait for the lock of a long one.
         self._small: IndexReader | None = None
         self._large: IndexReader | None = None
         self._together: Together | None = None
@@ -51,7 +51,7 @@ class Service:
         return self._small is not None
 
     async def open(self) -> None:
-        """Open the index, once the writer has it, so that kernels are compiled once."""
+        """Open the index after the writer: kernels are compiled once."""
         await self.link.ready.wait()
         loop = asyncio.get_running_loop()
         self._large = await loop.run_in_executor(self._thread, IndexReader, self.settings)
@@ -128,19 +128,19 @@ class Service:
 
     def _require_few(self, asked: Any) -> None:
         for name in ("documents", "texts", "ids"):
-            some = getattr(asked, name, ())
-            if len(some) > self.limits.documents:
+            entries = getattr(asked, name, ())
+            if len(entries) > self.limits.documents:
                 raise ServiceError(
                     413,
-                    f"`{name}` has {len(some):,} entries, and at most {self.limits.documents:,} "
+                    f"`{name}` has {len(entries):,} entries, and at most {self.limits.documents:,} "
                     "are taken",
                     "send them in several calls, or as a stream",
                 )
 
-    # What is written.
+    # Writing.
 
     async def write(self, what: object) -> messages.Done | messages.DecidedColumns:
-        """Do what one of the requests of `messages` says.
+        """Have the writer do one of the requests of `messages`.
 
         Raises:
             ServiceError: It is refused.

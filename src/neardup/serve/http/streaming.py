@@ -54,7 +54,7 @@ class LineSource:
             more = message.get("more_body", False)
         await self._chunks.put(None)
 
-    async def some(self) -> list[bytes]:
+    async def batch(self) -> list[bytes]:
         """Return the lines that have come, at most so many; none at the end.
 
         Raises:
@@ -132,7 +132,7 @@ class LineAnswer:
         """End with an error: as a line, where others were sent before.
 
         Raises:
-            ServiceError: None was, so that it can have the status of its own.
+            ServiceError: None was: it can have a status.
         """
         if not self.begun:
             raise error
@@ -169,13 +169,13 @@ class StreamEndpoint:
         under_way: deque[tuple[list[Line], asyncio.Task[Any]]] = deque()
         number, wrong = 1, None
         try:
-            while wrong is None and (some := await _next(source, under_way, answer)):
+            while wrong is None and (batch := await _next(source, under_way, answer)):
                 lines: list[Line] = []
                 try:
-                    lines.extend(reading.lines(some, number))
+                    lines.extend(reading.lines(batch, number))
                 except NeardupError as error:  # lines before it are answered
                     wrong = problem_of(error)
-                number += len(some)
+                number += len(batch)
                 if lines:
                     what = New([line.id for line in lines], [line.text for line in lines])
                     under_way.append((lines, asyncio.create_task(self._service.write(what))))
@@ -194,8 +194,8 @@ class StreamEndpoint:
 async def _next(
     source: LineSource, under_way: deque[tuple[list[Line], asyncio.Task[Any]]], answer: LineAnswer
 ) -> list[bytes]:
-    """Return the lines that come next; what is decided until then is answered."""
-    coming = asyncio.ensure_future(source.some())
+    """Return the lines that come next; answer those that are decided until then."""
+    coming = asyncio.ensure_future(source.batch())
     try:
         while under_way and not coming.done():
             first = under_way[0][1]
@@ -243,8 +243,8 @@ class QueryStreamEndpoint:
         source, answer = LineSource(receive, service.limits), LineAnswer(send, service.limits)
         row = 0
         try:
-            while some := await source.some():
-                asked = self._parsed(some, row)
+            while batch := await source.batch():
+                asked = self._parsed(batch, row)
                 names = [row + i if one.id is None else one.id for i, one in enumerate(asked)]
                 texts = [one.text for one in asked]
                 row += len(texts)
@@ -333,7 +333,7 @@ class ListEndpoint:
 
 
 async def _parts(service: Service, lines: Iterator[bytes]) -> AsyncIterator[bytes]:
-    def some(_: IndexReader) -> bytes:
+    def next_lines(_: IndexReader) -> bytes:
         parts, end = [], time.monotonic() + 0.1
         for line in lines:
             parts.append(line)
@@ -341,5 +341,5 @@ async def _parts(service: Service, lines: Iterator[bytes]) -> AsyncIterator[byte
                 break
         return b"".join(parts)
 
-    while part := await service.in_thread(some):
+    while part := await service.in_thread(next_lines):
         yield part

@@ -41,11 +41,11 @@ class Together:
         return await done
 
     def _answer(self) -> None:
-        some, self._waiting = self._waiting[:_CALLS], self._waiting[_CALLS:]
+        batch, self._waiting = self._waiting[:_CALLS], self._waiting[_CALLS:]
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._answer)
         groups: dict[_Key, list[tuple[Any, asyncio.Future[Struct]]]] = {}
-        for key, asked, done in some:
+        for key, asked, done in batch:
             groups.setdefault(key, []).append((asked, done))
         for (name, *_), group in groups.items():
             try:
@@ -53,7 +53,7 @@ class Together:
             except Exception as error:  # noqa: BLE001
                 answers = [error] * len(group)
             for answer, (_, done) in zip(answers, group, strict=True):
-                if done.done():  # nobody waits any more
+                if done.done():  # the client has gone
                     continue
                 if isinstance(answer, Exception):
                     done.set_exception(answer)
