@@ -23,7 +23,7 @@ from neardup.copies.passage_results import (
     PassageResults,
     position_of,
 )
-from neardup.copies.passage_running import Asked, Target, run_in_folder, run_in_memory
+from neardup.copies.passage_running import PassageRequest, Target, run_in_folder, run_in_memory
 from neardup.copies.result import ADDED, COMMAND
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
@@ -53,10 +53,9 @@ class PassageExplanation(Shown, dict[str, Any]):
 
     def render(self, colour: bool = False) -> str:
         """Return the text of the command."""
-        from neardup.copies.page.one_document import Shown as OneDocument
-        from neardup.copies.page.one_document import render
+        from neardup.copies.page.one_document import ShownDocument, render
 
-        return render(OneDocument(self, self["passages"], self.get("text"), []), colour)
+        return render(ShownDocument(self, self["passages"], self.get("text"), []), colour)
 
 
 class PassageRun(AnyRun):
@@ -392,7 +391,7 @@ def passages(
     if cutting.cuts:
         check_changer(inputs.new.reader.source)
     bytes_ = memory_of(memory)
-    asked = Asked(inputs, spec, cutting, by, format, compression, bytes_, threads)
+    asked = PassageRequest(inputs, spec, cutting, by, format, compression, bytes_, threads)
     if out is None and (resume or work is not None or format or compression):
         which = "`resume`, `work`, `format` and `compression`"
         raise SpecError(f"{which} need an output folder", "give `out`")

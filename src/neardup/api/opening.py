@@ -72,7 +72,7 @@ def _index(folder: str | os.PathLike[str]) -> Any:
     if is_remote(target):
         return None
     if (Path(target) / "index.sqlite").is_file():
-        from neardup.api.indexing import Index
+        from neardup.api.indexes.indexing import Index
 
         return Index.open(target, readonly=True)
     if (Path(target) / "records.sqlite").is_file():
