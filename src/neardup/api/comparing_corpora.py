@@ -26,7 +26,7 @@ from neardup.corpora.decontaminating import Asked, matches_of
 from neardup.corpora.of_run import results_of
 from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
-from neardup.engines.job import wanted_columns
+from neardup.engines.job import needed_columns
 from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
@@ -212,7 +212,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         index, spec, ids = _old(old.corpus, opened)
         items = index.recipe.shingle.unit == "item"
         asked = dataclasses.replace(reading, items=items)
-        corpus = InputCorpus.open(source, asked, wanted_columns(spec, None))
+        corpus = InputCorpus.open(source, asked, needed_columns(spec, None))
         check_output(corpus.reader.source, old.format)
         if out is not None:
             _check_out(out, (source, corpus))
