@@ -237,7 +237,7 @@ class Run(AnyRun, RunTables):
         Raises:
             InputError: The input is gone or has changed.
         """
-        from neardup.inspect.pairs import pairs
+        from neardup.inspect.pair_texts import pairs
 
         return pa.concat_tables(pairs(self._results, texts))
 

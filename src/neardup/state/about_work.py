@@ -1,4 +1,4 @@
-"""What ``run.json`` says of the work of any command."""
+"""The members of ``run.json`` about the work of any command: versions, date, time, memory."""
 
 import datetime
 import platform
