@@ -46,7 +46,7 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
     if not record["spec"]["max_bucket"] and _recall(record) >= _ENOUGH:
         yield "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
     if counts["not_compared"]:
-        what = "pairs in very large buckets; edges may be missing, the kept documents are the same"
+        what = "pairs in very large buckets; edges may be missing, the kept set is not affected"
         if record["spec"]["max_bucket"]:
             what = "pairs in buckets above --max-bucket; kept documents may still be alike"
         yield "not compared", f"{counts['not_compared']:,}", what
