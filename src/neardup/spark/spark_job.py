@@ -1,5 +1,6 @@
 """The complete job on Spark."""
 
+import time
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -29,6 +30,8 @@ class SparkRun:
         edges: Pairs that reach the threshold, see `neardup.spark.edges`; None unless pairs are
             listed.
         about: Spec and recipe, as plain values.
+        text: The column with the text.
+        begin: When the job began, on the clock of `time.monotonic`.
     """
 
     df: DataFrame
@@ -37,6 +40,8 @@ class SparkRun:
     edges: DataFrame | None
     about: dict[str, Any] = field(repr=False)
     sketches: DataFrame = field(repr=False)
+    text: str = "text"
+    begin: float = field(default_factory=time.monotonic, repr=False)
 
     @property
     def clean(self) -> DataFrame:
@@ -90,6 +95,7 @@ def dedup(
     spec: Spec | None = None,
     checkpoint: str | None = None,
     task_bytes: int = steps.TASK_BYTES,
+    private_ids: bool = False,
     **settings: Any,
 ) -> SparkRun:
     """Find near-duplicates on Spark: the answer of one machine that orders documents by their ids.
@@ -105,6 +111,7 @@ def dedup(
         checkpoint: Folder that all machines reach: finished stages are stored there, and a job that
             is started again continues. Without it Spark keeps them while the session lives.
         task_bytes: Bytes of shingle sets, or of band keys, that a task may have in memory.
+        private_ids: Keep ids out of messages.
         settings: Fields of `neardup.Spec` that override it, such as ``threshold=0.8``.
 
     Returns:
@@ -120,7 +127,7 @@ def dedup(
     """
     if spec is not None and preset is not None:
         raise SpecError("`spec` and `preset` are both given", "leave one out")
-    spec = (spec or settings_of(preset or "web")).replace(**settings)
+    begin, spec = time.monotonic(), (spec or settings_of(preset or "web")).replace(**settings)
     check_integer("`task_bytes`", task_bytes, 1, 2**63 - 1)
     df = checks.with_columns(df, text, id)
     checks.check_columns(df, text, id, spec)
@@ -133,11 +140,11 @@ def dedup(
         df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
     recipe = steps.recipe_of(spec)
     steps.check_executors(df.sparkSession)
-    ids = checks.check_ids(df, id, df.columns[1:] if checkpoint else [])
+    ids = checks.check_ids(df, id, df.columns[1:] if checkpoint else [], private_ids)
     steps.warn_of_bands(spec, ids.documents)
     df = df.withColumn(id, column(id).cast(ids.type)) if ids.type != kind else df
     store = Checkpoint(given, checkpoint)
-    about = {"spec": spec.as_dict(), "recipe": recipe.as_dict()}
+    about = {"spec": spec.as_dict(), "recipe": recipe.as_dict(), "private_ids": private_ids}
     job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(versions()[:2])}
     store.begin({**about, **job, "input": {"documents": ids.documents, "hash": ids.digest}})
     sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))
@@ -168,7 +175,8 @@ def dedup(
     pairs = typed(steps.edges(compared, same, spec), "id_a", "id_b")
     answer = typed(steps.resolve(new, same, compared), "id", "cluster", "duplicate_of")
     edges = store.stage("edges", lambda: pairs) if spec.enumerates else None
-    return SparkRun(given, id, store.stage("clusters", lambda: answer), edges, about, new)
+    clusters = store.stage("clusters", lambda: answer)
+    return SparkRun(given, id, clusters, edges, about, new, text, begin)
 
 
 def sizes_of(candidates: DataFrame, spec: Spec, task_bytes: int) -> tuple[int, int, list[int]]:
