@@ -6,7 +6,7 @@ from typing import Any
 from neardup.report.numbers import aligned, counted, interval, labelled, percent
 from neardup.report.visible import name
 
-#: A label, a number where there is one, and what it counts.
+#: A label, a number where there is one, and its unit.
 Line = tuple[str, str, str]
 
 

@@ -1,4 +1,4 @@
-"""The record of any command in a few lines: a label, a number, and what it counts."""
+"""The record of any command in a few lines: a label, a number, and its unit."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Base of the results of every command: one record, one way to show it, and what is refused."""
+"""Base of the results of every command: one record, one way to show it, and its errors."""
 
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -8,7 +8,7 @@ from neardup.results.shown import Shown
 
 
 class AnyRun(Shown):
-    """What a command found, in memory or in its folder.
+    """Results of a command, in memory or in its folder.
 
     Commands and methods that mean nothing for it raise InputError, with a hint.
     """

@@ -201,7 +201,7 @@ class Results(ABC):
 
 
 def rows_as_ids(documents: int) -> "pa.ChunkedArray[Any]":
-    """Return what stands for the ids of documents in pages and messages that have no ids."""
+    """Return names of documents for pages and messages that have no ids."""
     rows: Any = pa.array(range(documents), pa.int64()).cast(pa.large_string())
     prefix: Any = pa.scalar("row ", pa.large_string())
     return pa.chunked_array([pc.binary_join_element_wise(prefix, rows, "")])

@@ -19,7 +19,7 @@ load_views: Callable[[], Mapping[str, Views]] = dict
 class Shown:
     """Base of a result; its views come from `load_views`.
 
-    Its text is what a plain shell shows, and what `print` prints.
+    A plain shell shows its text, and `print` prints it.
     """
 
     __slots__ = ()
