@@ -62,17 +62,16 @@ def test_tables(linked: neardup.LinkRun) -> None:
     of = dict(zip(clusters["id"].to_pylist(), clusters["cluster"].to_pylist(), strict=True))
     together = [of[r["id_a"]] == of[r["id_b"]] for r in linked.pairs.to_pylist()]
     assert sum(together) > 0.95 * len(together)
-    assert min(linked.pairs["similarity"].to_pylist()) >= linked.threshold.value
+    assert min(linked.pairs["probability"].to_pylist()) >= linked.decide_at == 0.5
     assert linked.candidates.num_rows == linked.summary["counts"]["candidates"]
     assert "1,500 records" in repr(linked)
     assert "recall 0.99" in repr(linked.blocks)
 
 
-def test_another_threshold_is_a_look_at_what_is_known(linked: neardup.LinkRun) -> None:
-    strict = linked.at(0.9)
-    assert strict.threshold.value == 0.9
-    assert strict.threshold.kind == "given"
-    wanted = sum(s >= 0.9 for s in linked.candidates["similarity"].to_pylist())
+def test_another_probability_is_a_look_at_what_is_known(linked: neardup.LinkRun) -> None:
+    strict = linked.at(0.999)
+    assert strict.decide_at == 0.999
+    wanted = sum(p >= 0.999 for p in linked.candidates["probability"].to_pylist())
     assert strict.pairs.num_rows == wanted < linked.pairs.num_rows
     with pytest.raises(neardup.NeardupError, match="`decide_at` is 7"):
         linked.at(7)
@@ -112,7 +111,7 @@ def test_page(linked: neardup.LinkRun, tmp_path: Path) -> None:
     assert "Just above the threshold" in page
     threshold = linked.summary["threshold"]
     assert page.count("<rect ") == len(threshold["histogram"])
-    assert f"Threshold: {threshold['value']:g}, in the valley" in page
+    assert f"separated at {threshold['value']:g}, in the valley" in page
     assert "http" not in page.replace("http-equiv", "")
 
 
@@ -124,7 +123,7 @@ def test_commands(
     options = ("--id", "id", "--fields", FIELDS)
     done = command("link", people_file, *options, "-o", out, "--report", page)
     assert (done.code, done.out) == (0, "")
-    assert "<- threshold" in done.err
+    assert "<- separated" in done.err
     assert page.exists()
     assert json.loads((out / "run.json").read_text())["counts"] == linked.summary["counts"]
     done = command("evaluate", out, "--truth", truth, "--json")

@@ -7,7 +7,7 @@ import pytest
 from made_records import fields_similarity, grams, made_persons
 
 import neardup
-from neardup.records.threshold import find_valley
+from neardup.records.decision.threshold import find_valley
 
 FIELDS = ["given_name", "surname", "street", "suburb"]
 
@@ -146,7 +146,7 @@ def test_any_similarities_have_a_threshold(seed: int) -> None:
 
 def test_without_two_modes_it_is_said() -> None:
     few = find_valley(np.array([0.2, 0.9]), 0.3)
-    assert (few.kind, few.value) == ("default", 0.5)
+    assert (few.kind, few.value) == ("few", 0.5)
     rng = np.random.default_rng(1)
     one = find_valley(np.clip(rng.normal(0.2, 0.05, 5000), 0, 1), 0.3)
     assert one.kind in ("shoulder", "default")

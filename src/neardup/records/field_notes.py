@@ -1,4 +1,4 @@
-"""What a person should know of the fields before anything is compared."""
+"""What a person should know of the fields, and of what was decided by them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.arrays import strings_of
+from neardup.records.blocks.record_blocks import Candidates
+from neardup.records.deciding import Decision
+from neardup.records.decision.dependences import SAME, Dependence
+from neardup.records.decision.model import Model, view_log_odds
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
 from neardup.records.record_files import Records
@@ -44,3 +48,77 @@ def _placeholders(column: pa.LargeStringArray) -> float:
     trimmed: Any = pc.ascii_upper(pc.utf8_trim_whitespace(column))
     found: Any = pc.mean(pc.is_in(trimmed, value_set=words))
     return float(found.as_py())
+
+
+#: Mutual information of two fields among random pairs, in nats, from which on odds are too high;
+#: that of fields which agree together in candidates that differ, and log of how much more often.
+_DEPENDENT, _TOGETHER, _OFTEN = 0.1, 0.02, 1.0
+#: So many times the matches by random pairs than by candidates show such fields too.
+_MORE = 1.2
+_WAYS_OUT = (
+    "mark some pairs on the page of the report and give them as `labels`, or give `decide_at`"
+)
+
+
+def decision_notes(
+    spec: LinkSpec, found: Candidates, decision: Decision, matches: int
+) -> tuple[str, ...]:
+    """Return what a person should know of a decision.
+
+    Args:
+        spec: What was asked for.
+        found: The candidates.
+        decision: How likely they are matches.
+        matches: Number of pairs that are one record.
+    """
+    notes = []
+    if not matches:
+        at = f"{spec.decide_at:g}"
+        notes.append(f"no pair of records has a probability of {at} or more: there is no match")
+    kind = decision.threshold.kind
+    if kind == "few":
+        notes.append(
+            f"{len(found.a):,} candidates are too few to learn from; the similarity decides, from "
+            f"{decision.threshold.value:g} on, which is a guess: look at the pairs around it"
+        )
+    elif kind in ("shoulder", "default"):
+        notes.append(
+            "the histogram of similarities has no valley, so that matches are uncertain: "
+            f"{_WAYS_OUT}"
+        )
+    elif kind == "matches":
+        notes.append("nearly all candidates seem to be matches: look at the least likely ones")
+    names = dependent_fields(decision, spec.names)
+    if names:
+        notes.append(
+            f"the fields {', '.join(names)} agree together in records that differ; probabilities "
+            "are scores there, too high for pairs that agree in all of them"
+        )
+    return tuple(notes)
+
+
+def dependent_fields(decision: Decision, names: list[str]) -> list[str]:
+    """Return the fields that agree together in records that differ, so that odds are too high."""
+    views = {view.name: view for view in decision.model.views}
+    edges: list[Dependence] = []
+    if "random" in views:
+        edges += [edge for edge in views["random"].tree if edge.strength >= _DEPENDENT]
+    if _overconfident(decision.model, decision):
+        edges += [
+            edge
+            for edge in views["candidates"].tree
+            if edge.strength >= _TOGETHER and edge.ratios[SAME, SAME] >= _OFTEN
+        ]
+    fields = sorted({k for edge in edges for k in (edge.one, edge.two) if k < len(names)})
+    return [names[k] for k in fields]
+
+
+def _overconfident(model: Model, decision: Decision) -> bool:
+    """Return whether random pairs see far more matches than candidates that differ do."""
+    if len(model.views) != 2:
+        return False
+    one, two = (
+        int((view_log_odds(view, decision.agreements, decision.values) >= 0).sum())
+        for view in model.views
+    )
+    return one > _MORE * two

@@ -21,7 +21,7 @@ from neardup.result_record import RECORD
 from neardup.state.output_folder import output_folder, write_record
 
 COMMAND = "link"
-_FORMAT = 1
+_FORMAT = 2
 _TABLES = ("pairs.parquet", "candidates.parquet", "clusters.parquet")
 #: What is written to an output folder.
 WRITES = (*_TABLES, RECORD)
@@ -90,10 +90,11 @@ def _decided(candidates: pa.Table, clusters: pa.Table, record: dict[str, Any]) -
         numbers(one["row_a"]),
         numbers(one["row_b"]),
         record["counts"]["possible"],
-        numbers(one["similarity"]),
+        numbers(one["log_odds"]),
         numbers(one["match"]),
         numbers(clusters.column("cluster").combine_chunks()),
-        record["threshold"]["value"],
+        record["spec"]["decide_at"],
+        record["spec"]["one_to_one"],
     )
 
 

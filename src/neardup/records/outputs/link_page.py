@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from neardup.records.decision.model import logit
 from neardup.records.explaining import explain_pair
 from neardup.records.link_steps import Linked
 from neardup.records.outputs.link_text import about_threshold
@@ -40,9 +41,9 @@ def write_link_page(linked: Linked, summary: dict[str, Any], path: Path, overwri
 
 def _around(linked: Linked) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return explanations of the pairs that are closest to the threshold, above and below it."""
-    found, similarity = linked.blocked.candidates, linked.compared.similarity
-    order = np.argsort(similarity, kind="stable")
-    middle = int(np.searchsorted(similarity[order], linked.threshold.value))
+    found, log_odds = linked.blocked.candidates, linked.decision.log_odds
+    order = np.argsort(log_odds, kind="stable")
+    middle = int(np.searchsorted(log_odds[order], logit(linked.blocked.spec.decide_at)))
     above, below = order[middle : middle + _SHOWN], order[max(0, middle - _SHOWN) : middle][::-1]
     return [
         (title, [explain_pair(linked, int(found.a[k]), int(found.b[k])) for k in rows])

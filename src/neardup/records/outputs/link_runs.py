@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import InputError
+from neardup.records.decision.clusters import Scored, matches
+from neardup.records.decision.threshold import Threshold
 from neardup.records.link_steps import Blocked, Linked, decide_again
 from neardup.records.outputs import link_tables as tables
-from neardup.records.threshold import Threshold
 
 if TYPE_CHECKING:
     import pandas
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from neardup.records.incremental.record_index import RecordIndex
 
 _NAMES = ("a", "b")
+#: Probabilities for which pairs are counted.
+PROBABILITIES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 
 
 class Blocks:
@@ -80,6 +83,7 @@ class Blocks:
             "rows": found.bands.rows,
             "block_at": self._blocked.spec.block_at,
             "recall": found.bands.recall,
+            "blocks": [{**block._asdict(), "fields": [*block.fields]} for block in found.blocks],
         }
 
     def evaluate(
@@ -135,7 +139,7 @@ class LinkRun:
         counts = self.summary["counts"]
         return (
             f"<LinkRun: {counts['records']:,} records, {counts['candidates']:,} candidates, "
-            f"{counts['pairs']:,} pairs from {self.threshold.value:g} on, "
+            f"{counts['pairs']:,} pairs from probability {self.decide_at:g} on, "
             f"{counts['clusters']:,} clusters>"
         )
 
@@ -143,14 +147,15 @@ class LinkRun:
     def pairs(self) -> pa.Table:
         """A row for each pair of records that are one.
 
-        Columns: ``id_a``, ``id_b``; ``similarity`` float64; ``present``, the fields that both have;
-        ``similarity_FIELD`` float32, null where a value is missing.
+        Columns: ``id_a``, ``id_b``; ``probability`` of a match, ``log_odds`` (natural logarithm)
+        and ``similarity``, float64; ``present``, the fields that both have; ``similarity_FIELD``
+        float32, null where a value is missing.
         """
         return tables.scored_table(self._linked, self._linked.pairs)
 
     @property
     def candidates(self) -> pa.Table:
-        """The same for all candidates, below the threshold too."""
+        """The same for all candidates, those below `decide_at` too."""
         every = np.arange(len(self._linked.blocked.candidates.a))
         return tables.scored_table(self._linked, every)
 
@@ -169,9 +174,14 @@ class LinkRun:
         return Blocks(self._linked.blocked)
 
     @property
+    def decide_at(self) -> float:
+        """Probability from which on two records are one."""
+        return self._linked.blocked.spec.decide_at
+
+    @property
     def threshold(self) -> Threshold:
-        """From which similarity on two records are one, where it comes from, the histogram."""
-        return self._linked.threshold
+        """The valley of the similarities, from which seeds are taken, and their histogram."""
+        return self._linked.decision.threshold
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -180,7 +190,7 @@ class LinkRun:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Settings, counts and threshold, as plain values."""
+        """Settings, counts, threshold and match weights, as plain values."""
         linked, threshold = self._linked, self.threshold
         spec, new = linked.blocked.spec, linked.blocked.new
         clusters, rows = np.unique(linked.clusters[new:], return_index=True)
@@ -201,22 +211,25 @@ class LinkRun:
                 "bottom": threshold.bottom,
                 "modes": None if threshold.modes is None else list(threshold.modes),
                 "histogram": threshold.counts.tolist(),
-                "others": self.thresholds(),
             },
+            "probabilities": self.thresholds(),
+            "model": linked.decision.model.as_dict(),
             "notes": list(self.notes),
         }
 
     def thresholds(self) -> list[dict[str, Any]]:
-        """Return how many candidates reach each threshold, in steps of 0.05."""
-        similarity = np.sort(self._linked.compared.similarity)
-        steps = [k / 20 for k in range(1, 21)]
-        return [
-            {"threshold": at, "pairs": len(similarity) - int(np.searchsorted(similarity, at))}
-            for at in steps
-        ]
+        """Return how many pairs there are from each of some probabilities on."""
+        found = self._linked
+        pairs = Scored(found.blocked.candidates.a, found.blocked.candidates.b, np.empty(0))
+        lines = []
+        for at in PROBABILITIES:
+            scored = pairs._replace(margin=found.decision.margin(at))
+            count = len(matches(scored, found.blocked.spec.one_to_one))
+            lines.append({"probability": at, "pairs": count})
+        return lines
 
     def at(self, decide_at: float) -> LinkRun:
-        """Return the same linkage with another threshold; nothing is compared again.
+        """Return the same linkage from another probability on; nothing is compared again.
 
         Raises:
             SpecError: It is not in (0, 1].
@@ -261,8 +274,10 @@ class LinkRun:
             b: Id of another record; of two files, of the second.
 
         Returns:
-            ``values``, ``similarity`` and ``weight`` of each field; ``similarity``, ``threshold``
-            and ``match``; ``candidate``, and the probability of being one.
+            ``fields``: ``values``, ``similarity``, ``bits`` (match weight, base 2) and
+            ``frequency`` of equal values; ``prior``, ``dependences`` and ``veto`` in bits, which
+            add up to ``total``; ``probability``, ``similarity`` and ``match``; ``candidate``, and
+            the probability of being one.
 
         Raises:
             InputError: There is no record with that id.

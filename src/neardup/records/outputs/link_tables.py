@@ -33,20 +33,22 @@ class Decided:
         a: int32[candidates]: first records.
         b: int32[candidates]: second records.
         possible: Pairs in all, or pairs across the two sources.
-        similarity: float64[candidates]: what decides; None where nothing was decided.
+        log_odds: float64[candidates]: what decides; None where nothing was decided.
         match: bool[candidates]: whether the two are one record; None where nothing was decided.
         labels: int64[records]: label of each one's cluster; None where nothing was decided.
-        threshold: Minimum similarity of a match; None where nothing was decided.
+        decide_at: Minimum probability of a match; None where nothing was decided.
+        one_to_one: Whether a record is in one pair at most.
     """
 
     ids: tuple[Any, ...]
     a: np.ndarray
     b: np.ndarray
     possible: int
-    similarity: np.ndarray | None = None
+    log_odds: np.ndarray | None = None
     match: np.ndarray | None = None
     labels: np.ndarray | None = None
-    threshold: float | None = None
+    decide_at: float | None = None
+    one_to_one: bool = False
 
 
 def decided(found: Blocked | Linked) -> Decided:
@@ -67,7 +69,9 @@ def decided(found: Blocked | Linked) -> Decided:
         return Decided(*known)
     match = np.zeros(len(candidates.a), np.bool_)
     match[found.pairs] = True
-    return Decided(*known, found.compared.similarity, match, found.clusters, found.threshold.value)
+    spec = blocked.spec
+    log_odds = found.decision.log_odds
+    return Decided(*known, log_odds, match, found.clusters, spec.decide_at, spec.one_to_one)
 
 
 def ids_of(blocked: Blocked, docs: np.ndarray, second: bool) -> Any:
@@ -95,18 +99,20 @@ def candidate_table(blocked: Blocked) -> pa.Table:
 
 
 def scored_table(linked: Linked, rows: np.ndarray) -> pa.Table:
-    """Return ids and similarities of candidates.
+    """Return ids, probabilities and similarities of candidates.
 
     Args:
         linked: What was found.
         rows: int64[]: which candidates.
     """
-    blocked, compared = linked.blocked, linked.compared
+    blocked, compared = linked.blocked, linked.decision.compared
     found, spec = blocked.candidates, blocked.spec
     by_field = compared.by_field[rows]
     columns = {
         "id_a": ids_of(blocked, found.a[rows], second=False),
         "id_b": ids_of(blocked, found.b[rows], second=True),
+        "probability": array_of(linked.decision.probability[rows]),
+        "log_odds": array_of(linked.decision.log_odds[rows]),
         "similarity": array_of(compared.similarity[rows]),
         "present": _present(by_field, spec.names),
     }
