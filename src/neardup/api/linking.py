@@ -70,8 +70,9 @@ def link(
         decide_at: Probability from which on two records are one, in (0, 1].
         similarity: What the histogram is of. ``"fields"``: the mean over the fields that both
             records have, weighted by the logarithm of their distinct values. ``"record"``: Jaccard
-            similarity of the records' 3-grams. ``"idf"``: the same, with rare 3-grams weighing more. ``"mixed"``: a mean of
-            ``fields`` and ``idf``, with more of the latter where values have several words.
+            similarity of the records' 3-grams. ``"idf"``: the same, with rare 3-grams weighing
+            more. ``"mixed"``: a mean of ``fields`` and ``idf``, with more of the latter where
+            values have several words.
         one_to_one: Of each record the best pair only; for two files.
         cluster: ``"average"``: the two clusters with the highest mean of log odds are merged, as
             long as it is that of a match. ``"complete"``: any two records of a cluster are one by

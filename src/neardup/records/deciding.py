@@ -9,17 +9,19 @@ import numpy as np
 from neardup.records.blocks.record_blocks import Candidates
 from neardup.records.decision.agreement import exact
 from neardup.records.decision.frequencies import ValueCounts, value_counts
-from neardup.records.decision.labels import Labels, calibrated, learn_m, marked
+from neardup.records.decision.labels import Labels, Marked, calibrated, learn_m, marked
 from neardup.records.decision.learning import (
     Learnt,
     Seeds,
     learn,
     seeds_at,
     shares_of_matches,
+    support,
+    without_matches,
 )
 from neardup.records.decision.model import STEEP, Agreements, Model, logit, probability
 from neardup.records.decision.random_pairs import random_pairs
-from neardup.records.decision.rivals import BOTH, learn_two, rivals
+from neardup.records.decision.rivals import BOTH, best_pairs, learn_two, rivals
 from neardup.records.decision.threshold import Threshold, find_valley
 from neardup.records.features import Features
 from neardup.records.field_similarity import Compared, Pairs, compare, with_words
@@ -29,6 +31,9 @@ from neardup.threads import Pool
 
 #: No valley is looked for below, where candidates are incomplete.
 _LOWEST = 0.3
+#: Share of the seeds that both views confirm, and share of the matches of one view that the other
+#: sees, below which seeds are coincidences.
+_CONFIRMED, _AGREED = 0.05, 0.8
 
 
 @dataclass(frozen=True)
@@ -90,24 +95,52 @@ def decide_candidates(
     agreements = agreements_of(found, compared, len(records), two_files)
     if len(spec.fields) == 1 or threshold.kind == "few":
         model = Model((), threshold.value)
-    elif two_files:
-        model = learn_two(agreements, values, threshold.bottom)
     else:
         x, y = random_pairs(features)
         other = compare(features, spec, x, y, pool)
+        if two_files:
+            other = with_words(other, records, features, spec, Pairs(x, y, pool))
         drawn = Agreements(x, other.classes, other.similarity)
-        known = Learnt(features, values, agreements, found.b, drawn)
-        seeds = _seeds(found, agreements, threshold, len(records))
-        known_pairs = None if labels is None else marked(labels, found)
-        if known_pairs is not None:
-            seeds = seeds._replace(weights=known_pairs.put(seeds.weights))
-        m = shares_of_matches(agreements.classes, seeds.weights)
-        model = learn(known, seeds, learn_m(known_pairs, agreements.classes, m))
+        fields = agreements._replace(classes=compared.classes)
+        known = Learnt(features, values, fields, drawn, found.possible)
+        if two_files:
+            model = _of_two_files(known, agreements, threshold)
+        else:
+            seeds = _seeds(found, agreements, threshold, len(records))
+            model = _of_one_file(known, seeds, None if labels is None else marked(labels, found))
+            if threshold.kind in ("shoulder", "default") and labels is None:
+                confirmed, agreed = support(model, known, seeds)
+                if confirmed < _CONFIRMED and agreed < _AGREED:
+                    model = without_matches(model)
     log_odds = model.log_odds(agreements, values)
     if labels is not None:
         model = calibrated(model, log_odds, marked(labels, found))
         log_odds = model.log_odds(agreements, values)
     return Decision(compared, agreements, values, model, threshold, log_odds)
+
+
+def _of_one_file(known: Learnt, seeds: Seeds, labels: Marked | None) -> Model:
+    classes = known.candidates.classes
+    if labels is not None:
+        seeds = seeds._replace(weights=labels.put(seeds.weights))
+    m = shares_of_matches(classes, seeds.weights)
+    return learn(known, seeds, learn_m(labels, classes, m))
+
+
+def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -> Model:
+    """Learn from each other's best, unless chance alone gives such pairs.
+
+    In files without a match there are pairs that are each other's best, too. What the fields say
+    of these, next to random pairs, is the evidence that there are matches at all.
+    """
+    best = best_pairs(agreements, threshold.bottom)
+    model = learn_two(agreements, known.values, best)
+    seeds = Seeds(best.seeds, best.begin, best.begin)
+    plain = learn(known, seeds, shares_of_matches(known.candidates.classes, seeds.weights))
+    confirmed, agreed = support(plain, known, seeds)
+    if confirmed >= _CONFIRMED:
+        return model
+    return plain if agreed >= _AGREED else without_matches(plain)
 
 
 def agreements_of(
@@ -131,4 +164,4 @@ def _seeds(found: Candidates, agreements: Agreements, threshold: Threshold, reco
     is_best = rivals(found.a, found.b, similarity, records) == BOTH
     middle = float(np.median(similarity[is_best])) if is_best.any() else 1.0
     weights = exact(is_best * probability(STEEP * (similarity - middle)))
-    return Seeds(weights, middle, min(threshold.value, middle))
+    return Seeds(weights, middle, threshold.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,6 +35,8 @@ def field_notes(records: Records, features: Features, spec: LinkSpec) -> Iterato
             if missing > _EMPTY:
                 what = _WITHOUT.get(field.compare, "is empty")
                 yield f"{source}: the field {field.name!r} {what} in {missing:.0%} of the records"
+            if features.distinct[k] == 1 and missing < 1:
+                yield f"{source}: the field {field.name!r} has one value, which says nothing"
             placed = _placeholders(records.columns[k][rows])
             if placed >= _PLACED and field.compare in ("text", "exact"):
                 yield (
@@ -55,13 +58,15 @@ def _placeholders(column: pa.LargeStringArray) -> float:
 _DEPENDENT, _TOGETHER, _OFTEN = 0.1, 0.02, 1.0
 #: So many times the matches by random pairs than by candidates show such fields too.
 _MORE = 1.2
+#: Up to this share of records in several pairs, two files may be meant to match one to one.
+_SEVERAL = 0.2
 _WAYS_OUT = (
     "mark some pairs on the page of the report and give them as `labels`, or give `decide_at`"
 )
 
 
 def decision_notes(
-    spec: LinkSpec, found: Candidates, decision: Decision, matches: int
+    spec: LinkSpec, found: Candidates, decision: Decision, pairs: np.ndarray, two_files: bool
 ) -> tuple[str, ...]:
     """Return what a person should know of a decision.
 
@@ -69,17 +74,27 @@ def decision_notes(
         spec: What was asked for.
         found: The candidates.
         decision: How likely they are matches.
-        matches: Number of pairs that are one record.
+        pairs: int64[]: the candidates that are one record.
+        two_files: Whether pairs are across two files.
     """
     notes = []
-    if not matches:
+    if two_files and not spec.one_to_one and len(pairs):
+        _, one = np.unique(found.a[pairs], return_counts=True)
+        _, two = np.unique(found.b[pairs], return_counts=True)
+        several = max((one > 1).mean(), (two > 1).mean())
+        if 0 < several < _SEVERAL:
+            notes.append(
+                f"{several:.1%} of the records that match are in several pairs; if each record has "
+                "one at most in the other file, `one_to_one` leaves the best"
+            )
+    if not len(pairs):
         at = f"{spec.decide_at:g}"
         notes.append(f"no pair of records has a probability of {at} or more: there is no match")
     kind = decision.threshold.kind
     if kind == "few":
         notes.append(
-            f"{len(found.a):,} candidates are too few to learn from; the similarity decides, from "
-            f"{decision.threshold.value:g} on, which is a guess: look at the pairs around it"
+            f"too few of {len(found.a):,} candidates differ to learn from; the similarity decides, "
+            f"from {decision.threshold.value:g} on, which is a guess: look at the pairs around it"
         )
     elif kind in ("shoulder", "default"):
         notes.append(

@@ -147,7 +147,9 @@ def _grouped(blocked: Blocked, decision: Decision) -> Linked:
     scored = Scored(candidates.a, candidates.b, decision.margin(spec.decide_at))
     pairs = matches(scored, spec.one_to_one)
     labels = _clusters(blocked, scored, pairs)
-    notes = blocked.notes + decision_notes(spec, candidates, decision, len(pairs))
+    notes = blocked.notes + decision_notes(
+        spec, candidates, decision, pairs, len(blocked.records.ids) > 1
+    )
     sizes = np.bincount(labels)[labels]
     return Linked(blocked, decision, pairs, labels.astype(np.int64), sizes, notes)
 

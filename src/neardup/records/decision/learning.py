@@ -37,8 +37,10 @@ from neardup.records.decision.model import (
 from neardup.records.features import Features
 
 #: Steps in which the share of matches is estimated, with weights that stay.
-_STEPS = 20
+_STEPS, _CLOSE = 500, 1e-6
 _LEAST = 1e-12
+#: Matches that seeds have to show, if most of them are none themselves.
+_FEW = 3.0
 #: Candidates that the share of matches of an index counts as.
 _SURE = 1000.0
 
@@ -63,16 +65,16 @@ class Learnt(NamedTuple):
     Attributes:
         features: Of the records.
         values: Records by value.
-        candidates: Agreements of the candidates.
-        b: int32[candidates]: the second record of each.
+        candidates: Agreements of the fields of the candidates.
         drawn: Agreements of random pairs.
+        possible: Pairs of records in all.
     """
 
     features: Features
     values: ValueCounts
     candidates: Agreements
-    b: np.ndarray
     drawn: Agreements
+    possible: int
 
 
 def seeds_at(similarity: np.ndarray, middle: float, foot: float) -> Seeds:
@@ -94,8 +96,7 @@ def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Model:
     """
     found, values = known.candidates, known.values
     one = _random_view(known, seeds, m)
-    possible = len(known.features.hashes) * (len(known.features.hashes) - 1) / 2
-    one = _with_prior(one, found, values, float(seeds.weights.sum()), possible)
+    one = _with_prior(one, found, values, float(seeds.weights.sum()), known.possible)
     first = probability(view_log_odds(one, found, values))
     taken = np.minimum(first, probability(STEEP * (found.similarity - seeds.foot)))
     others = exact(1 - np.maximum(seeds.weights, taken))
@@ -174,12 +175,38 @@ def _with_prior(
 ) -> View:
     """Return a view with the share of matches that its own weights make most likely."""
     base = view_log_odds(view, found, values)
+    # Many steps at no cost: pairs count in classes of their log odds.
+    classes, pairs = np.unique(np.round(base, 2), return_counts=True)
     share = matches / max(possible, 1.0)
     for _ in range(_STEPS):
         share = min(max(share, _LEAST), 0.999)
         prior = float(np.log(share) - np.log1p(-share))
-        share = float(exact(probability(base + prior)).sum()) / max(possible, 1.0)
+        expected = float(probability(classes + prior) @ pairs)
+        if abs(expected - share * possible) < _CLOSE * expected:
+            break
+        # Less than half a match is none: coincidences are what is left.
+        share = expected / max(possible, 1.0) if expected >= 0.5 else _LEAST
     return view._replace(prior=round(prior, 9))
+
+
+def support(model: Model, known: Learnt, seeds: Seeds) -> tuple[float, float]:
+    """Return the share of the seeds that both views confirm, and how far the views agree.
+
+    Coincidences are matches of one view at most, so that without matches both are near 0.
+    """
+    one, two = (view_log_odds(view, known.candidates, known.values) for view in model.views)
+    least = probability(np.minimum(one, two))
+    matches = float(probability(model.log_odds(known.candidates, known.values)).sum())
+    confirmed = float(least @ seeds.weights) / max(float(seeds.weights.sum()), 1.0)
+    if least.sum() < _FEW:
+        return confirmed, 0.0
+    return confirmed, float(least.sum()) / max(matches, 1e-9)
+
+
+def without_matches(model: Model) -> Model:
+    """Return a model of files in which there is no match."""
+    none = round(float(np.log(_LEAST)), 9)
+    return model._replace(views=tuple(view._replace(prior=none) for view in model.views))
 
 
 def rescaled(model: Model, found: Agreements, values: ValueCounts, possible: int) -> Model:

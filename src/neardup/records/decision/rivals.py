@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from neardup.records.decision.agreement import counted, exact, shares
@@ -42,7 +44,36 @@ def rivals(a: np.ndarray, b: np.ndarray, similarity: np.ndarray, records: int) -
     return found
 
 
-def learn_two(pairs: Agreements, values: ValueCounts, bottom: float | None) -> Model:
+class Best(NamedTuple):
+    """Pairs that are each other's best.
+
+    Attributes:
+        is_best: bool[pairs].
+        seeds: float64[pairs]: 1 for those that are similar enough to learn from.
+        begin: Their minimum similarity.
+    """
+
+    is_best: np.ndarray
+    seeds: np.ndarray
+    begin: float
+
+
+def best_pairs(pairs: Agreements, bottom: float | None) -> Best:
+    """Return the pairs that are each other's best; seeds are above the bottom or the median.
+
+    Args:
+        pairs: Agreements of the candidates; the last column is `rivals`.
+        bottom: Bottom of the valley of the similarity, if it has one.
+    """
+    is_best = pairs.classes[:, -1] == BOTH
+    similar = pairs.similarity[is_best]
+    begin = float(np.median(similar)) if len(similar) else 1.0
+    if bottom is not None:
+        begin = min(begin, bottom)
+    return Best(is_best, (is_best & (pairs.similarity >= begin)).astype(np.float64), begin)
+
+
+def learn_two(pairs: Agreements, values: ValueCounts, best: Best) -> Model:
     """Learn the weights of two files from the pairs that are each other's best.
 
     A second step gathers what few seeds missed. It is not taken where it finds more pairs that are
@@ -51,15 +82,10 @@ def learn_two(pairs: Agreements, values: ValueCounts, bottom: float | None) -> M
     Args:
         pairs: Agreements of the candidates; the last column is `rivals`.
         values: Records by value.
-        bottom: Bottom of the valley of the similarity, if it has one.
+        best: Those that are each other's best.
     """
-    is_best = pairs.classes[:, -1] == BOTH
-    similar = pairs.similarity[is_best]
-    begin = float(np.median(similar)) if len(similar) else 1.0
-    if bottom is not None:
-        begin = min(begin, bottom)
-    seeds = (is_best & (pairs.similarity >= begin)).astype(np.float64)
-    one = _step(pairs, values, seeds)
+    is_best = best.is_best
+    one = _step(pairs, values, best.seeds)
     first = one.log_odds(pairs, values)
     two = _step(pairs, values, exact(probability(first)))
     inside, outside = _found(first, is_best)
