@@ -140,7 +140,8 @@ def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -
     confirmed, agreed = support(plain, known, seeds)
     if confirmed >= _CONFIRMED:
         return model
-    return plain if agreed >= _AGREED else without_matches(plain)
+    sure = threshold.kind == "valley" and agreed >= _AGREED
+    return plain if sure else without_matches(plain)
 
 
 def agreements_of(

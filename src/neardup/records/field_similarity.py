@@ -71,6 +71,16 @@ def compare(
     return Compared(similarity, by_field, _classes(features, by_field, a, b))
 
 
+def compared_of(
+    features: Features,
+    similarity: np.ndarray,
+    by_field: np.ndarray,
+    pairs: tuple[np.ndarray, np.ndarray],
+) -> Compared:
+    """Return what is known of pairs that were compared before."""
+    return Compared(similarity, by_field, _classes(features, by_field, *pairs))
+
+
 def with_words(
     compared: Compared, records: Records, features: Features, spec: LinkSpec, found: Pairs
 ) -> Compared:

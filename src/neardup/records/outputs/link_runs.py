@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import InputError
+from neardup.errors import InputError, SpecError
 from neardup.records.decision.clusters import Scored, matches
 from neardup.records.decision.threshold import Threshold
 from neardup.records.link_steps import Blocked, Linked, decide_again
@@ -18,6 +19,7 @@ from neardup.records.outputs import link_tables as tables
 
 if TYPE_CHECKING:
     import pandas
+    import polars
 
     from neardup.records.incremental.record_index import RecordIndex
 
@@ -228,6 +230,74 @@ class LinkRun:
             lines.append({"probability": at, "pairs": count})
         return lines
 
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> LinkRun:
+        """Open the output folder of a linkage, which `save` or ``neardup link`` wrote.
+
+        Raises:
+            InputError: It is no such folder, of another version, or damaged.
+            SpecError: Another command made it, or the linkage was against an index.
+        """
+        from neardup.records.outputs.opening import open_links
+
+        return cls(open_links(Path(folder)))
+
+    def pairs_with_records(self) -> pa.Table:
+        """Return the pairs with the values of both records next to one another.
+
+        Columns: ``id_a``, ``id_b``, ``probability``, then ``FIELD_a`` and ``FIELD_b``, strings.
+        """
+        return tables.pairs_with_records(self._linked)
+
+    def weights(self) -> pa.Table:
+        """Return what agreements count: a row for each view, field and class of similarity.
+
+        Columns: ``view`` (``random`` pairs or ``candidates``), ``field``, ``from`` and ``to``,
+        similarities; ``m`` and ``u``, the shares of the matches and of others in that class;
+        ``bits``, the match weight. Values from 1 to 1 are equal; of the random view, equal values
+        also count by their own frequency.
+        """
+        return tables.weight_table(self._linked)
+
+    def to_pandas(self, table: str = "pairs") -> pandas.DataFrame:
+        """Return ``pairs``, ``candidates``, ``clusters``, ``weights`` or ``pairs_with_records``.
+
+        Raises:
+            DependencyError: pandas is not installed.
+            SpecError: There is no such table.
+        """
+        from neardup.records.outputs.frames import as_pandas
+
+        return as_pandas(self._named(table))
+
+    def to_polars(self, table: str = "pairs") -> polars.DataFrame:
+        """Return one of these tables as a frame of Polars.
+
+        Raises:
+            DependencyError: Polars is not installed.
+            SpecError: There is no such table.
+        """
+        from neardup.records.outputs.frames import as_polars
+
+        return as_polars(self._named(table))
+
+    def _named(self, table: str) -> pa.Table:
+        known = ("pairs", "candidates", "clusters", "weights", "pairs_with_records")
+        if table not in known:
+            raise SpecError(f"table is {table!r}; expected one of {', '.join(known)}")
+        found: Any = getattr(self, table)
+        return found() if callable(found) else found
+
+    def __str__(self) -> str:
+        from neardup.records.outputs.link_text import render
+
+        return render(self.summary, histogram=False)
+
+    def _repr_html_(self) -> str:
+        from neardup.records.outputs.link_page import card
+
+        return card(self._linked, self.summary)
+
     def at(self, decide_at: float) -> LinkRun:
         """Return the same linkage from another probability on; nothing is compared again.
 
@@ -339,15 +409,18 @@ class LinkRun:
 
 
 def _record_of(linked: Linked, id: object, source: int) -> int:
-    ids = linked.blocked.records.ids[source]
-    try:
-        place = ids.index(pa.scalar(id, ids.type)).as_py()
-    except (pa.ArrowException, TypeError, ValueError):
-        place = -1
+    """Return the number of a record by its id, or by text that spells it."""
+    records = linked.blocked.records
+    ids = records.ids[source]
+    place = -1
+    with suppress(pa.ArrowException, TypeError, ValueError):
+        number = not isinstance(id, str) and pa.types.is_large_string(ids.type)
+        wanted: Any = pa.scalar(str(id) if number else id)
+        place = ids.index(wanted.cast(ids.type)).as_py()
     if place < 0:
         raise InputError(
-            f"{linked.blocked.records.names[source]}: no record has that id, of type "
+            f"{records.names[source]}: no record has that id, of type "
             f"{type(id).__name__}; expected one of type {ids.type}",
             "ids are positions, from 0, where the linkage had no `id`",
         )
-    return int(place) + (linked.blocked.records.first if source else 0)
+    return int(place) + (records.first if source else 0)
