@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of, numbers
-from neardup.errors import FormatError, InputNotFoundError, SpecError
+from neardup.arrays import array_of
 from neardup.io.source import Layout
-from neardup.io.whole import read_whole
 from neardup.io.writers import open_writer
 from neardup.private_files import replacing_path
 from neardup.records.link_steps import Linked
@@ -39,7 +36,12 @@ def write_links(linked: Linked, summary: dict[str, Any], out: Path, overwrite: b
     match = np.zeros(len(every), np.bool_)
     match[linked.pairs] = True
     candidates = tables.scored_table(linked, every)
-    more = {"row_a": found.a, "row_b": found.b, "match": match, "block_similarity": found.similarity}
+    more = {
+        "row_a": found.a,
+        "row_b": found.b,
+        "match": match,
+        "block_similarity": found.similarity,
+    }
     for name, column in more.items():
         candidates = candidates.append_column(name, array_of(column))
     written = (

@@ -359,20 +359,30 @@ class LinkRun:
         docs = [_record_of(linked, a, 0), _record_of(linked, b, len(sources) - 1)]
         return explain_pair(linked, *docs)
 
-    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write a page with the histogram, the threshold, and the pairs around it.
+    def report(
+        self, path: str | os.PathLike[str], *, truth: object = None, overwrite: bool = False
+    ) -> Path:
+        """Write a page with charts, match weights, clusters, and pairs to mark.
 
-        It holds values of the fields, so only its owner can read it.
+        It has values of the fields, so only its owner can read it.
+
+        Args:
+            path: File to write.
+            truth: As for `evaluate`, for a table of reliability.
+            overwrite: Replace the file.
 
         Raises:
             OutputError: The file exists, or can't be written.
         """
         from neardup.records.outputs.link_page import write_link_page
 
-        return write_link_page(self._linked, self.summary, Path(path), overwrite)
+        found = None if truth is None else self.evaluate(truth)
+        return write_link_page(self._linked, self.summary, Path(path), overwrite, found)
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write ``pairs``, ``candidates`` and ``clusters`` as Parquet, and ``run.json``.
+        """Write ``pairs``, ``candidates``, ``clusters`` and ``records`` as Parquet, and a record.
+
+        `neardup.open` opens it. The records have the values of the fields.
 
         Raises:
             OutputError: The folder exists, or can't be written.
