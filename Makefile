@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .PHONY: demo spark-demo test kernels test-quick test-lowest test-bare test-spark test-stores lint docs site bench kills \
-	profile experiments fuzz soak coverage audit browser cassandra cassandra-stop clean
+	profile experiments fuzz soak coverage audit release browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again. Pip would compile
 # modules on one core; this takes all cores, and leaves out the tests of other packages.
 EXTRAS_test := [test,hf,cassandra,docs]
-EXTRAS_experiments := [experiments]
+EXTRAS_experiments := [experiments,cassandra]
 EXTRAS_stores := [stores]
+EXTRAS_release := [release]
 EXTRAS_checks := [checks,hf,cassandra,docs]
 $(VENV)/.%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -94,6 +95,10 @@ docs: $(VENV)/.test
 site: $(VENV)/.test
 	$(BIN)/python -m mkdocs build --strict
 
+# Wheel and sdist in dist/, checked; the wheel alone does the main job in an empty environment.
+release: $(VENV)/.release
+	$(BIN)/python tools/release.py
+
 bench: $(VENV)/.base
 	$(BIN)/python bench/setup_peers.py
 	$(BIN)/python bench/run.py
@@ -105,6 +110,7 @@ bench: $(VENV)/.base
 kills: $(VENV)/.test
 	NEARDUP_KILLS=150 $(BIN)/python -m pytest tests/index/test_index_durable.py -k kills
 	NEARDUP_KILLS=1 $(BIN)/python -m pytest tests/state/test_state_output_folder.py -k killed
+	NEARDUP_KILLS=300 $(BIN)/python -m pytest tests/passages -k killed
 	$(BIN)/python -m fuzz crashes --cases 150
 
 # Where the CPU time goes, by libraries and functions; needs perf of Linux.
@@ -147,7 +153,8 @@ audit: $(VENV)/.checks
 browser: $(VENV)/.test
 	@$(BIN)/python tools/browser.py install
 
-# The experiments of the paper, and the page docs/paper/index.md. With Cassandra if it runs.
+# The experiments of the paper, and the pages in docs/paper, in a quarter of an hour. It starts a
+# Cassandra and stops it, as far as one can be had; see `make cassandra`.
 experiments: $(VENV)/.experiments
 	$(BIN)/python -m experiments
 

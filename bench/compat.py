@@ -4,6 +4,9 @@ python bench/compat.py [--lsh FOLDER] [--out FILE]
 
 The tests of datasketch come from its source distribution, which the package registry has. Those of
 mattilyra/lsh are in no registry: give the folder with its ``test_cache.py``. Nothing of them stays.
+
+It also signs the same adverts with `MinHash.update`, shingle by shingle, by the layer and by the
+datasketch of bench/peers, alternately.
 """
 
 from __future__ import annotations
@@ -15,8 +18,14 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neardup.compat.datasketch import MinHash
 
 #: The last source distribution of datasketch that has the tests.
 VERSION = "1.7.0"
@@ -77,12 +86,58 @@ def tests_of(folder: Path, files: list[Path]) -> dict[str, str]:
     return found
 
 
+def adverts(count: int = 1000, words: int = 250) -> list[list[bytes]]:
+    """Return for each of some texts its shingles of 3 words."""
+    drawn = np.random.default_rng(1).zipf(1.3, (count, words)) % 20_000
+    return [
+        [" ".join(map(str, row[i : i + 3])).encode() for i in range(words - 2)] for row in drawn
+    ]
+
+
+def signing(peers: Path, rounds: int = 5) -> dict[str, Any]:
+    """Measure `update` of both, shingle by shingle, until the signature is there."""
+    sys.path.insert(0, str(peers))
+    import datasketch
+
+    texts = adverts()
+    kinds: dict[str, Any] = {
+        "neardup.compat": lambda: MinHash(128),
+        f"datasketch {datasketch.__version__}": lambda: datasketch.MinHash(128),
+        f"datasketch {datasketch.__version__}, legacy": lambda: datasketch.MinHash(
+            128, scheme="legacy"
+        ),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in kinds}
+    signed = {}
+    for _ in range(rounds):
+        for name, make in kinds.items():
+            begin = time.perf_counter()
+            found = []
+            for shingles in texts:
+                minhash = make()
+                for shingle in shingles:
+                    minhash.update(shingle)
+                found.append(minhash.hashvalues)
+            seconds[name].append(round(time.perf_counter() - begin, 3))
+            signed[name] = np.array(found)
+    ours, _, legacy = signed.values()
+    assert np.array_equal(ours, legacy)
+    return {
+        "texts": len(texts),
+        "shingles_each": len(texts[0]),
+        "load": os.getloadavg()[0],
+        "seconds": seconds,
+        "median": {name: float(np.median(took)) for name, took in seconds.items()},
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lsh", type=Path)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/compat.json")
     options = parser.parse_args()
     found: dict[str, dict[str, str]] = {}
+    counts: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps"]
@@ -104,7 +159,21 @@ def main() -> None:
             copy = folder / "test_cache.py"
             copy.write_text((options.lsh / copy.name).read_text())
             found["mattilyra/lsh"] = tests_of(folder, [copy])
-    counts = {}
+        peers = Path(__file__).parent / "peers/requirements-datasketch.txt"
+        named = next(line for line in peers.read_text().split() if line.startswith("datasketch="))
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-deps",
+            "--target",
+            str(folder / "peer"),
+        ]
+        subprocess.run([*pip, named, "scipy"], check=True)
+        counts["update"] = signing(folder / "peer")
+        print("update", json.dumps(counts["update"], indent=1))
     for package, ended in found.items():
         # Redis is asked for by name.
         servers = [name for name in ended if "redis" in name]

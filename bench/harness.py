@@ -22,7 +22,7 @@ DATA = BENCH / "data"
 RESULTS = BENCH / "results"
 TEXTS = Path(os.environ.get("NEARDUP_DATA") or BENCH.parents[1] / "shared/data")
 NEARDUP = str(Path(sys.executable).with_name("neardup"))
-SHAPES = ("few", "mixed", "above", "astride", "below")
+SHAPES = ("few", "mixed", "above", "around", "below")
 OURS = {"neardup": "parquet", "neardup-jsonl": "jsonl"}
 PEERS = ("daft", "gaoya", "rensa", "datasketch", "duplodocus")
 #: Peers without threads, also as their documentation runs them: in one process.

@@ -42,6 +42,11 @@ ACCEPT = {
     "private_mb": 100,
     "readers_p99_ratio": 3,
     "adverts_s": 120,
+    "new_ms_of_1": 1.2,
+    "new_of_8_per_s": 2_500,
+    "new_of_64_per_s": 6_000,
+    "new_of_1000_per_s": 12_000,
+    "query_of_1_ms": 0.3,
 }
 
 
@@ -122,6 +127,34 @@ def one_by_one(path: Path, found: dict[str, Any]) -> None:
             found[f"add_if_new_per_s_{durable}"] = round(count / seconds)
 
 
+def small_calls(path: Path, count: int, found: dict[str, Any]) -> None:
+    """Calls of few notes of 2.2 kB, a third of which repeat others; each call is durable."""
+    from bench.notes.shapes import SynthSpec
+    from bench.notes.tables import generate
+
+    notes = generate(SynthSpec.shaped("mixed", 2 * count, 5)).column("text").to_pylist()
+    rest = iter(range(count, 2 * count))
+    with neardup.Index.create(path, spec=SPEC) as index:
+        index.add_if_new(notes[:count], ids=range(count))
+        for size, calls in ((1, 500), (8, 100), (64, 50), (1000, 9)):
+            seconds, cpu = [], time.process_time()
+            for _ in range(calls):
+                ids = [next(rest) for _ in range(size)]
+                some = [notes[i] for i in ids]
+                if size == 1:
+                    work = lambda: index.add_if_new(ids[0], some[0])  # noqa: B023, E731
+                else:
+                    work = lambda: index.add_if_new(some, ids=ids)  # noqa: B023, E731
+                seconds.append(timed(work))
+            found[f"new_cpu_ms_of_{size}"] = round((time.process_time() - cpu) / calls * 1e3, 2)
+            half = float(np.median(seconds))
+            name = "new_ms_of_1" if size == 1 else f"new_of_{size}_per_s"
+            found[name] = round(half * 1e3, 2) if size == 1 else round(size / half)
+        asked = [notes[next(rest)] for _ in range(500)] + notes[:500]
+        half = percentiles(index.query, asked)[0]
+        found["query_of_1_ms"] = round(half / 1e3, 3)
+
+
 def _read(path: Path, seconds: float, out: Any) -> None:
     index = neardup.Index.open(path, readonly=True)
     some = texts(200, os.getpid())
@@ -157,7 +190,7 @@ def together(path: Path, seconds: float, found: dict[str, Any]) -> None:
 
 def adverts(count: int, found: dict[str, Any]) -> None:
     """The job of the blog: query, then insert, one after the other; 42 bands of 3."""
-    from experiments.teaching import adverts as made
+    from experiments.adverts import adverts as made
 
     some = made(count, 4)
     index = neardup.Index.create(spec=ADVERTS, store_text=False)
@@ -217,11 +250,20 @@ def _peer(name: str, signed: np.ndarray, some: list[str]) -> dict[str, float]:
     }
 
 
+def show(found: dict[str, Any]) -> None:
+    for name, value in found.items():
+        accept = ACCEPT.get(name)
+        at_least = name.endswith(("_per_s", "_process", "_power"))
+        met = "" if accept is None else value >= accept if at_least else value <= accept
+        print(f"{name:28} {value!s:>14} {accept or '':>10} {met}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--adverts", type=int, default=400_000)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--small", action="store_true", help="calls of few documents only")
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/index.json")
     options = parser.parse_args()
@@ -229,6 +271,10 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(dir=os.environ.get("NEARDUP_BENCH_DATA")))
     try:
         path = folder / "bench.index"
+        small_calls(folder / "small.index", min(20_000, options.documents), found)
+        if options.small:
+            show(found)
+            return
         filled(path, options.documents, found)
         asked(path, options.documents, found)
         one_by_one(path, found)
@@ -238,11 +284,7 @@ def main() -> None:
             peers(min(options.documents, 100_000), found)
     finally:
         shutil.rmtree(folder)
-    for name, value in found.items():
-        accept = ACCEPT.get(name)
-        at_least = name.endswith(("_per_s", "_process", "_power"))
-        met = "" if accept is None else value >= accept if at_least else value <= accept
-        print(f"{name:28} {value!s:>14} {accept or '':>10} {met}")
+    show(found)
     options.out.write_text(json.dumps({**found, "accept": ACCEPT}, indent=1) + "\n")
 
 

@@ -1,9 +1,9 @@
 """neardup passages beside a suffix array of words, on notes with and without a common template.
 
-    python bench/passages.py [--size 100000] [--runs 3] [--large]
+    python bench/passages.py [--size 100000] [--runs 3] [--large 1000000 10000000]
 
 The tools take turns; each run is a fresh process that reads JSON lines and writes what it found.
-With --large, a million and ten million notes too, by neardup alone. Writes
+The sizes of --large are measured too, by neardup alone, with 1 GB of memory. Writes
 bench/results/passages-SIZE.json.
 """
 
@@ -26,7 +26,7 @@ def with_template(source: Path) -> Path:
     """The same notes, each after a template of 200 words."""
     path = source.with_name(f"template-{source.name}")
     if not path.exists():
-        template = " ".join(f"template{i}" for i in range(TEMPLATE))
+        template = " ".join(f"form{i}" for i in range(TEMPLATE))
         with source.open(encoding="utf-8") as lines, path.open("w", encoding="utf-8") as out:
             for line in lines:
                 row = json.loads(line)
@@ -85,7 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--large", type=int, nargs="*", default=[])
     args = parser.parse_args()
     results: dict[str, Any] = {}
     peer = (BENCH / ".venvs" / "pydivsufsort" / "installed").exists()
@@ -96,18 +96,18 @@ def main() -> None:
             "tables": ours(source),
             "cut": ours(source, "--cut"),
             "template": ours(with_template(source)),
+            "words-10": ours(source, "--words", "10"),
         }
         if peer:
             ways["pydivsufsort"] = theirs(source)
         results[shape] = {"bytes": source.stat().st_size, **compare(ways, args.runs)}
     results["periodic"] = compare({"50 MB": ours(periodic(50_000_000))}, 1)
-    if args.large:
-        for size in (1_000_000, 10_000_000):
-            source = synthetic("mixed", size, ["jsonl"]).jsonl
-            assert source is not None
-            large = compare({"tables": ours(source, "--memory", "1GB")}, 1)
-            results[f"mixed-{size}"] = {"bytes": source.stat().st_size, **large}
-            source.unlink()
+    for size in args.large:
+        source = synthetic("mixed", size, ["jsonl"]).jsonl
+        assert source is not None
+        large = compare({"tables": ours(source, "--memory", "1GB")}, 1)
+        results[f"mixed-{size}"] = {"bytes": source.stat().st_size, **large}
+        source.unlink()
     rows = []
     for shape, of in results.items():
         for name, run in of.items():

@@ -1,6 +1,6 @@
 """neardup and its peers next to each other, files to clusters.
 
-    python bench/run.py [--shapes few,mixed,above,astride,below,real] [--sizes 100000,1000000]
+    python bench/run.py [--shapes few,mixed,above,around,below,real] [--sizes 100000,1000000]
                         [--tools neardup,daft] [--runs 3] [--quick]
 
 Every run is a fresh process with two threads; the runs of the tools take turns. Prints a table for

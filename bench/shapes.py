@@ -66,8 +66,8 @@ def texts(name: str, values: list[str]) -> Path:
 
 
 CASES = {shape: Case(notes(shape), (100_000, 1_000_000)) for shape in SHAPES} | {
-    "family astride": Case(family(0.65, 0.75), (6_000, 24_000)),
-    "family astride, bounded": Case(family(0.65, 0.75), (6_000, 24_000), ("--cluster", "bounded")),
+    "family around": Case(family(0.65, 0.75), (6_000, 24_000)),
+    "family around, bounded": Case(family(0.65, 0.75), (6_000, 24_000), ("--cluster", "bounded")),
     "family below": Case(family(0.4, 0.4), (12_500, 50_000)),
     "family at 0.6, allpairs": Case(family(0.6, 0.6), (3_000, 12_000), ("--method", "allpairs")),
     "5 of 20 words": Case(few_words, (75_000, 300_000)),

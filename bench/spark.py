@@ -5,7 +5,7 @@
 `notes` are 100,000 mixed notes with 17 bands, and `many` are 500,000, step by step; `job` is the
 whole `dedup` of the first, its checks and the start of the Python workers included, and `tiny` the
 command on 100 notes. With another number of documents the result has it in its name. `above`,
-`astride` and `below` are 200,000 notes of which 30 % are one family above, astride or below the
+`around` and `below` are 200,000 notes of which 30 % are one family above, around or below the
 threshold; `chain` is a million documents, each similar to the next, that no task may hold. Each
 answer is compared with that of one machine. `neardup`, `mllib` and `text-dedup` find the pairs of
 20,000 notes: Spark's own MinHashLSH, and the functions of text-dedup's program for Spark, which
@@ -45,9 +45,9 @@ from notes import Family
 from shapes import chain
 
 SIZES = {"notes": 100_000, "job": 100_000, "tiny": 100, "many": 500_000}
-SIZES |= {"above": 200_000, "astride": 200_000, "below": 200_000, "chain": 1_000_000}
+SIZES |= {"above": 200_000, "around": 200_000, "below": 200_000, "chain": 1_000_000}
 SIZES |= dict.fromkeys(("neardup", "mllib", "text-dedup"), 20_000)
-FAMILIES = {"above": (0.85, 0.95), "astride": (0.65, 0.75), "below": (0.4, 0.5)}
+FAMILIES = {"above": (0.85, 0.95), "around": (0.65, 0.75), "below": (0.4, 0.5)}
 #: 17 bands, as in the table of bytes in docs/scaling.md.
 NOTES = Spec(threshold=0.75, num_bands=17, rows=5)
 

@@ -64,7 +64,7 @@ def against_peers() -> Iterator[Line]:
             )
     wanted_of = {"gaoya": 4, "rensa": 5, "datasketch": 8, "rensa-single": 5, "datasketch-single": 8}
     for peer, wanted in wanted_of.items():
-        yield times_as_fast(f"astride, 100,000, against {peer}", "astride-100000", peer, wanted)
+        yield times_as_fast(f"around, 100,000, against {peer}", "around-100000", peer, wanted)
     for size, wanted in zip(SIZES, (5, 8), strict=True):
         what = f"mixed, {size:,}, against duplodocus"
         yield times_as_fast(what, f"mixed-{size}", "duplodocus", wanted)

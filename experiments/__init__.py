@@ -7,5 +7,5 @@ Each experiment is a module with a function that returns what was counted or mea
 values. `plots` draws it, and `page` writes it next to the numbers of the paper, which are in
 `paper`. How much is tried is in `sizes`.
 
-Source: S. Shenoy, T.-T. Kuo, R. Gabriel, J. McAuley, C.-N. Hsu, arXiv 1704.05617.
+The documents that are repeated are in `documents`.
 """

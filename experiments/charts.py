@@ -18,7 +18,7 @@ from matplotlib.ticker import PercentFormatter
 
 from neardup.sketch.bands import candidate_probability
 
-__all__ = ["observed_curve", "s_curves", "save", "similarity_histogram"]
+__all__ = ["drawn", "new_axes", "observed_curve", "s_curves", "save", "similarity_histogram"]
 
 Bands = tuple[int, int]
 #: Colour of text and axes.
@@ -32,6 +32,10 @@ _SIMILARITY, _CANDIDATE = "similarity of a pair (Jaccard)", "P(candidate)"
 _FINE = np.linspace(0, 1, 401)
 #: Draws in our style, whatever the settings of Matplotlib are; they are put back.
 _style = partial(matplotlib.style.context, ["default", Path(__file__).with_name("chart.mplstyle")])
+
+
+#: Has a function draw in our style.
+drawn = _style()
 
 
 @_style()
@@ -48,7 +52,7 @@ def s_curves(choices: Sequence[Bands], point: tuple[float, float]) -> Figure:
     Two regions of the first choice are shaded: missed pairs above the curve from the point on, and
     below it, up to there, pairs that are compared in vain.
     """
-    chart, axes = _new_axes("Which pairs become candidates", _SIMILARITY, _CANDIDATE)
+    chart, axes = new_axes("Which pairs become candidates", _SIMILARITY, _CANDIDATE)
     curve = candidate_probability(_FINE, *choices[0])
     for colour, hatch, limit, where, label in (
         (_COLOURS[1], "//", 1, point[0] <= _FINE, "missed (false negatives)"),
@@ -67,7 +71,7 @@ def s_curves(choices: Sequence[Bands], point: tuple[float, float]) -> Figure:
 def observed_curve(audit: Mapping[str, Any]) -> Figure:
     """Draw which share of the pairs shares a bucket, by similarity, next to the S-curve."""
     heading = "Pairs that share a bucket, predicted and observed"
-    chart, axes = _new_axes(heading, _SIMILARITY, "share of pairs that share a bucket")
+    chart, axes = new_axes(heading, _SIMILARITY, "share of pairs that share a bucket")
     bands = audit["bands"]["num_bands"], audit["bands"]["rows"]
     _s_curve(axes, 0, bands, "predicted, {} bands of {}")
     look: dict[str, Any] = {"color": _INK, "linewidth": 1.4, "linestyle": (0, (3, 2))}
@@ -88,7 +92,7 @@ def similarity_histogram(
 
     ``counts`` are pairs in classes of equal width from 0 to 1; their axis is logarithmic from 1 on.
     """
-    chart, axes = _new_axes("All pairs by similarity", "similarity of two records", "pairs")
+    chart, axes = new_axes("All pairs by similarity", "similarity of two records", "pairs")
     edges = np.linspace(0, 1, len(counts) + 1)
     look = {"width": edges[1], "align": "edge", "color": _COLOURS[0], "alpha": 0.6}
     axes.bar(edges[:-1], counts, label="pairs", **look)
@@ -100,7 +104,8 @@ def similarity_histogram(
     return _finished(chart)
 
 
-def _new_axes(heading: str, x: str, y: str) -> tuple[Figure, Any]:
+def new_axes(heading: str, x: str, y: str) -> tuple[Figure, Any]:
+    """Return a chart with axes that have these names."""
     chart = Figure(figsize=(6.2, 4.8), layout="constrained")
     axes = chart.subplots()
     axes.set(title=heading, xlabel=x, ylabel=y)

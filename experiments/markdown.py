@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
-__all__ = ["chart", "count", "per_cent", "table", "wrapped"]
+__all__ = ["chart", "count", "per_cent", "table", "with_links_to", "wrapped"]
 
 _WIDTH = 100
 
@@ -19,6 +21,19 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def chart(name: str, alt: str) -> str:
     """Return an image, with a link to it as PNG."""
     return f"![{alt}]({name}.svg)\n\n[as PNG]({name}.png)"
+
+
+def with_links_to(folder: Path, text: str) -> str:
+    """Keep links to files that are there, seen from a folder; of others leave the text.
+
+    >>> with_links_to(Path("."), "see [this](no/such.md#part), ![a chart](no.svg)")
+    'see this, ![a chart](no.svg)'
+    """
+
+    def kept(link: re.Match[str]) -> str:
+        return link[0] if not link[2] or (folder / link[2]).exists() else link[1]
+
+    return re.sub(r"(?<!!)\[([^]]+)\]\(([^)#]*)[^)]*\)", kept, text)
 
 
 def wrapped(text: str) -> str:

@@ -147,20 +147,21 @@ def near_duplicates(
     return found
 
 
-def sources(notes: int = paper.NOTES) -> list[Source]:
-    """Return the synthetic notes, and real ones where they are there.
+def sources(notes: int = paper.NOTES, seed: int = 1) -> list[Source]:
+    """Return one draw of the synthetic notes, and of real ones where they are there.
 
     Args:
         notes: How many of each, at most.
+        seed: Another one makes other synthetic notes, and chooses others of the real ones.
     """
     import pyarrow.parquet as pq
 
-    found = [Source("synthetic", "synthetic notes", synthetic_notes()[:notes])]
+    found = [Source("synthetic", "synthetic notes", synthetic_notes(seed)[:notes])]
     for name, title in REAL.items():
         path = DATA / name / "docs.parquet"
         if path.exists():
             column = pq.read_table(path, columns=["text"])["text"].to_pylist()
             texts = [str(text) for text in column if len(str(text).split()) >= 20]
-            chosen = random.Random(1).sample(texts, min(notes, len(texts)))
+            chosen = random.Random(seed).sample(texts, min(notes, len(texts)))
             found.append(Source(name, title, chosen))
     return found

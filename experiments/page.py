@@ -6,11 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from experiments import page_counts, page_measures, results
-from experiments.claims import REASONS, RULES, Cell, accuracy_claims, clustering_claims, time_claims
-from experiments.clustering import MAIN
-from experiments.markdown import count, per_cent, table, wrapped
+from experiments import page_clustering, page_counts, page_measures, results
+from experiments.claims import ACCURACY, CLUSTERING
+from experiments.claims_time import flush_claims, memory_claims, one_round, time_claims
+from experiments.documents import PAPER
+from experiments.markdown import count, table, with_links_to, wrapped
 from experiments.notes import FREE
+from experiments.page_differences import differences
+from experiments.verdicts import Claim, judged, line, said, verdict
 from neardup import Spec
 
 __all__ = ["write"]
@@ -59,11 +62,11 @@ def write(folder: Path) -> None:
     sections: list[tuple[str, str, Callable[[Found], str]]] = [
         ("accuracy", "Accuracy: figures 1 to 3", page_counts.accuracy),
         ("time", "Time and memory: figures 4 to 8", page_measures.time),
-        ("clustering", "Clustering: tables 5 to 7, figure 9", page_counts.clustering),
+        ("clustering", "Clustering: tables 5 to 7, figure 9", page_clustering.clustering),
         ("limits", "Limits: section 11", lambda value: page_measures.limits(value, found)),
         ("corpus", "The corpus: section 12", page_measures.corpus),
     ]
-    text = [_beginning(found), _claims(found)]
+    text = [_beginning(found), differences(), _claims(found)]
     for name, title, make in sections:
         value = found[name]
         before = "python bench/ten_million.py && " if name == "corpus" else ""
@@ -71,28 +74,27 @@ def write(folder: Path) -> None:
         text.append(f"## {title}\n\n{missing if value is None else make(value)}")
     if runs := results.load(folder, "runs"):
         text.append(_end(runs))
-    lines = "\n\n".join(wrapped(section) for section in text)
+    lines = "\n\n".join(wrapped(with_links_to(folder, section)) for section in text)
     (folder / "index.md").write_text(lines + "\n", encoding="utf-8")
 
 
 def _beginning(found: dict[str, Found | None]) -> str:
     counted = found["clustering"] or found["accuracy"] or {}
     sizes = ", ".join(f"{s['title']} ({count(s['notes'])})" for s in counted.values())
-    machine = found["time"]["machine"] if found["time"] else None
     measured = ""
-    if machine:
-        noisy = ", so that they are noisy" if machine["load"] > 1 else ""
-        measured = f"""Times and memory are from a machine with {machine["cores"]} cores
-({machine["processor"]}, Python {machine["python"]}); its load was {machine["load"]}
-before{noisy}."""
+    if found["time"]:
+        machine = found["time"]["machine"]
+        noisy = "other programs ran beside it" if machine["load"] > 1 else "it did nothing else"
+        measured = f"""Times and memory are from one run of `time`, on a machine with
+{machine["cores"]} cores ({machine["processor"]}, Python {machine["python"]}); its load was
+{machine["load"]} before: {noisy}."""
     return f"""# The paper, repeated
 
-S. Shenoy, T.-T. Kuo, R. Gabriel, J. McAuley, C.-N. Hsu: *Deduplication in a massive clinical note
-dataset*, 2017 (arXiv 1704.05617). The clustering `bounded` and the preset `clinical` come from this
-paper. This page repeats its experiments with neardup and shows all of its numbers next to ours.
+{PAPER.cited}. The clustering `bounded` and the preset `clinical` come from this paper. This page
+repeats its experiments with neardup, next to its numbers.
 
-`make experiments` runs all experiments and writes this page. One of them, in the folder of the
-source:
+`make experiments` runs all experiments and writes this page; it starts a Cassandra, and stops it.
+One of them, in the folder of the source:
 
 ```console
 pip install '.[experiments]'
@@ -118,14 +120,14 @@ sources: {sizes}.
 
 * *Synthetic notes*: {100 * FREE:.0f} % are free text; the others are printouts that differ in a few
 words, forms that differ in many places, and chains of notes, each copied from the one before and
-edited (`experiments/notes.py`). Sizes and looseness of these families are set so that about as many
-pairs become candidates as in section 10 of the paper.
+edited (`experiments/notes.py`). Sizes and looseness of these families are set so that, with
+34 bands of 4 rows, about as many pairs become candidates as in section 10 of the paper.
 * *MTSamples*: transcribed notes, drawn at random from the 2,444 that we have.
 * *ACI-BENCH*: all notes of a set without near-duplicates.
 
 The texts of these two sets, and the records of [the tutorial](records.md), are not in the
-repository. They are read from the folder that the environment variable `NEARDUP_DATA` names.
-Where they are not there, the command says so, and their earlier counts are kept.
+repository. They are read from the folder that the environment variable `NEARDUP_DATA` names. Where
+they are not there, the command says so, and keeps earlier counts if the folder has some.
 
 {table(["set", "what", "from", "licence", "file"], DATA_SETS)}
 
@@ -148,70 +150,82 @@ def _end(runs: Found) -> str:
 
 {table(["experiment", "seconds", "neardup", "Python", "NumPy", "pyarrow"], rows)}
 
-Seconds are those of the last run, on two cores that did other work too; a dash is what was not
-recorded. `time` takes some minutes, with Cassandra more. To cite neardup, see
-[README](../../README.md#cite).
-Synthetic notes and the choice of real ones are drawn with seed 1, near-duplicates with seed 2
-(figures 1 to 3) and 3 (tables 5 to 7, figure 9), the other draws with seeds 2 to 6 and, for their
-near-duplicates, 4 to 8; hashes with seed {Spec().seed}."""
+Seconds are those of the last run, on two cores that did other work too. To cite neardup, see
+[README](../../README.md#cite). Draw k of the synthetic notes, and of the choice of real ones, has
+seed k; near-duplicates have seed k + 1 (figures 1 to 3) and k + 2 (tables 5 to 7, figure 9); hashes
+have seed {Spec().seed}."""
 
 
 def _claims(found: dict[str, Found | None]) -> str:
+    """Return the section with all verdicts."""
     sections, failing = ["## What holds"], []
-    counted = ((found["accuracy"], accuracy_claims), (found["clustering"], clustering_claims))
-    rows: list[list[str]] = []
-    titles: list[str] = []
-    for sources, claims in counted:
+    for name, title, claims in (
+        ("accuracy", "Of section 9.1", ACCURACY),
+        ("clustering", "Of sections 10 and 6", CLUSTERING),
+    ):
+        sources = found[name]
         if sources is None:
             continue
-        titles = [source["title"] for source in sources.values()]
-        cells = [claims(source) for source in sources.values()]
-        rows += [
-            [claim, RULES[claim], *(_verdict(each[claim]) for each in cells)] for claim in cells[0]
+        columns = _columns(sources)
+        draws = len(next(iter(columns.values()))[claims[0].key])
+        cells = [[column[claim.key] for column in columns.values()] for claim in claims]
+        rows = [line(claim, each) for claim, each in zip(claims, cells, strict=True)]
+        sections += [
+            f"{title}, in {draws} draws of each source:",
+            table(["claim", "holds if", *columns], rows),
         ]
         failing += [
-            _failing(claim, [(t, c[claim]) for t, c in zip(titles, cells, strict=True)])
-            for claim in cells[0]
+            _failing(claim, dict(zip(columns, each, strict=True)))
+            for claim, each in zip(claims, cells, strict=True)
         ]
-    if rows:
-        sections += ["Of sections 9.1, 10 and 6:", table(["claim", "holds if", *titles], rows)]
-    if found["time"] is not None:
-        timed = time_claims(found["time"])
-        shown = [[claim, RULES[claim], _verdict(cell)] for claim, cell in timed.items()]
+    if (timed := found["time"]) is not None:
+        settings = timed["settings"]
+        rounds = [one_round(timed, number) for number in range(settings["rounds"])]
+        parts = (
+            (f"{len(rounds)} rounds", time_claims(timed["stores"]), rounds),
+            (f"{settings['passes']} passes", flush_claims(timed), timed["flush"]["passes"]),
+            ("1 run", memory_claims(), [timed]),
+        )
+        rows = []
+        for runs, claims, views in parts:
+            verdicts = [judged(claims, view) for view in views]
+            for claim in claims:
+                each = [one[claim.key] for one in verdicts]
+                name, *rest = line(claim, [each])
+                rows.append([f"{name} [{runs}]", *rest])
+                failing.append(_failing(claim, {"this machine": each}))
         sections += [
-            "Of section 9.2, the shapes of its curves:",
-            table(["claim", "holds if", "here"], shown),
+            "Of section 9.2, the shapes of its curves; all stores run in each round, one after "
+            "the other:",
+            table(["claim", "holds if", "here"], rows),
         ]
-        failing += [_failing(claim, [("this machine", cell)]) for claim, cell in timed.items()]
     lines = "\n".join(filter(None, failing)) or "Nothing."
-    sections += ["What does not hold on our data:", lines]
-    sections.append("*Within chance* is less than three standard deviations of a count.")
-    clustered = found["clustering"]
-    if clustered is not None:
-        sections.append(_other_draws(clustered["synthetic"]["others"]))
+    sections += ["What does not hold, or not in all draws:", lines]
+    sections.append(
+        "Where draws differ, the lowest and the highest number are shown. *Beyond chance* is more "
+        "than three standard deviations of a count. Draws of ACI-BENCH differ in their "
+        "near-duplicates alone, as all of its notes are taken."
+    )
     return "\n\n".join(sections)
 
 
-def _verdict(cell: Cell) -> str:
-    return f"{cell.said}: {'holds' if cell.holds else '**does not hold**'}"
+def _columns(sources: Found) -> dict[str, dict[str, list[Found]]]:
+    """Return, by the title of a column, the verdicts of all draws by the key of the claim."""
+    columns: dict[str, dict[str, list[Found]]] = {}
+    for source in sources.values():
+        for draw in source["draws"]:
+            for setting, verdicts in draw.items():
+                column = columns.setdefault(f"{source['title']} {setting}".strip(), {})
+                for key, one in verdicts.items():
+                    column.setdefault(key, []).append(one)
+    return columns
 
 
-def _failing(claim: str, cells: list[tuple[str, Cell]]) -> str:
+def _failing(claim: Claim, cells: dict[str, list[Found]]) -> str:
     """Return an item that says where a claim does not hold, and why; empty where it does."""
-    where = ", ".join(f"{title} ({cell.said})" for title, cell in cells if not cell.holds)
-    return f"* *{claim}*: not on {where}. {REASONS.get(claim, '')}" if where else ""
-
-
-def _other_draws(lines: list[Found]) -> str:
-    main = [line for line in lines if line["threshold"] == MAIN]
-    shares = [line["excluded"] / line["candidates"] for line in main]
-    candidates = [line["candidates"] for line in main]
-    published, ordered = zip(*(line["separated"] for line in main), strict=True)
-    good = sum(line["separated"][1] <= line["separated"][0] for line in lines)
-    return f"""The synthetic notes are one draw. In {len(main)} more (seeds {main[0]["seed"]} to
-{main[-1]["seed"]}), {count(min(candidates))} to {count(max(candidates))} pairs are candidates. At
-{MAIN}, disjoint sets in the published order exclude {per_cent(min(shares))} to
-{per_cent(max(shares))} of them from comparison, and separate {min(published)} to {max(published)}
-high pairs; from the most similar edge down (`bounded`) {min(ordered)} to {max(ordered)}. Of
-{len(lines)} settings (seeds, and thresholds up to {MAIN}), the second order separates no more pairs
-than the first in {good}."""
+    where = "; ".join(
+        f"{title} ({said(claim, verdicts)}: {verdict(verdicts).strip('*')})"
+        for title, verdicts in cells.items()
+        if not all(one["holds"] for one in verdicts)
+    )
+    return f"* *{claim.name}*: {where}. {claim.reason}" if where else ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from experiments import paper
-from experiments.claims import SPIKE, flushes, growth, points, slope
+from experiments.claims_time import SPIKE, growth, points, slope
 from experiments.markdown import chart, count, table
 from neardup.kernels.grouping import PAIRS
 
@@ -17,20 +18,24 @@ Found = dict[str, Any]
 
 #: Peaks of memory that differ by no more are taken as equal, in bytes.
 _NOISE = 5_000_000
+#: Stores of section 11, as in figure 8.
+_LIMITED = {"Design 1": "Design 1, SQLite", "Design 2": "Design 2, SQLite, 10 parts"}
 
 
 def time(found: Found) -> str:
     """Return the section with figures 4 to 8."""
     fixed = found["settings"]
+    found = {**found, **_medians(found)}
     highest = max(row["notes"] for row in found["memory"])
     return f"""\
 Whole jobs, from JSON lines to clusters, with two threads. Where nothing else is said, there are
 {fixed["notes"]:,} synthetic notes of {fixed["words"]} words, {fixed["bands"]} bands of
-{fixed["rows"]} rows, and times are the fastest of {fixed["repeats"]} runs, with Cassandra of a
-single run. Jobs differ in the store of the band keys alone; no clean corpus is written. Cassandra
-is one node on the same machine. All numbers are in [time.csv](time.csv) and
-[memory.csv](memory.csv). The paper has curves in figures 4 to 8 and no numbers; its machine,
-language and notes are different too, so that only shapes can be compared.
+{fixed["rows"]} rows. All jobs run once in each of {fixed["rounds"]} rounds, store after store;
+times are medians of the rounds, and charts show the fastest and the slowest too. Jobs differ in
+the store of the band keys alone; no clean corpus is written. Cassandra is one node on the same
+machine. All numbers are in [time.csv](time.csv) and [memory.csv](memory.csv). The paper has curves
+in figures 4 to 8 and no numbers; its machine, language and notes are different too, so that only
+shapes can be compared.
 
 ### Figure 4: time against bands, in memory
 
@@ -62,7 +67,8 @@ time for a note of any length. {_growth(found, "words")}
 ### Figure 7: the spikes at each write
 
 The synthetic notes of section 9, sketched one by one; after every {fixed["flush"]} notes their keys
-are written, as in the paper. For each note the fastest of {fixed["flush_repeats"]} passes.
+are written, as in the paper. The stores take turns in {fixed["passes"]} passes. The chart has the
+fastest pass of each note, the table medians of the passes.
 
 {chart("fig7-writes", "Milliseconds for each note, by store")}
 
@@ -77,7 +83,8 @@ rows in Design 1 and {fixed["bands"]} blobs in Design 2.
 Peaks of private memory (RSS of anonymous pages), seen from outside. On the left whole jobs; on the
 right the store by itself, filled with random keys partition by partition and read band by band. The
 memory of Cassandra's server (a heap of 768 MB) is not counted. Design 1 is left out where it would
-take minutes.
+take minutes. Partitions have 10,000 notes; *{fixed["parts"]} parts* is Design 2 with as many as in
+the paper, however many notes there are. Each peak is of one run.
 
 {chart("fig8-memory", "Peaks of private memory against notes, whole jobs and stores alone")}
 
@@ -93,6 +100,14 @@ Why they differ: most of the memory of a small job is for libraries, for the tex
 for what is known of each note besides its keys. The keys of {highest:,} notes are
 {8 * fixed["bands"] * highest / 1e6:.1f} MB, so that what the paper shows is seen in the store by
 itself only."""
+
+
+def _medians(found: Found) -> Found:
+    """Return the lines of each curve with the median of the seconds of all rounds."""
+    return {
+        what: [{**line, "seconds": statistics.median(line["seconds"])} for line in found[what]]
+        for what in ("bands", "notes", "words")
+    }
 
 
 def _by_rows(lines: Sequence[Found]) -> str:
@@ -126,14 +141,18 @@ def _peaks(found: Found, what: str) -> str:
         for line in found[what]
     }
     header = ["MB by notes", *map(count, values)]
-    return _by_store(found, header, lambda name: [seen[name, value] for value in values])
+    more = {line["store"]: True for line in found[what]}
+    return _by_store(
+        {**found, "stores": found["stores"] | more},
+        header,
+        lambda name: [seen[name, value] for value in values],
+    )
 
 
 def _writes(found: Found) -> str:
     def cells(name: str) -> list[str]:
-        seconds = found["flush"][name]
-        spikes, others = flushes(seconds, found["settings"]["flush"])
-        return [f"{1000 * v:.2f}" for v in (others, min(spikes), max(spikes), max(seconds))]
+        passes = [one[name] for one in found["flush"]["passes"]]
+        return [f"{1000 * statistics.median(v):.2f}" for v in zip(*passes, strict=True)]
 
     header = ["milliseconds of a note", "median without a write", "shortest with a write"]
     return _by_store(found, [*header, "longest with a write", "longest of all"], cells)
@@ -166,7 +185,7 @@ def limits(found: Found, others: dict[str, Found | None]) -> str:
     timed, run = others["time"], others["corpus"]
     rows = []
     for name, notes in paper.LIMITS.items():
-        store, planned = (name, name) if name == "in memory" else (f"{name}, SQLite", "in a store")
+        store, planned = (name, name) if name == "in memory" else (_LIMITED[name], "in a store")
         measured = ["not measured", "-"]
         if timed is not None:
             measured[0] = "too little to measure"
@@ -189,11 +208,11 @@ was {run["private_bytes"] / 1e9:.2f} GB."""
 differ by more than {_NOISE / 1e6:.0f} MB. By arithmetic, a band of keys takes 8 bytes a note in
 both designs. The *plan* is that of a run (`neardup.memory_plan.plan_memory`): as many bands,
 notes of {found["text_bytes"]:,} bytes, two threads, all keys in memory, or read from a store band
-by band. {checked}
+by band. Design 2 has {paper.PARTS} parts, as in the paper. {checked}
 
 Why they differ: the paper counts keys alone. 400 bytes are 50 keys, 8 bytes are one, and 40 bytes
-are a tenth of 400, as one of 10 partitions is held at a time. Our plan counts all that a run holds
-of a note while it looks at all notes, such as hashes, lengths and the answer:
+are a tenth of 400, as one of 10 partitions is in memory at a time. Our plan counts all that a run
+keeps of a note while it looks at all notes, such as hashes, lengths and the answer:
 {found["per_note"]:.0f} bytes with its id, for both designs."""
 
 

@@ -13,7 +13,7 @@ from neardup.sketch.tokenising import shingle_sets
 from neardup.spec import preset
 from neardup.threads import Pool
 
-__all__ = ["NEVER", "SHINGLE", "Errors", "Pairs", "errors", "first_bands"]
+__all__ = ["NEVER", "SHINGLE", "Errors", "Pairs", "errors", "first_band_of", "first_bands"]
 
 #: What the paper compares: stems of eight consecutive words.
 SHINGLE = preset("clinical").shingle
@@ -61,8 +61,13 @@ def first_bands(pairs: Pairs, num_bands: int, rows: int) -> np.ndarray:
         rows: Signature entries in a band.
     """
     keys = band_keys(signatures(pairs.texts, num_bands * rows, shingle=SHINGLE), num_bands, rows)
+    return first_band_of(pairs, keys)
+
+
+def first_band_of(pairs: Pairs, keys: np.ndarray) -> np.ndarray:
+    """Return the same from the band keys of the texts, uint64[texts, bands]."""
     first = np.full(len(pairs.a), NEVER, dtype=np.int32)
-    for band in reversed(range(num_bands)):
+    for band in reversed(range(keys.shape[1])):
         first[pairs.index(*candidate_pairs(keys[:, band : band + 1]))] = band
     return first
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 #: Notes of sections 9 and 10, and documents of section 10 with near-duplicates.
 NOTES, DOCUMENTS = 521, 1021
+#: Bands and rows of all experiments after section 9.1; parts of Design 2 (9.2); and notes whose
+#: keys are written together (figure 7).
+BANDS, PARTS, FLUSH = (50, 2), 10, 50
+#: Section 7: n-grams of a billion documents, and the size of the notes.
+NGRAMS, GIGABYTES = 10**12, 20
 #: Candidate pairs of section 10.
 CANDIDATES = 6388
 #: Edge thresholds of tables 5 and 6.
@@ -24,6 +29,8 @@ TABLE_7 = {
     "paper: Louvain": ("954", "3,741", "1,693", "0", "0.490", "57"),
     "paper: disjoint sets": ("> 1,000", "173", "0", "56", "0.159", "45"),
 }
+#: Of section 9.1, false candidates "at worst"; of table 7, high pairs in different sets.
+FALSE_AT_WORST, SEPARATED = 250, 56
 #: Section 11: notes that fit into so many bytes of memory.
 MEMORY = 4 * 10**9
 LIMITS = {"in memory": 10_000_000, "Design 1": 500_000_000, "Design 2": 100_000_000}

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, PercentFormatter
 
 from experiments import paper, results
 from experiments.accuracy import THRESHOLDS
-from experiments.clustering import MAIN, PUBLISHED
+from experiments.clustering import BANDS, MAIN, PUBLISHED, named
 
 __all__ = ["draw"]
 
@@ -37,6 +38,7 @@ _STORES: dict[str, Style] = {
         ("in memory", BLACK, "o", "-"),
         ("Design 1, SQLite", VERMILION, "s", "-"),
         ("Design 2, SQLite", BLUE, "^", "-"),
+        ("Design 2, SQLite, 10 parts", GREEN, "v", "-."),
         ("Design 1, Cassandra", ORANGE, "s", "--"),
         ("Design 2, Cassandra", SKY, "^", "--"),
     )
@@ -80,11 +82,12 @@ def draw(folder: Path) -> None:
             charts["fig4-bands"] = _by_bands(timed["bands"])
             charts["fig5-notes"] = _by_store(timed["notes"], "notes", "notes")
             charts["fig6-words"] = _by_store(timed["words"], "words", "words of a note")
-            charts["fig7-writes"] = _writes(timed["flush"])
+            charts["fig7-writes"] = _writes(timed["flush"]["seconds"])
             charts["fig8-memory"] = _memory(timed["memory"], timed["stored"])
         if found["clustering"]:
             charts["tables5-6"] = _by_threshold(found["clustering"])
-            charts["fig9"] = _categories(found["clustering"])
+            charts["fig9"] = _categories(found["clustering"], named(paper.BANDS))
+            charts["fig9-more-rows"] = _categories(found["clustering"], named(BANDS))
         for path in (*folder.glob("*.svg"), *folder.glob("*.png")):
             if path.stem not in charts:
                 path.unlink()
@@ -110,6 +113,18 @@ def _each(panel: Any, lines: Lines, key: str, styles: dict[Any, Style], x: str, 
         chosen = [line for line in lines if line[key] == value]
         if chosen:
             _line(panel, style, (line[x] for line in chosen), (line[y] for line in chosen))
+
+
+def _timed(panel: Any, lines: Lines, key: str, styles: dict[Any, Style], x: str) -> None:
+    """Draw medians of the rounds, a line for each value of a key, with the fastest and slowest."""
+    for value, (label, colour, marker, dashes) in styles.items():
+        chosen = [(line[x], line["seconds"]) for line in lines if line[key] == value]
+        if chosen:
+            middle = np.array([np.median(seconds) for _, seconds in chosen])
+            ends = np.array([[min(seconds), max(seconds)] for _, seconds in chosen]).T
+            error = [middle - ends[0], ends[1] - middle]
+            look = {"color": colour, "marker": marker, "ls": dashes, "ms": 5, "capsize": 3}
+            panel.errorbar([at for at, _ in chosen], middle, error, label=label, **look)
 
 
 def _thousands(axis: Any) -> None:
@@ -166,7 +181,7 @@ def _errors(found: Found, threshold: float) -> Figure:
 def _by_bands(lines: Lines) -> Figure:
     """Draw the seconds of jobs in memory, a line for each number of rows."""
     figure, axes = _panels(1, 1, 7.5, 4)
-    _each(axes[0, 0], lines, "rows", _ROWS, "bands", "seconds")
+    _timed(axes[0, 0], lines, "rows", _ROWS, "bands")
     axes[0, 0].set(ylim=(0, None), xlabel="bands", ylabel="whole job in memory (seconds)")
     figure.legend(loc="outside right center")
     return figure
@@ -176,7 +191,7 @@ def _by_store(lines: Lines, what: str, label: str) -> Figure:
     """Draw the seconds of whole jobs, a line for each store."""
     figure, axes = _panels(1, 1, 7.5, 4)
     panel = axes[0, 0]
-    _each(panel, lines, "store", _STORES, what, "seconds")
+    _timed(panel, lines, "store", _STORES, what)
     panel.set(xscale="log", xlabel=label, ylabel="whole job (seconds)")
     panel.set_xticks(sorted({line[what] for line in lines}))
     panel.minorticks_off()
@@ -235,9 +250,12 @@ def _by_threshold(found: Found) -> Figure:
     ]
     for panel, (label, value, published) in zip(axes[0], columns, strict=True):
         for name, source in found.items():
-            rows = [row for row in source["rows"] if row["method"] == PUBLISHED]
-            y = [value(row, source) for row in rows]
-            _line(panel, (source["title"], *_SOURCES[name]), paper.THRESHOLDS, y)
+            for bands, dashes in ((named(paper.BANDS), "-"), (named(BANDS), "--")):
+                setting = source["settings"][bands]
+                rows = [row for row in setting["rows"] if row["method"] == PUBLISHED]
+                y = [value(row, setting) for row in rows]
+                style = (f"{source['title']} {bands}", *_SOURCES[name][:2], dashes)
+                _line(panel, style, paper.THRESHOLDS, y)
         _line(panel, ("paper", VERMILION, "D", ""), published, published.values())
         panel.set(ylim=(min(0, panel.get_ylim()[0]), None), ylabel=label)
         _thresholds(panel)
@@ -246,20 +264,21 @@ def _by_threshold(found: Found) -> Figure:
     return figure
 
 
-def _categories(found: Found) -> Figure:
+def _categories(found: Found, bands: str) -> Figure:
     """Draw figure 9: pairs of three kinds against the threshold, a panel for each source."""
     figure, axes = _panels(1, len(found), 1 + 4 * len(found), 4.2)
     _, mid, _, apart, *_ = paper.TABLE_7["paper: disjoint sets"]
     published = {"same_mid": int(mid), "different_high": int(apart)}
     for panel, source in zip(axes[0], found.values(), strict=True):
-        rows = [row for row in source["rows"] if row["method"] == PUBLISHED]
+        setting = source["settings"][bands]
+        rows = [row for row in setting["rows"] if row["method"] == PUBLISHED]
         for kind, style in _KINDS.items():
             _line(panel, style, paper.THRESHOLDS, (row[kind] for row in rows))
         for kind, value in published.items():
             look = {"color": _KINDS[kind][1], "mfc": "none", "ms": 10, "mew": 1.5}
             panel.plot(MAIN, value, "D", **look)
         _symmetric(panel)
-        panel.set_title(source["title"])
+        panel.set_title(f"{source['title']} {bands}")
         _thresholds(panel)
     axes[0, 0].set_ylabel("candidate pairs")
     paper_line = Line2D([], [], color="#666666", marker="D", mfc="none", ls="", label="paper")
@@ -269,5 +288,8 @@ def _categories(found: Found) -> Figure:
 
 
 def _legend_below(figure: Figure, axes: Any) -> None:
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    shown: dict[str, Any] = {}
+    for panel in axes.flat:
+        handles, labels = panel.get_legend_handles_labels()
+        shown = dict(zip(labels, handles, strict=True)) | shown
+    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=4)

@@ -1,6 +1,6 @@
 """The tutorial on hashing for record linkage, repeated: counts, times, and what else can be done.
 
-O. Kaplan, R. Steorts: An introduction to locality sensitive hashing for record linkage.
+Source: `experiments.documents.TUTORIAL`.
 """
 
 from __future__ import annotations

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from neardup.state import STORES
 from neardup.state.band_store import Entry
-from neardup.state.cassandra import cql
 from neardup.state.cassandra.cassandra_store import METADATA, CassandraStore
 from neardup.state.sqlite_store import SqliteStore
 
@@ -67,7 +67,7 @@ class SqliteRows(SqliteStore):
 
 
 class CassandraRows(CassandraStore):
-    """``cassandra-rows://HOST[:PORT]/KEYSPACE``: slices of a blob are single keys."""
+    """``cassandra-rows://HOST[:PORT]/KEYSPACE``: a row has one key, and requests have 64 rows."""
 
     def __init__(self, url: str, run: str = "neardup") -> None:
         super().__init__(url.replace("cassandra-rows:", "cassandra:", 1), run)
@@ -75,16 +75,16 @@ class CassandraRows(CassandraStore):
     def _slice_bytes(self, band: int) -> int:
         return super()._slice_bytes(band) if band == METADATA else _KEY_BYTES
 
-    def _slices(self, band: int, partition: int, data: bytes) -> Iterator[Any]:
-        if band == METADATA:
-            yield from super()._slices(band, partition, data)
-            return
+    def _insertions(self, partition: int, keys: np.ndarray, metadata: bytes) -> Iterator[Any]:
         from cassandra.query import BatchStatement, BatchType
 
-        for first in range(0, len(data), _BATCH * _KEY_BYTES):
-            batch = BatchStatement(batch_type=BatchType.UNLOGGED)
-            batch.is_idempotent = True
-            for low in range(first, min(first + _BATCH * _KEY_BYTES, len(data)), _KEY_BYTES):
-                row = [self._matrix, band, partition, low // _KEY_BYTES, data[low : low + 8]]
-                batch.add(self._session.statement(cql.ADD_BLOB, row))
-            yield batch
+        rows = super()._insertions(partition, keys, metadata)
+        yield from islice(rows, -(-len(metadata) // super()._slice_bytes(METADATA)))
+        for _ in range(len(keys)):  # a batch has rows of one band, which are stored together
+            band = islice(rows, keys.shape[1])
+            while some := list(islice(band, _BATCH)):
+                batch = BatchStatement(batch_type=BatchType.UNLOGGED)
+                batch.is_idempotent = True
+                for row in some:
+                    batch.add(row)
+                yield batch

@@ -17,13 +17,13 @@ class Sizes:
         many: Near-duplicates of section 10.
         bands: Numbers of bands of figures 1 to 3; 50 is one of them.
         rows: Numbers of rows of figures 1 to 4; 2 is one of them.
-        draws: Further draws of synthetic notes.
+        draws: Draws of each source, on which verdicts rest.
         job_bands: Numbers of bands of figure 4.
         job_notes: Numbers of notes of figure 5, and of whole jobs in figure 8.
         job_words: Numbers of words of a note of figure 6.
         base_notes: Notes of figures 4 and 6.
-        repeats: Runs of a job, of which the fastest counts; with Cassandra it is one.
-        flush_repeats: Passes over the notes of figure 7, of which the fastest counts, note by note.
+        rounds: Runs of each job; in each round, the stores take turns.
+        passes: Passes over the notes of figure 7; in each, the stores take turns.
         lines: Made texts in place of the lines of news of the notebook.
         adverts: Made advertisements of the blog's job.
         stored: Notes of a store by itself in figure 8; 0 is the empty process.
@@ -34,13 +34,13 @@ class Sizes:
     many: int = 500
     bands: tuple[int, ...] = tuple(range(10, 101, 10))
     rows: tuple[int, ...] = (1, 2, 3, 4, 5)
-    draws: int = 5
+    draws: int = 6
     job_bands: tuple[int, ...] = (10, 25, 50, 75, 100)
     job_notes: tuple[int, ...] = (2_500, 5_000, 10_000, 20_000)
     job_words: tuple[int, ...] = (75, 150, 300, 600)
     base_notes: int = 5_000
-    repeats: int = 3
-    flush_repeats: int = 5
+    rounds: int = 3
+    passes: int = 5
     lines: int = 1_000
     adverts: int = 400_000
     stored: tuple[int, ...] = (0, 50_000, 100_000, 200_000, 400_000, 800_000)

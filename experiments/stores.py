@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import subprocess
@@ -16,7 +17,7 @@ from typing import Any
 from experiments import row_stores
 from neardup.state import BandStore, open_store
 
-__all__ = ["ROOT", "Store", "empty_afterwards", "find_stores", "measure", "opened"]
+__all__ = ["ROOT", "Store", "empty_afterwards", "find_stores", "measure", "opened", "server"]
 
 ROOT = Path(__file__).parents[1]
 KEYSPACE = "neardup_experiments"
@@ -56,10 +57,9 @@ class Store:
 def find_stores() -> list[Store]:
     """Return the stores to compare; those of Cassandra without a URL where no server runs.
 
-    The server is that of the environment variable NEARDUP_BENCH_CASSANDRA, or of ``make
-    cassandra``.
+    The server is that of the environment variable NEARDUP_BENCH_CASSANDRA, or of `server`.
     """
-    url = os.environ.get("NEARDUP_BENCH_CASSANDRA") or _server()
+    url = os.environ.get("NEARDUP_BENCH_CASSANDRA") or _server("status").stdout.strip()
     keyspace = f"{url.rpartition('/')[0]}/{KEYSPACE}" if url else None
     return [
         Store("in memory", "memory"),
@@ -70,9 +70,32 @@ def find_stores() -> list[Store]:
     ]
 
 
-def _server() -> str:
-    command = [sys.executable, str(ROOT / "tools/cassandra.py"), "status"]
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+@contextlib.contextmanager
+def server() -> Iterator[None]:
+    """Run a Cassandra meanwhile, unless one runs; where none can be had, say why and go on."""
+    if os.environ.get("NEARDUP_BENCH_CASSANDRA") or _server("status").stdout.strip():
+        yield
+        return
+    try:
+        importlib.import_module("cassandra.cluster")
+    except Exception as error:
+        why = f"cassandra-driver can't be used: {error}".partition("\n")[0]
+    else:
+        started = _server("start")
+        why = started.stderr.strip() if started.returncode else ""
+    if why:
+        print(f"time: without Cassandra: {why}", flush=True)
+    try:
+        yield
+    finally:
+        if not why:
+            _server("stop")
+
+
+def _server(verb: str) -> subprocess.CompletedProcess[str]:
+    """Start or stop the server of this folder, or ask for its URL."""
+    command = [sys.executable, str(ROOT / "tools/cassandra.py"), verb]
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
 """Section 9.2: time and memory, by bands, notes and words, with the designs of the paper.
 
 Memory is that of processes that are watched from outside. Where no Cassandra runs, its rows have no
-numbers, and the tables say so.
+numbers, and the tables say so. Each job runs once in each round, so that what disturbs a round
+disturbs all stores.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from typing import Any
 import numpy as np
 
 from bench.notes import SynthSpec, write
+from experiments import paper
+from experiments.claims_time import spikes
+from experiments.designs import check_design
 from experiments.jobs import whole_job
 from experiments.notes import synthetic_notes
 from experiments.pairs import SHINGLE
@@ -28,11 +32,12 @@ from neardup.state import Header
 __all__ = ["timing"]
 
 #: What one setting is while another one changes.
-BANDS, ROWS, WORDS = 50, 2, 300
-#: Notes whose keys are written together in figure 7, as in the paper.
-FLUSH = 50
+BANDS, ROWS = paper.BANDS
+WORDS = 300
 #: Documents of a partition of a store by itself.
 PARTITION = 10_000
+#: The store that is filled with as many partitions as in the paper, too.
+IN_PARTS = "Design 2, SQLite"
 
 Line = dict[str, Any]
 
@@ -41,17 +46,25 @@ def timing(sizes: Sizes = FULL) -> dict[str, Any]:
     """Measure all of it.
 
     Returns:
-        ``bands``, ``notes`` and ``words``: seconds of whole jobs, from JSON lines to clusters;
-        ``memory``: their peak bytes; ``flush``: seconds of each note, sketched one by one, by
-        store; ``stored``: peak bytes of a store that is filled and read by itself. ``stores`` has
-        the names, and whether each was there; ``settings`` what was fixed.
+        ``bands``, ``notes`` and ``words``: seconds of whole jobs, from JSON lines to clusters, of
+        each round; ``memory``: their peak bytes; ``flush``: ``seconds``, by store of each note,
+        sketched one by one, in the fastest pass, and ``passes``, by pass and store what
+        `experiments.claims_time.spikes` returns; ``stored``: peak bytes of a store that is filled
+        and read by itself. ``stores`` has the names, and whether each was there; ``settings`` what
+        was fixed.
+
+    Raises:
+        StoreError: A store does not have the design of its name.
     """
     found = find_stores()
     there = [store for store in found if store.url is not None]
     with tempfile.TemporaryDirectory(prefix="neardup-") as name, empty_afterwards(found[-1].url):
         jobs = Jobs(Path(name), sizes)
         for store in there:  # compiled code is loaded, and tables are made
-            jobs.timed(store, notes=min(sizes.job_notes))
+            check_design(store, store.at(jobs.folder))
+            jobs.seconds(store, jobs.line(store, notes=min(sizes.job_notes)))
+        stored = [jobs.stored(s, n) for n in sizes.stored for s in there]
+        stored += [jobs.stored(s, n, paper.PARTS) for n in sizes.stored for s in there]
         return {
             "stores": {store.name: store.url is not None for store in found},
             "settings": {
@@ -59,20 +72,15 @@ def timing(sizes: Sizes = FULL) -> dict[str, Any]:
                 "rows": ROWS,
                 "words": WORDS,
                 "notes": sizes.base_notes,
-                "repeats": sizes.repeats,
-                "flush": FLUSH,
-                "flush_repeats": sizes.flush_repeats,
+                "rounds": sizes.rounds,
+                "flush": paper.FLUSH,
+                "passes": sizes.passes,
+                "parts": paper.PARTS,
             },
-            "bands": [
-                jobs.timed(there[0], bands=bands, rows=rows)
-                for rows in sizes.rows
-                for bands in sizes.job_bands
-            ],
-            "notes": [jobs.timed(s, notes=n) for n in sizes.job_notes for s in there],
-            "words": [jobs.timed(s, words=w) for w in sizes.job_words for s in there],
+            **jobs.timed(there),
             "memory": [jobs.memory(s, n) for n in sizes.job_notes for s in there],
-            "flush": {store.name: jobs.flushes(store) for store in there},
-            "stored": [jobs.stored(s, n) for n in sizes.stored for s in there],
+            "flush": jobs.flushes(there),
+            "stored": [line for line in stored if line],
         }
 
 
@@ -88,25 +96,51 @@ class Jobs:
     folder: Path
     sizes: Sizes
 
-    def timed(self, store: Store, **changes: int) -> Line:
-        """Time one whole job; of a few the fastest, as the others were disturbed."""
+    def line(self, store: Store, **changes: int) -> Line:
+        """Return what is measured, without its seconds yet."""
         base = {"bands": BANDS, "rows": ROWS, "notes": self.sizes.base_notes, "words": WORDS}
-        line = base | changes
+        return {"store": store.name, **(base | changes), "seconds": []}
+
+    def timed(self, stores: list[Store]) -> dict[str, list[Line]]:
+        """Time whole jobs: by bands in memory, by notes and words in each store; in rounds."""
+        curves: dict[str, list[tuple[Store, Line]]] = {
+            "bands": [
+                (stores[0], self.line(stores[0], bands=bands, rows=rows))
+                for rows in self.sizes.rows
+                for bands in self.sizes.job_bands
+            ],
+            "notes": [(s, self.line(s, notes=n)) for n in self.sizes.job_notes for s in stores],
+            "words": [(s, self.line(s, words=w)) for w in self.sizes.job_words for s in stores],
+        }
+        for _ in range(self.sizes.rounds):
+            for jobs in curves.values():
+                for store, line in jobs:
+                    line["seconds"].append(round(self.seconds(store, line), 4))
+        return {what: [line for _, line in jobs] for what, jobs in curves.items()}
+
+    def seconds(self, store: Store, line: Line) -> float:
+        """Time one whole job."""
         path = self.notes(line["notes"], line["words"])
-        seconds = [
-            whole_job(store.at(self.folder), path, line["bands"], line["rows"])
-            for _ in range(1 if store.in_server else self.sizes.repeats)
-        ]
-        return {"store": store.name, **line, "seconds": round(min(seconds), 4)}
+        return whole_job(store.at(self.folder), path, line["bands"], line["rows"])
 
     def memory(self, store: Store, notes: int) -> Line:
         """Watch the memory of one whole job in a process of its own."""
         path = str(self.notes(notes, WORDS))
         return self._peak(store, notes, "job", path, str(BANDS), str(ROWS))
 
-    def stored(self, store: Store, notes: int) -> Line:
-        """Watch the memory of a store by itself."""
-        return self._peak(store, notes, "keys", str(notes), str(BANDS), str(PARTITION))
+    def stored(self, store: Store, notes: int, parts: int = 0) -> Line:
+        """Watch the memory of a store by itself.
+
+        Args:
+            store: Which one.
+            notes: How many.
+            parts: Partitions that they are in, for `IN_PARTS` alone; 0 for partitions of 10,000.
+        """
+        if parts and store.name != IN_PARTS:
+            return {}
+        size = max(1, notes // parts) if parts else PARTITION
+        found = self._peak(store, notes, "keys", str(notes), str(BANDS), str(size))
+        return {**found, "store": f"{store.name}, {parts} parts"} if parts else found
 
     def _peak(self, store: Store, notes: int, what: str, *arguments: str) -> Line:
         """Return the peak of the private memory; None where it would take too long."""
@@ -125,27 +159,40 @@ class Jobs:
             write(spec, path, self.folder / "truth.parquet", overwrite=True)
         return path
 
-    def flushes(self, store: Store) -> list[float]:
-        """Return the seconds of each note: sketched, and at every 50th, keys of 50 are written.
-
-        The notes are gone through several times. The fastest counts for each, as the others were
-        disturbed.
-        """
-        notes = synthetic_notes()[: self.sizes.notes // FLUSH * FLUSH]
+    def flushes(self, stores: list[Store]) -> dict[str, Any]:
+        """Go through the notes several times, with each store in turn."""
+        notes = synthetic_notes()[: self.sizes.notes // paper.FLUSH * paper.FLUSH]
         sketcher = Sketcher(Recipe(SHINGLE, num_bands=BANDS, rows=ROWS))
-        sketcher(notes[:FLUSH])  # compiled code is loaded here
-        passes = []
-        for _ in range(self.sizes.flush_repeats):
-            seconds, waiting = [], []
-            with opened(store.at(self.folder), "flush") as target:
-                target.create(Header("flush", BANDS))
-                for number, note in enumerate(notes, start=1):
-                    begin = time.perf_counter()
-                    waiting.append(sketcher([note]).keys)
-                    if number % FLUSH == 0:
-                        keys = np.ascontiguousarray(np.concatenate(waiting).T)
-                        target.put(number // FLUSH - 1, keys, b"")
-                        waiting = []
-                    seconds.append(time.perf_counter() - begin)
-            passes.append(seconds)
-        return [round(float(value), 7) for value in np.min(passes, axis=0)]
+        sketcher(notes[: paper.FLUSH])  # compiled code is loaded here
+        passes = [
+            {store.name: self._flush(store, sketcher, notes) for store in stores}
+            for _ in range(self.sizes.passes)
+        ]
+        return {
+            "seconds": {
+                store.name: np.min([one[store.name] for one in passes], axis=0).round(7).tolist()
+                for store in stores
+            },
+            "passes": [
+                {
+                    name: [round(value, 7) for value in spikes(seconds, paper.FLUSH)]
+                    for name, seconds in one.items()
+                }
+                for one in passes
+            ],
+        }
+
+    def _flush(self, store: Store, sketcher: Sketcher, notes: list[str]) -> list[float]:
+        """Return the seconds of each note: sketched, and at every 50th, keys of 50 are written."""
+        seconds, waiting = [], []
+        with opened(store.at(self.folder), "flush") as target:
+            target.create(Header("flush", BANDS))
+            for number, note in enumerate(notes, start=1):
+                begin = time.perf_counter()
+                waiting.append(sketcher([note]).keys)
+                if number % paper.FLUSH == 0:
+                    keys = np.ascontiguousarray(np.concatenate(waiting).T)
+                    target.put(number // paper.FLUSH - 1, keys, b"")
+                    waiting = []
+                seconds.append(time.perf_counter() - begin)
+        return seconds

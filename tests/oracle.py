@@ -34,13 +34,14 @@ def edges(
 
 
 def resolve(
-    documents: int, edges: dict[tuple[int, int], float]
+    documents: int, edges: dict[tuple[int, int], float], old: int = 0
 ) -> tuple[list[int], list[float | None]]:
     """Rule 2: (the kept document that each removed one is a duplicate of, or -1; similarity).
 
     Args:
         documents: How many, numbered in keep order.
         edges: Pairs that reach the threshold.
+        old: The first so many documents are kept, whatever they are similar to.
     """
     neighbours: dict[int, list[int]] = {}
     for a, b in edges:
@@ -50,7 +51,7 @@ def resolve(
     kept: set[int] = set()
     for doc in range(documents):
         before = sorted(n for n in neighbours.get(doc, []) if n in kept)
-        if before:
+        if before and doc >= old:
             duplicate_of[doc] = before[0]
             similarity[doc] = edges[before[0], doc]
         else:

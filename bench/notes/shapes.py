@@ -16,7 +16,7 @@ SHAPES: dict[str, tuple[float, ...]] = {
     "few": (0.0, 0.02),
     "mixed": (0.2, 0.1, 0.4),
     "above": (0.0, 0.02, 0.9),
-    "astride": (0.3, 0.02, 0.65, 0.75),
+    "around": (0.3, 0.02, 0.65, 0.75),
     "below": (0.0, 0.02, 0.4),
 }
 
@@ -114,7 +114,7 @@ class SynthSpec:
     def shaped(cls, shape: str, documents: int, seed: int = 0, **changes: Any) -> SynthSpec:
         """Return the spec of a shape of ``SHAPES``; ``changes`` are fields that replace its own.
 
-        >>> SynthSpec.shaped("astride", 1000).counts
+        >>> SynthSpec.shaped("around", 1000).counts
         {'original': 630, 'near': 300, 'exact': 20, 'family': 50}
         """
         near, exact, *likeness = SHAPES[shape]

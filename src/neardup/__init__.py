@@ -18,8 +18,11 @@ _HOMES = {
     "neardup.api.linking": "blocks link",
     "neardup.api.indexing": "Index",
     "neardup.api.runs": "Run open",
+    "neardup.api.saved_signatures": "read_signatures save_signatures",
     "neardup.state.shards": "Shard",
-    "neardup.errors": "NeardupError",
+    "neardup.errors": "ColumnError DependencyError DuplicateIdError FormatError InputError "
+    "InputNotFoundError NeardupError OutputError RecallWarning RecipeError ResumeError SpecError "
+    "StoreError",
     "neardup.forecast.tune": "tune",
     "neardup.inspect.compare": "compare similarity",
     "neardup.match.bucketing": "candidate_pairs",
@@ -49,7 +52,21 @@ if TYPE_CHECKING:
     from neardup.api.linking import link as link
     from neardup.api.runs import Run as Run
     from neardup.api.runs import open as open
+    from neardup.api.saved_signatures import read_signatures as read_signatures
+    from neardup.api.saved_signatures import save_signatures as save_signatures
+    from neardup.errors import ColumnError as ColumnError
+    from neardup.errors import DependencyError as DependencyError
+    from neardup.errors import DuplicateIdError as DuplicateIdError
+    from neardup.errors import FormatError as FormatError
+    from neardup.errors import InputError as InputError
+    from neardup.errors import InputNotFoundError as InputNotFoundError
     from neardup.errors import NeardupError as NeardupError
+    from neardup.errors import OutputError as OutputError
+    from neardup.errors import RecallWarning as RecallWarning
+    from neardup.errors import RecipeError as RecipeError
+    from neardup.errors import ResumeError as ResumeError
+    from neardup.errors import SpecError as SpecError
+    from neardup.errors import StoreError as StoreError
     from neardup.forecast.tune import tune as tune
     from neardup.inspect.compare import compare as compare
     from neardup.inspect.compare import similarity as similarity

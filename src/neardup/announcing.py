@@ -1,17 +1,14 @@
-"""Compiling is announced, since it takes some seconds: once for all kernels in a row."""
+"""Compiling is announced, since it takes some seconds: once by each process that compiles."""
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_NOTE = "compiling kernels, which happens once and takes some seconds"
-#: Seconds without compiling after which it is announced again.
-_PAUSE = 5.0
+_NOTE = "compiling kernels, once on this machine (neardup warmup compiles all of them)"
 
 _hearers: list[Callable[[str], None] | None] = []
-_last = float("-inf")
+_announced = False
 
 
 @contextmanager
@@ -29,24 +26,22 @@ def listen_to_compiler(package: str) -> None:
     from numba.core.event import Listener, register
 
     class Compiling(Listener):  # type: ignore[misc]
-        def on_end(self, event: Any) -> None:
-            self.on_start(event, begins=False)
-
-        def on_start(self, event: Any, begins: bool = True) -> None:
+        def on_start(self, event: Any) -> None:
             if event.data["dispatcher"].py_func.__module__.startswith(package):
-                announce_compiling(begins)
+                announce_compiling()
+
+        def on_end(self, event: Any) -> None:
+            pass
 
     register("numba:compile", Compiling())
 
 
-def announce_compiling(begins: bool = True) -> None:
-    """Announce that kernels are compiled, unless that was announced just now."""
-    global _last
+def announce_compiling() -> None:
+    """Announce that kernels are compiled, unless this process did so before."""
+    global _announced
     hear = _hearers[-1] if _hearers else _to_stderr
-    if hear is None:
-        return
-    before, _last = _last, time.monotonic()
-    if begins and _last - before > _PAUSE:
+    if hear is not None and not _announced:
+        _announced = True
         hear(_NOTE)
 
 

@@ -64,6 +64,10 @@ class DuplicateIdError(InputError):
     """Two documents have the same id."""
 
 
+class UnknownIdError(InputError, KeyError):
+    """No document has this id."""
+
+
 class OutputError(NeardupError, OSError):
     """The output can't be written: it exists, there is no space, or no right to write."""
 
@@ -85,8 +89,12 @@ class ResumeError(NeardupError):
 
 
 class DependencyError(NeardupError, ImportError):
-    """An optional package is needed and not installed."""
+    """An optional package is needed and not installed, or a name is not offered here."""
 
 
 class ShortTextWarning(UserWarning):
     """A text is empty, or shorter than a shingle, so that it is similar to its copies at most."""
+
+
+class RecallWarning(UserWarning):
+    """The bands of a run were chosen for a higher threshold, and miss many pairs at this one."""

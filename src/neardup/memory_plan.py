@@ -4,7 +4,7 @@ import re
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -12,18 +12,34 @@ from neardup.errors import SpecError, spelled
 
 # Measured, in bytes.
 #: Interpreter, libraries and compiled kernels.
-_BASE = 200_000_000
-#: What a thread needs to turn a partition into sketches, or its documents into sets.
-_THREAD = 48_000_000
-_THREAD_CHAR = 80_000_000
-#: What sorting pairs takes, some at a time; all of them go to files where there is no room.
-_EDGES = 256_000_000
-#: Of each document: its hash, counts, bitmap, order and answer, and what grouping a band takes.
-DOCUMENT = 150
+BASE = 230_000_000
+#: What a thread needs in any case.
+THREAD = 24_000_000
+#: Of each byte of the texts of a partition that a thread works on, by words and by characters.
+_TEXT_BYTE, _CHAR_BYTE = 4, 8
+#: Of each document of a partition, and of each band key of it: while a thread sketches it.
+_ROW, _ROW_KEY = 240, 24
+#: Of a document of a partition whose sketches wait to be stored, besides its keys.
+_SKETCH = 120
+#: What sorting pairs takes, some at a time; all of them go to files where memory is short.
+EDGES = 256_000_000
+#: Of each document: ranks, answers, order, marks, and what it takes to group one band.
+DOCUMENT = 80
+#: Of each document of a corpus that is read once: its id, a mark, and what it takes to check ids.
+_READ = 64
+#: Of each byte of text of test items: tokens, shingles, and the index of them.
+_ITEM_BYTE = 12
+#: Of each document of a batch and each kept document of an old run: what indexes of both take, and
+#: the answers; besides twice its text.
+_INDEXED = 1000
+#: Of each record of a linkage, and of each byte of its fields.
+_RECORD, _FIELD_BYTE = 2500, 60
 #: Of a band key.
-_KEY = 8
-#: Of documents that are held, so that they need not be read again, at most.
-_HELD = 256 << 20
+KEY = 8
+#: Of documents that are cached, so that they need not be read again, at most.
+CACHED = 256 << 20
+#: Of a second process, which compiles kernels where they are not on disk yet.
+COMPILER = 350_000_000
 
 
 def parse_size(size: int | str, name: str) -> int:
@@ -74,44 +90,94 @@ def _half_of_free() -> int:
 class Workload:
     documents: int  # about, as the bytes
     text: int  # bytes
-    columns: int  # bytes of those that are held: ids, and what decides what is kept
+    columns: int  # bytes of those that a run needs: ids, and what decides what is kept
     num_bands: int
-    threads: int
+    threads: int  # that there are, or that were asked for
     char: bool  # shingles are of characters
     edges: bool = False  # pairs are listed
+    partition: int = 0  # bytes of texts and columns in the largest partition
+    rows: int = 0  # documents of that partition
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
     """How the memory is divided, in bytes."""
 
+    workload: Workload
     memory: int  # what may be used
-    minimum: int  # what the run needs
-    keys: int  # what all band keys take; they are read from the store again where it is too much
+    minimum: int  # what the run needs, with one thread
+    thread: int  # what each further thread needs
+    threads: int  # those that fit
+    keys: int  # what all band keys take
     arrays: int  # what arrays may take before they are mapped to files
-    held: int  # of documents that are held, so that they need not be read again
+    held: int  # of documents that are cached, so that they need not be read again
 
-    def check(self, documents: int) -> None:
+    def check(self) -> None:
+        """Raise SpecError where the memory does not suffice for one thread."""
         if self.memory < self.minimum:
-            enough = -(-self.minimum // 10**6)  # rounded up, so that it can be given
-            raise SpecError(
-                f"`memory` is {show_size(self.memory)}; at least {enough} MB are needed "
-                f"(estimated documents: {documents:,})",
-                "allow more memory, or use fewer threads",
-            )
+            require_memory(self.memory, self.minimum, f"{self.workload.documents:,} documents")
+
+
+def require_memory(memory: int, minimum: int, what: str) -> None:
+    """Raise SpecError where memory is below what is needed, both in bytes.
+
+    ``what`` says what that was estimated for.
+    """
+    if memory < minimum:
+        enough = -(-minimum // 10**6)  # rounded up, so that it can be given
+        raise SpecError(
+            f"`memory` is {show_size(memory)}; at least {enough} MB are needed (estimated: {what})",
+            "allow more memory, or split the input",
+        )
+
+
+def available_memory(memory: int | None) -> int:
+    """Return the bytes that may be used: those given, or half of what is free."""
+    return _half_of_free() if memory is None else memory
 
 
 def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
-    """Divide the memory, or half of what is free."""
-    memory = _half_of_free() if memory is None else memory
-    working = _BASE + workload.threads * (_THREAD_CHAR if workload.char else _THREAD)
-    working += _EDGES if workload.edges else 0
-    minimum = working + DOCUMENT * workload.documents + workload.columns
-    keys = _KEY * workload.num_bands * workload.documents
-    room = max(0, memory - minimum)
+    """Divide the memory, or half of what is free.
+
+    Fewer threads are used where it does not suffice for all of them.
+    """
+    memory = available_memory(memory)
+    row_keys, rows = workload.num_bands * KEY, workload.rows
+    waiting = rows * (row_keys + _SKETCH)
+    text = workload.partition * (_CHAR_BYTE if workload.char else _TEXT_BYTE)
+    thread = THREAD + text + rows * (_ROW + _ROW_KEY * workload.num_bands)
+    # The first partition waits while the bands are chosen, and two are stored together.
+    sketching = thread + workload.partition + 2 * waiting
+    comparing = THREAD + text + DOCUMENT * workload.documents + workload.columns
+    comparing += EDGES if workload.edges else 0
+    minimum = BASE + max(sketching, comparing)
+    free = max(0, memory - minimum)
+    threads = max(1, min(workload.threads, 1 + free // thread))
+    free = max(0, free - (threads - 1) * thread)
     # A small share of a large corpus saves little time, and its sets need the memory.
-    held = min(_HELD, room // 4) if workload.text < 4 * _HELD else 0
-    return MemoryPlan(memory, minimum, keys, room - held, held)
+    held = min(CACHED, free // 4) if workload.text < 4 * CACHED else 0
+    keys = row_keys * workload.documents
+    return MemoryPlan(workload, memory, minimum, thread, threads, keys, free - held, held)
+
+
+def plan_decontamination(train: Workload, items: int, memory: int | None) -> MemoryPlan:
+    """Divide the memory for test items with so many bytes of text, and for a training corpus."""
+    more = items * _ITEM_BYTE + train.documents * (_READ - DOCUMENT)
+    return plan_memory(replace(train, columns=train.columns + more), memory)
+
+
+def plan_against(batch: Workload, old: int, memory: int | None) -> MemoryPlan:
+    """Divide the memory for a batch, and an old run with so many kept documents."""
+    each = batch.text // max(1, batch.documents)
+    more = (batch.documents + old) * (_INDEXED + 2 * each) - batch.documents * DOCUMENT
+    return plan_memory(replace(batch, columns=batch.columns + more), memory)
+
+
+def require_for_records(records: int, size: int, threads: int, memory: int | None) -> None:
+    """Raise SpecError where the memory does not suffice to link records of so many bytes."""
+    if memory is not None:
+        minimum = BASE + threads * THREAD + records * _RECORD + size * _FIELD_BYTE
+        require_memory(memory, minimum, f"{records:,} records")
 
 
 def peak_memory() -> int:

@@ -19,8 +19,8 @@ TOKENS = "1"
 class Recipe:
     """All that a document's band keys depend on besides its text.
 
-    It knows nothing of files, numbers of documents or thresholds, so that keys of different
-    corpora, days and machines can be compared.
+    What is compared knows nothing of files, numbers of documents or thresholds, so that keys of
+    different corpora, days and machines can be compared.
 
     Attributes:
         shingle: What a document becomes.
@@ -29,6 +29,8 @@ class Recipe:
         num_bands: Bands; 0 for an exact join, which has none.
         rows: Signature entries in a band; 0 without bands.
         versions: Versions of what the keys depend on besides, by name.
+        threshold: Of a run or an index: its threshold, which `neardup.Index.create` takes over. It
+            is no part of what is compared, stored, or in the digest.
     """
 
     shingle: ShingleSpec = field(default_factory=ShingleSpec)
@@ -37,6 +39,7 @@ class Recipe:
     num_bands: int = 0
     rows: int = 0
     versions: tuple[tuple[str, str], ...] = ()
+    threshold: float | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         Spec(self.shingle, self.scheme, self.seed)  # which refuses what is out of range
@@ -61,7 +64,8 @@ class Recipe:
         >>> Recipe.from_dict(Recipe(num_bands=17, rows=4).as_dict()).rows
         4
         """
-        return {**dataclasses.asdict(self), "versions": dict(self.versions)}
+        values = {**dataclasses.asdict(self), "versions": dict(self.versions)}
+        return {name: value for name, value in values.items() if name != "threshold"}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Recipe":
@@ -72,7 +76,10 @@ class Recipe:
     @property
     def digest(self) -> str:
         """SHA-256 (hex) of all fields; equal recipes, equal digests."""
-        text = json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
+        values = self.as_dict()
+        if self.shingle.hash_bytes == 8:  # digests are older than this field
+            values["shingle"].pop("hash_bytes")
+        text = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(b"neardup recipe 1\0" + text.encode()).hexdigest()
 
     def require_same(self, other: "Recipe", where: str) -> None:

@@ -5,15 +5,22 @@ import os
 import tempfile
 import threading
 import weakref
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from neardup.errors import OutputError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 #: Smaller arrays are always in memory: what they take is counted with the working memory.
 _SMALL = 1 << 20
+#: Bytes of an array that many small blocks share.
+_SLAB = 8 << 20
 
 Shape = int | tuple[int, ...]
 
@@ -42,12 +49,32 @@ class Scratch:
     def fits(self, size: int) -> bool:
         return self.budget is None or self.used + size <= self.budget
 
+    @property
+    def left(self) -> int:
+        """Bytes of arrays that may still be in memory; a large number where there is no limit."""
+        return 1 << 62 if self.budget is None else max(0, self.budget - self.used)
+
+    def shrink(self, size: int) -> None:
+        """Take some bytes out of the budget, which others need."""
+        if self.budget is not None:
+            self.budget = max(0, self.budget - size)
+
     def empty(self, shape: Shape, dtype: npt.DTypeLike) -> np.ndarray:
         """Return an array with anything in it; OutputError where the disk is full."""
-        kind = np.dtype(dtype)
+        return self._make(shape, np.dtype(dtype))[0]
+
+    def zeros(self, shape: Shape, dtype: npt.DTypeLike) -> np.ndarray:
+        """Return an array of zeros."""
+        array, fresh = self._make(shape, np.dtype(dtype))
+        if not fresh:
+            array[...] = 0
+        return array
+
+    def _make(self, shape: Shape, kind: np.dtype) -> tuple[np.ndarray, bool]:
+        """Return an array, and whether it is known to be of zeros."""
         size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         if size < _SMALL:
-            return np.empty(shape, kind)
+            return np.empty(shape, kind), False
         with self._lock:
             held = self.fits(size)
             self.used += size if held else 0
@@ -55,7 +82,7 @@ class Scratch:
         if held:
             # Views keep the flat array alive, so that it goes when the last of them does.
             weakref.finalize(flat, self._forget, size).atexit = False
-        return flat.view(kind).reshape(shape)
+        return flat.view(kind).reshape(shape), not held
 
     def filled(self, shape: Shape, dtype: npt.DTypeLike, value: float) -> np.ndarray:
         array = self.empty(shape, dtype)
@@ -77,6 +104,39 @@ class Scratch:
                 f"no room for {size:,} bytes of scratch space: {reason}",
                 "free some space, or allow more memory",
             ) from error
+
+
+class Slabs:
+    """Blocks of bytes that live as long as any view of theirs, many of them in one large array.
+
+    A `Scratch` counts large arrays only, and a process may have some thousand mapped ones at most.
+    ``empty`` is that of a `Scratch`. For one thread at a time.
+    """
+
+    def __init__(self, empty: Callable[[int, npt.DTypeLike], np.ndarray]) -> None:
+        self._empty = empty
+        self._slab = np.empty(0, np.uint8)
+
+    def copy(self, data: "bytes | memoryview | np.ndarray | pa.Buffer") -> np.ndarray:
+        """Return a copy of some bytes, uint8[], read-only; its begin is aligned to 64 bytes."""
+        view = np.frombuffer(cast(Any, data), np.uint8)
+        step = -(-len(view) // 64) * 64
+        if step > len(self._slab):
+            # A slab that is begun is given up with at most this share of it unused.
+            whole = step if step > _SLAB // 8 else _SLAB
+            slab = self._empty(whole, np.uint8)
+            if whole == step:
+                slab[: len(view)] = view
+                return _read_only(slab[: len(view)])
+            self._slab = slab
+        block, self._slab = self._slab[: len(view)], self._slab[step:]
+        block[...] = view
+        return _read_only(block)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
 
 
 def reserve(descriptor: int, size: int) -> None:

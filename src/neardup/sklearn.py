@@ -7,12 +7,13 @@ from typing import Self
 
 import numpy as np
 
+from neardup.api.copying import passages
 from neardup.api.dedup import dedup
 from neardup.errors import DependencyError, SpecError
 from neardup.spec import ShingleSpec
 
 try:
-    from sklearn.base import BaseEstimator, ClusterMixin
+    from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
     from sklearn.utils import Tags
 except ImportError as error:
     raise DependencyError(
@@ -69,9 +70,7 @@ class Deduplicator(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             InputError: There are no texts, or they can't be used.
             SpecError: A setting is out of range, or the texts are not strings.
         """
-        if isinstance(X, str | bytes) or getattr(X, "ndim", 1) != 1:
-            raise SpecError("`X` is no sequence of texts", "give a list, an array or a Series")
-        texts = X if hasattr(X, "to_frame") else list(X)
+        texts = _texts(X)
         self.run_ = dedup(texts, progress=False, **self.get_params())
         self.labels_: np.ndarray = self.run_.labels
         self.keep_mask_: np.ndarray = self.run_.keep_mask
@@ -82,3 +81,71 @@ class Deduplicator(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array, tags.input_tags.one_d_array = False, True
         tags.input_tags.string = True
         return tags
+
+
+class CopiedShare(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The share of the words of each text that were copied from an earlier one, as a column.
+
+    `fit_transform` compares each text with those before it. `transform` compares each with those
+    that were fitted, and with those before it.
+
+    Args:
+        words: Words of the shortest run that counts.
+        memory: As for `neardup.passages`, as is ``threads``.
+
+    Examples:
+        >>> texts = ["one two three four", "zero one two three four"]
+        >>> CopiedShare(words=3).fit_transform(texts).tolist()
+        [[0.0], [0.8]]
+    """
+
+    def __init__(
+        self, *, words: int = 25, memory: int | str | None = None, threads: int | None = None
+    ) -> None:
+        self.words = words
+        self.memory = memory
+        self.threads = threads
+
+    def fit(self, X: Iterable[str], y: object = None) -> Self:
+        """Keep the texts that later ones are compared with.
+
+        Args:
+            X: The texts; a list, an array, or a Series. A missing one is empty.
+            y: Not used.
+
+        Raises:
+            SpecError: The texts are not strings.
+        """
+        self.texts_ = _texts(X)
+        return self
+
+    def fit_transform(self, X: Iterable[str], y: object = None) -> np.ndarray:
+        """Return float64[texts, 1]: the share of each, compared with those before it."""
+        self.fit(X, y)
+        return self._shares(self.texts_, None)
+
+    def transform(self, X: Iterable[str]) -> np.ndarray:
+        """Return float64[texts, 1]: the share of each, compared with those that were fitted too."""
+        return self._shares(_texts(X), self.texts_)
+
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """Return the name of the column."""
+        return np.array(["copied_share"], object)
+
+    def _shares(self, texts: object, old: object) -> np.ndarray:
+        run = passages(texts, against=old, progress=False, **self.get_params())
+        found: np.ndarray = run.documents.column("copied_share").to_numpy()
+        return found.reshape(-1, 1)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.one_d_array = False, True
+        tags.input_tags.string = True
+        return tags
+
+
+def _texts(X: Iterable[str]) -> object:
+    """Return texts that can be read; SpecError for what is no sequence."""
+    if isinstance(X, str | bytes) or getattr(X, "ndim", 1) != 1:
+        raise SpecError("`X` is no sequence of texts", "give a list, an array or a Series")
+    return X if hasattr(X, "to_frame") else list(X)

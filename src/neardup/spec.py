@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, cast
 from neardup.errors import ArgumentError, SpecError, spelled
 
 T = TypeVar("T")
-Unit = Literal["word", "char"]
+Unit = Literal["word", "char", "item"]
 
 #: Names of signature schemes as users write them, and the version that each stands for today. A
 #: version is never redefined: a change of arithmetic gets a new one.
@@ -85,8 +85,10 @@ class ShingleSpec:
     """What a document becomes: normalising, unit and length of its shingles.
 
     Attributes:
-        unit: ``"word"`` (tokens are runs of letters, marks, digits and ``_``) or ``"char"``.
-        n: Number of consecutive tokens or characters in a shingle, 1 to 64.
+        unit: ``"word"`` (tokens are runs of letters, marks, digits and ``_``) or ``"char"``; or
+            ``"item"``: documents are lists of items, which are compared as they are.
+        n: Number of consecutive tokens or characters in a shingle, 1 to 64; None for 5. An item is
+            a shingle by itself.
         stem: Name of a Snowball stemmer applied to every token, or None. Unit word only.
         keep_case: Leave case as it is; else everything becomes lower case.
         nfkc: Unicode compatibility composition before anything else.
@@ -94,22 +96,31 @@ class ShingleSpec:
         raw: Unit char only: keep white space as it is; else runs become one space and ends go.
         bag: The i-th occurrence of a shingle is a shingle of its own, so that Jaccard becomes
             multiset Jaccard.
+        hash_bytes: 8, or 4 for shingles hashed to 4 bytes, of which some collide from 100,000 on.
 
     Raises:
         SpecError: A field is out of range, or two contradict each other.
     """
 
     unit: Unit = "word"
-    n: int = 5
+    n: int = None  # type: ignore[assignment]
     stem: str | None = None
     keep_case: bool = False
     nfkc: bool = False
     strip_accents: bool = False
     raw: bool = False
     bag: bool = False
+    hash_bytes: int = 8
 
     def __post_init__(self) -> None:
-        _known("unit of shingles", self.unit, ("word", "char"))
+        _known("unit of shingles", self.unit, ("word", "char", "item"))
+        items = self.unit == "item"
+        if self.n is None:
+            object.__setattr__(self, "n", 1 if items else 5)
+        _check(
+            self.hash_bytes in (4, 8) and not isinstance(self.hash_bytes, bool),
+            f"`hash_bytes` is {spelled(self.hash_bytes)}; expected 4 or 8",
+        )
         check_whole("shingle length", self.n, 1, 64)
         for name in ("keep_case", "nfkc", "strip_accents", "raw", "bag"):
             value = getattr(self, name)
@@ -119,22 +130,33 @@ class ShingleSpec:
             _known("stemmer", self.stem, STEMMERS)
             _check(words, "stem requires words as shingles, and they are characters")
         _check(not (self.raw and words), "raw requires characters as shingles, and they are words")
+        if items:
+            _check(self.n == 1, f"an item is a shingle by itself, and n is {self.n}", "give item")
+            for name in ("keep_case", "nfkc", "strip_accents", "raw"):
+                _check(not getattr(self, name), f"items are compared as they are, not by `{name}`")
 
     @classmethod
     def parse(cls, shingle: str, **options: object) -> "ShingleSpec":
-        """Make a spec from ``"word:5"`` or ``"char:3"``.
+        """Make a spec from ``"word:5"``, ``"char:3"`` or ``"item"``.
 
         >>> ShingleSpec.parse("char:3").n
         3
         """
+        if shingle == "item":
+            return cls(unit="item", **cast(Any, options))
         found = isinstance(shingle, str) and re.fullmatch("(word|char):([0-9]+)", shingle)
         if not found:
-            message = f"shingle is {spelled(shingle)}; expected word:N or char:N"
+            message = f"shingle is {spelled(shingle)}; expected word:N, char:N or item"
             raise SpecError(message, "for example word:5")
         return cls(unit=cast(Unit, found[1]), n=int(found[2]), **cast(Any, options))
 
     def __str__(self) -> str:
-        return f"{self.unit}:{self.n}"
+        return "item" if self.unit == "item" else f"{self.unit}:{self.n}"
+
+    @property
+    def unit_name(self) -> str:
+        """What a token is called: word, character or item."""
+        return "character" if self.unit == "char" else self.unit
 
 
 def with_shingle(values: Mapping[str, Any], *others: str) -> dict[str, Any]:
@@ -164,8 +186,8 @@ class Spec:
             rows are chosen for it.
         num_bands: Number of bands; with ``rows``, instead of a recall.
         rows: Signature entries in a band; with ``num_bands``.
-        documents: Number of documents that the bands are chosen for; None to estimate it from the
-            size of the input.
+        documents: Number of documents that the bands are chosen for; None for five million,
+            whatever the input is.
         method: ``"lsh"``, or ``"allpairs"`` for an exact search without bands.
         pairs: ``"kept"`` compares documents with kept ones, as far as that decides what is kept;
             ``"all"`` compares all that share a bucket, and lists the pairs.
@@ -276,6 +298,11 @@ class Spec:
         if inner:
             shingle = dataclasses.replace(shingle, **cast(Any, inner))
         return dataclasses.replace(self, shingle=shingle, **cast(Any, changes))
+
+    @property
+    def keep_column(self) -> str:
+        """Column that decides what is kept; empty for ``"first"`` and ``"longest"``."""
+        return self.keep.partition(":")[2]
 
     @property
     def enumerates(self) -> bool:

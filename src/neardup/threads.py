@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -56,6 +57,42 @@ def in_threads(work: Callable[[A], B], items: Iterable[A], threads: int) -> Iter
                 future.cancel()
 
 
+class FairLock:
+    """A lock that its owner can take again, and that goes to a thread that waits for it.
+
+    The locks of `threading` may go back to the thread that has just released them, again and again.
+    """
+
+    def __init__(self) -> None:
+        self._next, self._lock = threading.Lock(), threading.Lock()
+        self._owner = self._depth = 0
+
+    def acquire(self, timeout: float = -1) -> bool:
+        """Take it; return False if that takes more than ``timeout`` seconds, -1 for no limit."""
+        me = threading.get_ident()
+        if self._owner != me:
+            timeout = min(timeout, threading.TIMEOUT_MAX)
+            end = time.monotonic() + timeout
+            if not self._next.acquire(timeout=timeout):
+                return False
+            try:  # who releases the lock has to wait for this one before it takes it again
+                left = -1 if timeout < 0 else max(0.0, end - time.monotonic())
+                if not self._lock.acquire(timeout=left):
+                    return False
+            finally:
+                self._next.release()
+            self._owner = me
+        self._depth += 1
+        return True
+
+    def release(self) -> None:
+        """Give it back, as often as it was taken."""
+        self._depth -= 1
+        if not self._depth:
+            self._owner = 0
+            self._lock.release()
+
+
 class Pool:
     """A pool of threads, all cores by default, for kernels that release the GIL."""
 
@@ -96,17 +133,17 @@ class Pool:
         # Also with one thread: the main one has to react to Ctrl-C.
         return list(self._executor.map(lambda s: work(*s), slices))
 
-    def ordered(self, work: Callable[[A], B], items: Iterable[A], ahead: int = 0) -> Iterator[B]:
+    def ordered(self, work: Callable[[A], B], items: Iterable[A], most: int = 0) -> Iterator[B]:
         """Yield ``work(item)`` in the order of the items, which are taken in this thread.
 
-        ``ahead`` are begun before the first is asked for; 0 for twice the threads.
+        At most ``most`` items are begun and not yet yielded; 0 for one more than twice the threads.
         """
-        ahead = ahead or 2 * self.threads
+        most = most or 2 * self.threads + 1
         waiting: deque[Future[B]] = deque()
         try:
             for item in items:
                 waiting.append(self._executor.submit(work, item))
-                if len(waiting) > ahead:
+                if len(waiting) >= most:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

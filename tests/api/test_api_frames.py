@@ -225,7 +225,7 @@ def test_names_of_columns_of_a_frame() -> None:
     with pytest.raises(ColumnError, match="there are 'My Note', column 2") as caught:
         neardup.dedup(frame, text="my note")
     assert caught.value.hint.startswith("did you mean 'My Note'?")
-    with pytest.raises(ColumnError, match="'a' stands for two columns"):
+    with pytest.raises(ColumnError, match="'a' is the name of two columns"):
         neardup.dedup(pd.DataFrame([["x", "y"]], columns=["a", "a"]), text="a")
 
 
@@ -254,6 +254,7 @@ def test_arguments_that_mean_something_else(tmp_path: Path, name: str) -> None:
     assert "threshold=" in caught.value.hint  # type: ignore[attr-defined]
 
 
+@pytest.mark.filterwarnings("ignore::neardup.RecallWarning")
 def test_sketches_in_memory_are_used_again() -> None:
     run = neardup.dedup(WORDS, threshold=0.5, pairs="all")
     again = run.recluster(threshold=0.9)

@@ -79,12 +79,12 @@ CALLS: list[tuple[Callable[[Any, Any, Path], object], type[NeardupError], str]] 
     (
         lambda r, i, p: neardup.dedup(TEXTS, store=f"sqlite:{p / 'a'}"),
         SpecError,
-        "`store` names a place outside this process",
+        "`store` is outside this process",
     ),
     (
         lambda r, i, p: neardup.dedup({"text": TEXTS, "l": [[1], [2], [3]]}, keep="max:l"),
         ColumnError,
-        "column 'l' holds list<item: int64>, which can't be compared",
+        "column 'l' has the type list<item: int64>, which can't be compared",
     ),
     (
         lambda r, i, p: neardup.dedup({"train": {"text": TEXTS}}),

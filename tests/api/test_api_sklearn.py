@@ -15,7 +15,7 @@ import neardup
 from neardup.errors import InputError, SpecError
 
 checks: Any = pytest.importorskip("sklearn.utils.estimator_checks")
-from neardup.sklearn import Deduplicator  # noqa: E402
+from neardup.sklearn import CopiedShare, Deduplicator  # noqa: E402
 
 TEXTS = ["one two three four five six", "One, two; three four five six!", "x", "y", "x"]
 #: Checks that need no data. The others send matrices of numbers, which are no texts;
@@ -87,3 +87,17 @@ def test_scikit_learn_is_imported_only_when_asked_for() -> None:
     code = "import sys, neardup; neardup.dedup(['a']); print('sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_copied_share(kernels: None) -> None:
+    old, new = ["a b c d e", "x y a b c"], ["q a b c", "b c d e", "q a b c"]
+    shares = CopiedShare(words=3)
+    assert shares.fit_transform(old).tolist() == [[0.0], [0.6]]
+    assert shares.transform(new).tolist() == [[0.75], [1.0], [1.0]]
+    assert shares.get_feature_names_out().tolist() == ["copied_share"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = checks.check_estimator(CopiedShare())
+    assert all(result["status"] == "passed" for result in results)
+    with pytest.raises(SpecError, match="no sequence of texts"):
+        CopiedShare().fit("one text")

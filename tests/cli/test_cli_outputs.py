@@ -217,6 +217,7 @@ def test_options_reach_the_spec(notes: Path, tmp_path: Path, command: Command) -
         "n": 8,
         "stem": "english",
         "raw": False,
+        "hash_bytes": 8,
     }
     assert spec == {
         "scheme": "oph32/1",

@@ -24,10 +24,9 @@ def test_json(command: Command, notes: Path, tmp_path: Path) -> None:
     # Every third text differs from the one before it in its last word: 35 of 37 shingles.
     assert plan["near_duplicates"]["share"] == plan["compared"]["share"] / 2 == 1 / 3
     assert plan["predicted_recall"] >= 0.99 and plan["warnings"] == []
-    assert 0 < plan["seconds_low"] < plan["seconds_high"] < 60
     assert [p.name for p in tmp_path.iterdir()] == [notes.name]
     text = command("plan", notes, "--threshold", "0.8", "--memory", "9GB", "--threads", "1").out
-    for line in ("documents   30, ", "9 GB may be used", "with 1 thread on this machine"):
+    for line in ("documents   30, ", "9 GB may be used", "is needed with 1 thread"):
         assert line in text
 
 
@@ -49,8 +48,8 @@ def test_options_are_named(
 
 BAD = {
     "missing": (None, "no such file"),
-    "empty": ("", "holds no documents"),
-    "blank": ("\n\n", "holds no documents"),
+    "empty": ("", "has no documents"),
+    "blank": ("\n\n", "has no documents"),
     "no text column": ('{"body": "x"}\n', "no column 'text'; there is body"),
     "not JSON": ("zebrafinch\n", "line 1"),
     "not text": ('{"text": 5}\n', "'text'"),
@@ -70,14 +69,14 @@ def test_bad_inputs(case: str, command: Command, tmp_path: Path) -> None:
 
 def test_no_documents_in_a_table(command: Command, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text\n")
-    assert "holds no documents" in command("plan", tmp_path / "a.csv").error
+    assert "has no documents" in command("plan", tmp_path / "a.csv").error
 
 
 def test_an_empty_text(command: Command, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": ""}\n')
     plan = json.loads(command("plan", tmp_path / "a.jsonl", "--json").out)
     assert plan["documents"] == plan["empty"] == 1
-    assert plan["near_duplicates"]["share"] == 0 and plan["seconds_high"] < 20
+    assert plan["near_duplicates"]["share"] == 0
 
 
 def test_check_lists_all_that_is_wrong(command: Command, tmp_path: Path) -> None:

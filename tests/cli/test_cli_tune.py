@@ -103,3 +103,14 @@ def test_given_bands_without_points_satisfy_nothing(command: Command) -> None:
 def test_what_python_refuses(arguments: tuple) -> None:
     with pytest.raises(SpecError, match="expected"):
         neardup.tune(*arguments)
+
+
+def test_numbers_of_bands_at_fixed_similarities(command: Command) -> None:
+    asked = ("--similarity", "0.25", "--similarity", "0.75", "--num-hashes", "360")
+    lines = [line.split() for line in command("tune", *asked).out.splitlines()]
+    assert lines[0] == ["bands", "rows", "s", "=", "0.25", "s", "=", "0.75"]
+    assert ["90", "4", "0.2969", "1.0000"] in lines and ["120", "3", "0.8489", "1.0000"] in lines
+    rows = json.loads(command("tune", *asked, "--json").out)
+    assert len(rows) == len(lines) - 1 and rows[-1]["num_bands"] == 360
+    refused = command("tune", *asked, "--at", "0.5:0.99")
+    assert refused.code and "similarities are given with points" in " ".join(refused.lines)

@@ -176,7 +176,7 @@ def test_no_text_of_a_stranger_moves_a_terminal(
     unknown = command("explain", run, "\x1b[32m")
     assert "\\x1b" in unknown.error
     # In colour the only escapes are ours.
-    monkeypatch.setattr(showing, "_in_colour", lambda: True)
+    monkeypatch.setattr(showing, "in_colour", lambda: True)
     painted = command(*arguments).out
     for ours in ("\x1b[9;31m", "\x1b[4;32m", "\x1b[0m"):
         assert ours in painted
@@ -191,13 +191,13 @@ def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert not showing._in_colour()  # captured, like a pipe
+    assert not showing.in_colour()  # captured, like a pipe
     monkeypatch.setattr("sys.stdout", Terminal())
-    assert showing._in_colour()
+    assert showing.in_colour()
     for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
         with monkeypatch.context() as set_one:
             set_one.setenv(name, value)
-            assert not showing._in_colour()
+            assert not showing.in_colour()
 
 
 def test_compare(command: Command, tmp_path: Path) -> None:

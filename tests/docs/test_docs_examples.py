@@ -104,7 +104,7 @@ def _parse(line: str, where: str) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_blocks_say_their_language(page: Path) -> None:
     for block in blocks(page):
-        assert block.language in ("python", "sh", "console", "text", "sql"), block.line
+        assert block.language in ("python", "sh", "console", "text", "sql", "r"), block.line
 
 
 def test_pages_that_show_how_have_something_to_run() -> None:

@@ -361,7 +361,13 @@ def _serve() -> None:
     import importlib
     import tempfile
 
-    for name in ("api.running", "cli.commands.command_dedup", "report.summary_text"):
+    for name in (
+        "api.copying",
+        "api.running",
+        "cli.commands.command_dedup",
+        "cli.commands.command_passages",
+        "report.summary_text",
+    ):
         importlib.import_module(f"neardup.{name}")
     from neardup import dedup
 

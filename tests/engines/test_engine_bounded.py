@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import neardup
 from bench.notes import Family, SynthSpec, write
-from neardup.errors import OutputError, SpecError
+from neardup.engines.beginning import begin, check_documents
+from neardup.engines.job import Job, Resources
+from neardup.engines.local import _Sketching
+from neardup.engines.reading import Reader
+from neardup.errors import InputError, OutputError, SpecError
+from neardup.io.opening import open_source
+from neardup.io.source import Columns
+from neardup.match import bucketing
+from neardup.match.bucketing import GROUPING, bands_at_once, bucket_bands
 from neardup.memory_plan import (
     MemoryPlan,
     PrivatePeak,
@@ -25,10 +35,26 @@ from neardup.memory_plan import (
     plan_memory,
     show_size,
 )
-from neardup.scratch import Scratch
+from neardup.scratch import Scratch, Slabs
+from neardup.spec import preset
+from neardup.state import Header
+from neardup.state.memory_store import MemoryStore
+from neardup.threads import Pool
 
 NEARDUP = [sys.executable, "-c", "from neardup.cli import main; main()"]
 DOCUMENTS = 120_000
+
+
+def short_texts(documents: int) -> dict[str, np.ndarray | list[str]]:
+    """Texts of 12 words, of which a half are near-duplicates of another one."""
+    rng = np.random.default_rng(1)
+    words = rng.integers(0, 50_000, (documents, 12))
+    words[1::4], words[1::4, -1] = words[::4], words[1::4, 0]
+    texts = np.full(documents, "", "U1").astype(object)
+    names = np.array([f"w{n:05d} " for n in range(50_000)], dtype=object)
+    for column in words.T:
+        texts = texts + names[column]
+    return {"id": np.arange(documents), "text": texts.tolist()}
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +70,7 @@ def notes(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     }
     for name, spec in specs.items():
         write(spec, folder / name)
+    pq.write_table(pa.table(short_texts(160_000)), folder / "many.parquet", row_group_size=20_000)
     # 90 MB of text in some kB: what is encoded says little of the memory.
     table = pa.table({"text": ["many words " * 165] * 50_000})
     pq.write_table(table, folder / "repeated.parquet")
@@ -97,6 +124,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "order": ("many.jsonl", ["--order-by", "quality", "--no-clean"]),
     "repeated": ("repeated.parquet", []),
     "char": ("few.jsonl", ["--id", "id", "--shingle", "char:5"]),
+    "8 threads": ("many.parquet", ["--id", "id", "--threads", "8"]),
 }
 
 
@@ -104,7 +132,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_stays_below(case: str, notes: dict[str, Path], tmp_path: Path) -> None:
     name, more = CASES[case]
-    settings = [*more, "--threads", "2"]
+    settings = ["--threads", "2", *more]
     said = run("dedup", notes[name], "-o", tmp_path / "o", *settings, "--memory", "1MB").stderr
     found = re.search(r"at least ([\d.]+) MB", said)
     assert found is not None, said
@@ -124,9 +152,9 @@ def test_too_little_is_refused(notes: dict[str, Path], tmp_path: Path) -> None:
     assert done.returncode == 2
     error, hint = done.stderr.splitlines()
     assert re.fullmatch(
-        r"error: --memory is 90 MB; at least .* MB are needed \(.*\d,\d{3}\).*", error
+        r"error: --memory is 90 MB; at least .* MB are needed \(.*\d,\d{3} documents\)", error
     )
-    assert "memory" in hint and "threads" in hint
+    assert "more memory" in hint
     assert not (tmp_path / "o").exists()
 
 
@@ -169,18 +197,111 @@ def test_the_plan_divides_what_there_is() -> None:
     for memory in (10**8, 5 * 10**8, 10**9, 10**10):
         found = plan(memory)
         if memory < found.minimum:
-            with pytest.raises(SpecError, match=f"at least {show_size(found.minimum)}"):
-                found.check(10**6)
+            with pytest.raises(SpecError, match=f"at least {-(-found.minimum // 10**6)} MB"):
+                found.check()
             continue
-        found.check(10**6)
-        assert found.minimum + found.arrays + found.held <= memory
+        found.check()
+        further = (found.threads - 1) * found.thread
+        assert found.minimum + further + found.arrays + found.held <= memory
         assert found.keys == 8 * 20 * 10**6
     assert plan(10**10).held > plan(6 * 10**8).held
     # More of anything needs more.
     base = plan(10**9).minimum
     assert plan(10**9, 2 * 10**6).minimum > base
     assert plan(10**9, columns=10**8).minimum > base
-    assert plan(10**9, threads=4).minimum > base
+    assert plan(10**9, partition=10**7).minimum > base
+    assert plan(10**9, rows=10**5).minimum > base
+
+
+def test_threads_that_do_not_fit_are_left_out() -> None:
+    minimum = plan(10**9).minimum
+    assert plan(minimum, threads=16).threads == 1
+    thread = plan(minimum, threads=16).thread
+    assert plan(minimum + 5 * thread, threads=16).threads == 6
+    assert plan(minimum + 50 * thread, threads=16).threads == 16
+    assert plan(minimum, threads=16).minimum == minimum  # whatever number is asked for
+
+
+def test_bands_in_flight_are_bounded() -> None:
+    """Eight threads may group eight bands at once, and do so only where the memory is there."""
+    documents, alive, most = 10_000, 0, 0
+    lock = threading.Lock()
+    rng = np.random.default_rng(0)
+
+    def keys_of(band: int) -> np.ndarray:
+        nonlocal alive, most
+        with lock:
+            alive += 1
+            most = max(most, alive)
+        time.sleep(0.01)
+        return rng.integers(0, 2**63, documents, dtype=np.uint64)
+
+    with Pool(8) as pool:
+        for left, bands in ((0, 1), (3 * GROUPING * documents + 1000, 4), (1 << 40, 9)):
+            assert bands_at_once(documents, pool, left) == bands
+            alive = most = 0
+            for _ in bucket_bands(keys_of, 24, pool, None, bands):
+                with lock:
+                    alive -= 1
+            assert most <= bands + 1  # and the one that was yielded
+            assert most >= min(bands, 4)
+
+
+def test_too_many_buckets_and_documents_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    bucketing.check_buckets(2**31 - 1)
+    with pytest.raises(
+        InputError, match=r"2,147,483,648 buckets .* at most 2,147,483,647"
+    ) as found:
+        bucketing.check_buckets(2**31)
+    assert "recall" in str(found.value.hint)
+    check_documents(2**31 - 1)
+    with pytest.raises(InputError, match="2,147,483,648 documents; a run takes at most"):
+        check_documents(2**31)
+    monkeypatch.setattr(bucketing, "MAX_BUCKETS", 3)
+    texts = [f"{word} one two three four five six {n}" for word in "abcd" for n in range(2)]
+    with pytest.raises(InputError, match="a run takes at most 3"):
+        neardup.dedup(texts, spec=neardup.Spec(num_bands=9, rows=1))
+
+
+def test_what_is_cached_is_never_more_than_planned() -> None:
+    """Threads look at what is left and subtract in one step."""
+    texts = [f"{n} " * 2000 for n in range(400)]  # 2.6 MB
+    table = pa.table({"text": pa.array(texts, pa.large_string())})
+    memory = plan_memory(Workload(400, 2_600_000, 0, 11, 8, False, False, 0, 0), None)
+    for _ in range(3):
+        job = Job(
+            open_source(table, Columns(), partition_bytes=1 << 14),
+            preset("web"),
+            Resources(threads=8),
+            {},
+        )
+        store, reader = MemoryStore(), Reader(job.source)
+        beginning = begin(job, store, reader)
+        beginning = beginning._replace(plan=replace(memory, held=500_000))
+        with Pool(8) as pool:
+            _Sketching(job, store, reader, beginning, pool).run()
+        assert 0 < sum(d.text.nbytes + d.columns.nbytes for d in reader.held.values()) <= 500_000
+
+
+def test_keys_in_memory_are_on_scratch() -> None:
+    """What `dedup` without ``out`` keeps for another threshold is within the budget, too."""
+    scratch = Scratch(0)
+    store = MemoryStore()
+    store.slabs = Slabs(scratch.empty)
+    store.create(Header("d", 2))
+    for number in range(3):
+        keys = np.arange(2 * 10**5, dtype=np.uint64).reshape(2, -1) + np.uint64(number)
+        store.put(number, keys, bytes([number]) * 10)
+    assert scratch.used == 0  # all are mapped
+    assert [found[1][:2].tolist() for found in store.band(1)] == [
+        [10**5 + n, 10**5 + n + 1] for n in range(3)
+    ]
+    assert [bytes(store.metadata(n)) for n in range(3)] == [bytes([n]) * 10 for n in range(3)]
+    within = Scratch(64 << 20)
+    slabs = Slabs(within.empty)
+    blocks = [slabs.copy(b"x" * 1000) for _ in range(1000)]
+    assert within.used == 8 << 20 and bytes(blocks[-1]) == b"x" * 1000
+    assert not blocks[0].flags.writeable
 
 
 def test_scratch_counts_what_is_alive() -> None:

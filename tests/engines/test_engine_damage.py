@@ -161,15 +161,20 @@ def test_other_settings(few: Work, tmp_path: Path) -> None:
     out = tmp_path / "out"
     killed(few, out, "answered")
     before = tree(out)
+
+    def unchanged() -> bool:
+        # Another store asks for the name that the run would have there, before it is refused.
+        return {k: v for k, v in tree(out).items() if k != ".run/owner"} == before
+
     for named, change in CHANGES.items():
         change = [word.format(tmp_path / "keys") for word in change]
         said = few.run(out, "--resume", *change).check(1).error
         assert "this run has other settings or inputs" in said and named in said, said
-        assert tree(out) == before
+        assert unchanged()
         assert not (tmp_path / "keys").exists()
     said = few.run(out).check(1).error
     assert "interrupted" in said and "--resume" in said and "--overwrite" in said
-    assert tree(out) == before
+    assert unchanged()
     few.run(out, "--resume", "--threads", 1, "--memory", "3GB").check()
     few.same(out)
 

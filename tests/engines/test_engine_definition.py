@@ -16,6 +16,7 @@ import Stemmer
 import neardup
 import oracle
 from neardup.engines import comparing
+from neardup.match import large_buckets
 from neardup.match import resolve as resolving
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Sketcher
@@ -146,9 +147,9 @@ def test_a_run_equals_the_definition(
     rows = made_corpora.table(rng, int(rng.integers(1, 90)))
     spec = random_spec(rng)
     if seed % 3 == 0:  # the paths that only large corpora take
-        monkeypatch.setattr(resolving, "_LARGE", int(rng.choice([1, 3, 8])))
-        monkeypatch.setattr(resolving, "_INDEXED", int(rng.choice([0, 2])))
-        monkeypatch.setattr(resolving, "_CLEAR", float(rng.choice([0.0, 0.3])))
+        monkeypatch.setattr(large_buckets, "LARGE", int(rng.choice([1, 3, 8])))
+        monkeypatch.setattr(large_buckets, "_INDEXED", int(rng.choice([0, 2])))
+        monkeypatch.setattr(large_buckets, "_CLEAR", float(rng.choice([0.0, 0.3])))
         monkeypatch.setattr(resolving, "_SMALL_BATCH", int(rng.choice([1, 9])))
     threads = 1 + seed % 2
     how = ["frame", "jsonl", "csv", "parquet", "arrow"][seed % 5]

@@ -10,11 +10,12 @@ import made_corpora
 import numpy as np
 import pyarrow as pa
 import pytest
+from ordered_values import COLUMNS, expected_order
 
 import neardup
 from common import write_lines
 from neardup import Spec
-from neardup.engines import comparing
+from neardup.engines import comparing, ordering
 from neardup.errors import ColumnError, DuplicateIdError
 from neardup.match import resolve as resolving
 
@@ -182,22 +183,6 @@ def test_shuffled_rows_in_a_given_order_give_the_same_tables(name: str) -> None:
         )
 
 
-def test_which_documents_come_first_does_not_choose_the_bands() -> None:
-    """A sample of the first rows would, where a family of a template is at their head."""
-    rng = np.random.default_rng(2)
-    template = " ".join(f"t{i}" for i in range(8))
-    texts = [f"{template} {' '.join(f'x{v}' for v in rng.integers(0, 9, 3))}" for _ in range(512)]
-    texts += [" ".join(f"w{v}" for v in rng.integers(0, 10**6, 12)) for _ in range(1488)]
-    rows = pa.table({"text": texts, "id": range(2000)})
-    whole, run = (
-        neardup.dedup(table, id="id", order_by="id", shingle="word:2")
-        for table in (rows, shuffled(rows, 1))
-    )
-    assert run.summary["recipe"] == whole.summary["recipe"]
-    columns = [name for name in whole.clusters.column_names if name != "position"]
-    assert run.clusters.select(columns).equals(whole.clusters.select(columns))
-
-
 def test_large_buckets_list_the_same_pairs_in_any_order() -> None:
     """Which pairs of a large bucket are listed depends on what is in the bucket alone."""
     rng = np.random.default_rng(8)
@@ -349,16 +334,16 @@ def test_a_broken_promise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     resolve = resolving.resolve
 
     def keep_all(*args: Any) -> Any:
-        found = resolve(*args)
+        found, counts = resolve(*args)
         found.duplicate_of[:] = -1
         found.similarity[:] = np.nan
-        return found
+        return found, counts
 
     def keep_none(*args: Any) -> Any:
-        found = resolve(*args)
+        found, counts = resolve(*args)
         found.duplicate_of[1:] = 0
         found.similarity[1:] = 1.0
-        return found
+        return found, counts
 
     spec = Spec(num_bands=30, rows=1, threshold=0.3)
     neardup.dedup(texts, spec=spec)
@@ -386,3 +371,18 @@ def test_a_run_says_what_it_counted(tmp_path: Path) -> None:
     assert sum(buckets.values()) > 0 and "2" in buckets
     assert counts["compared_documents"] <= 250 - counts["exact_duplicates"]
     assert counts["not_compared"] == 0
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_values_have_the_order_that_spark_has(name: str) -> None:
+    """See the test of the same table on Spark."""
+    column = COLUMNS[name]
+    table = pa.table({"q": column.values})
+    for descending in (True, False):
+        spec = Spec(keep=f"{'max' if descending else 'min'}:q")
+        if column.one_machine:
+            found = ordering.keep_order(table, len(table), spec, None)
+            assert np.argsort(found).tolist() == expected_order(column, descending)
+        else:
+            with pytest.raises(ColumnError, match="can't be compared exactly"):
+                ordering.keep_order(table, len(table), spec, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import sqlite3
 from pathlib import Path
@@ -12,8 +13,11 @@ from killing import Process, Work, outputs, wait_for
 
 import neardup
 from common import write_lines
+from neardup import Spec
+from neardup.engines import local
 from neardup.errors import SpecError, StoreError
-from neardup.state import open_store
+from neardup.state import STORES, open_store
+from neardup.state.sqlite_store import SqliteStore
 
 
 def sketch(work: Work, store: str, shard: str, *more: Any, **options: Any) -> Process:
@@ -54,13 +58,15 @@ def entries(path: Path) -> int:
 def test_a_missing_shard_is_named(few: Work, tmp_path: Path) -> None:
     store, out = f"sqlite:{tmp_path / 'keys'}", tmp_path / "out"
     continued = dedup(few, store, out)
-    assert "holds no run" in few.forge.run(*continued).check(1).error
+    assert "has no run" in few.forge.run(*continued).check(1).error
     for shard in ("1/4", "4/4", "2/4"):
         sketch(few, store, shard).wait().check()
         said = few.forge.run(*continued).check(1).error
         assert ("3/4" in said) and (shard not in said.partition("\n")[0]), said
         assert not out.exists()
-    assert "2/4" not in said
+        if shard == "1/4":
+            assert "shards 2/4, 3/4 and 4/4 are missing" in said and "sketch them" in said
+    assert "2/4" not in said and "shard 3/4 is missing" in said
     assert "shard is 1/3, and " in sketch(few, store, "1/3").wait().check(1).error
     sketch(few, store, "3/4").wait().check()
     few.forge.run(*continued).check()
@@ -218,6 +224,57 @@ def test_what_an_earlier_run_of_the_output_left_makes_room(few: Work, tmp_path: 
     few.run(out, "--store", store, "--overwrite").check()
     few.same(out)
     assert entries(path) == 0
+
+
+class FolderStore(SqliteStore):
+    """A store of several runs, each in a file of its own."""
+
+    def __init__(self, url: str, run: str) -> None:
+        super().__init__(f"sqlite:{url.partition(':')[2]}/{run}")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "folder"])
+def test_two_containers_have_one_output_path(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One does not remove what the other has in a store that both reach, and resumes its own."""
+    monkeypatch.setitem(STORES, "folder", f"{__name__}:FolderStore")
+    rows = [{"id": n, "text": f"a b c d e f g h {n // 2}"} for n in range(40)]
+    notes = write_lines(tmp_path / "notes.jsonl", rows)
+    keys, out, mine, other = (tmp_path / name for name in ("keys", "out", "mine", "other"))
+    if kind == "folder":
+        keys.mkdir()
+    store = f"{kind}:{keys}"
+    settings: dict[str, Any] = {"out": out, "store": store, "spec": Spec(num_bands=10, rows=2)}
+
+    def crash(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(local, "BandKeys", crash)
+        with pytest.raises(KeyboardInterrupt):
+            neardup.dedup(notes, **settings)
+        out.rename(mine)  # the other container has its own, empty one
+        if kind == "sqlite":  # which has one run
+            with pytest.raises(StoreError, match="has a run already"):
+                neardup.dedup(notes, **settings)
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                neardup.dedup(notes, **settings)
+            assert len({path.name[:38] for path in keys.iterdir()}) == 2
+            out.rename(other)
+    mine.rename(out)
+    expected = neardup.dedup(notes, spec=settings["spec"])
+    assert neardup.dedup(notes, resume=True, **settings).clusters.equals(expected.clusters)
+    if kind == "folder":
+        shutil.rmtree(out)
+        other.rename(out)
+        found = neardup.dedup(notes, overwrite=True, **settings)
+        assert found.clusters.equals(expected.clusters)
+        assert [entries(path) for path in keys.glob("dedup-*[0-9a-f]")] == [0, 0]
+        assert not list(out.rglob("owner"))
+    else:
+        assert entries(keys) == 0
 
 
 def test_a_failed_run_leaves_nothing_in_a_store(tmp_path: Path) -> None:

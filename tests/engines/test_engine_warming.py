@@ -38,10 +38,10 @@ neardup.compare(*texts)
 print("compared", file=sys.stderr)
 neardup.dedup(texts, shingle="word:1", progress=False)
 print("quiet", file=sys.stderr)
-announcing._last = float("-inf")
+announcing._announced = False
 neardup.link({"name": ["Anna Schmidt", "Ana Schmitd"]}, fields="name", decide_at=0.5)
 """
-NOTE = "neardup: compiling kernels, which happens once and takes some seconds"
+NOTE = "neardup: compiling kernels, once on this machine (neardup warmup compiles all of them)"
 
 
 def test_what_compiles_says_so_once(tmp_path: Path) -> None:
@@ -87,6 +87,7 @@ def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path
     said: list[str] = []
     with heard_by(said.append):
         warming = Warming(Spec(cluster=cluster))
+        warming.begin(aside=True)
     assert said == [] and warming._process is None
     warming.finish()
     warming.close()

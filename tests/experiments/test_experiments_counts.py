@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
 
 from experiments import accuracy, clustering
+from experiments.claims import CLUSTERING, row_of
 from experiments.notes import Source, near_duplicates
 from experiments.pairs import NEVER, SHINGLE, Pairs, errors, first_bands
 from experiments.sizes import Sizes
+from experiments.verdicts import judged
 from neardup import Spec, band_keys, candidate_probability, dedup, shingle_sets, signatures
 from neardup.cluster.methods import connected
 from neardup.sketch.bands import bands_for_recall
@@ -97,23 +100,42 @@ def test_clusters_of_a_source(notes: list[str]) -> None:
     found = clustering.clustering(Source("some", "some", notes), Sizes(many=30))
     texts = notes + near_duplicates(notes, 30, (0.0, 0.2), seed=3)
     truth = compared(texts)
-    some = candidates(texts, *clustering.BANDS)
-    assert found["candidates"] == len(some)
-    assert found["wide"]["candidates"] == len(candidates(texts, *clustering.WIDE_BANDS))
-    assert {row["method"] for row in found["rows"]} == set(clustering.METHODS)
-    for row in found["rows"]:
-        high = {pair for pair, value in truth.items() if value >= row["threshold"]}
-        assert row["same_high"] + row["different_high"] == len(high & some)
-        assert row["all_same_high"] + row["all_different_high"] == len(high)
-        if row["method"] in (clustering.PUBLISHED, "bounded"):
-            assert row["all_same_low"] == 0
-        if row["method"] == clustering.PUBLISHED:
-            assert row["excluded"] + row["compared"] >= len(some) > row["excluded"] > 0
-        if row["method"] == "components":
-            assert row["all_different_high"] == len(high - some)
-            edges = np.array(sorted(high & some)).reshape(-1, 2)
-            sizes = np.bincount(connected(edges[:, 0], edges[:, 1], len(texts)))
-            assert (row["clusters"], row["largest"]) == ((sizes > 1).sum(), sizes.max())
+    assert set(found["settings"]) == {"50 x 2", "34 x 4"}
+    for bands in clustering.SETTINGS:
+        setting = found["settings"][clustering.named(bands)]
+        some = candidates(texts, *bands)
+        assert setting["candidates"] == len(some)
+        assert {row["method"] for row in setting["rows"]} == set(clustering.METHODS)
+        for row in setting["rows"]:
+            check_row(row, truth, some, len(texts))
+
+
+def check_row(
+    row: dict[str, Any], truth: Similarities, some: set[tuple[int, int]], documents: int
+) -> None:
+    high = {pair for pair, value in truth.items() if value >= row["threshold"]}
+    assert row["same_high"] + row["different_high"] == len(high & some)
+    assert row["all_same_high"] + row["all_different_high"] == len(high)
+    assert 0 <= row["singletons"] <= documents - 2 * row["clusters"]
+    if row["method"].startswith(("disjoint", "the same", "bounded")):
+        assert row["all_same_low"] == 0
+    if row["method"] == clustering.PUBLISHED:
+        assert row["excluded"] + row["compared"] >= len(some) > row["excluded"] > 0
+    if row["method"] in (clustering.ROOTS, clustering.ROOTS_SKIPPED):
+        assert row["excluded"] + row["compared"] == len(some)
+    if row["method"] == "components":
+        assert row["all_different_high"] == len(high - some)
+        edges = np.array(sorted(high & some)).reshape(-1, 2)
+        sizes = np.bincount(connected(edges[:, 0], edges[:, 1], documents))
+        assert (row["clusters"], row["largest"]) == ((sizes > 1).sum(), sizes.max())
+        assert row["singletons"] == (sizes == 1).sum()
+
+
+def test_further_draws_have_what_verdicts_need(notes: list[str]) -> None:
+    found = clustering.clustering(Source("some", "some", notes), Sizes(many=30), seed=2)
+    for setting in found["settings"].values():
+        judged(CLUSTERING, setting)
+        assert not {"star", "louvain"} & {row["method"] for row in setting["rows"]}
 
 
 def test_bounded_clusters_are_those_of_a_run(notes: list[str]) -> None:
@@ -122,14 +144,10 @@ def test_bounded_clusters_are_those_of_a_run(notes: list[str]) -> None:
     found = clustering.clustering(Source("some", "some", distinct), Sizes(many=0))
     num_bands, rows = clustering.BANDS
     spec = Spec(SHINGLE, threshold=clustering.MAIN, num_bands=num_bands, rows=rows)
-    for method in clustering.METHODS[1:-1]:
+    for method in clustering.OFFERED:
         run = dedup(distinct, spec=spec.replace(cluster=method))
         sizes = np.bincount(run.labels)
-        row = next(
-            row
-            for row in found["rows"]
-            if (row["method"], row["threshold"]) == (method, clustering.MAIN)
-        )
+        row = row_of(found["settings"]["34 x 4"], method)
         assert (row["clusters"], row["largest"]) == ((sizes > 1).sum(), sizes.max())
 
 

@@ -9,24 +9,33 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
 import neardup
 from experiments import __main__ as command
-from experiments import clustering, jobs, page, paper, results, scale, teaching, timing
-from experiments.claims import accuracy_claims, clustering_claims, slope, time_claims
+from experiments import (
+    clustering,
+    jobs,
+    page,
+    page_records,
+    paper,
+    results,
+    scale,
+    teaching,
+    timing,
+)
+from experiments.claims import ACCURACY, CLUSTERING
+from experiments.claims_time import flush_claims, memory_claims, one_round, slope, time_claims
 from experiments.notes import Source, synthetic_notes
-from experiments.sizes import Sizes
-from experiments.stores import find_stores, measure, opened
+from experiments.sizes import FULL, Sizes
+from experiments.stores import find_stores, measure, opened, server
+from experiments.verdicts import judged, line
 from neardup.errors import DependencyError
 
 PAPER = Path(__file__).parents[2] / "docs" / "paper"
-WORST = "they give about 250 false candidates at worst"
-ORDERED = "more bands miss fewer pairs, more rows miss more"
-GUARANTEE = "no two notes of a set are below the tree threshold"
-SPANNING = "future work: edges in the order of a maximum spanning tree separate no more pairs"
 
 
 def stored(name: str) -> dict[str, Any]:
@@ -37,7 +46,8 @@ def stored(name: str) -> dict[str, Any]:
 
 @pytest.fixture
 def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.stores._server", lambda: "")
+    none = CompletedProcess([], 3, stdout="", stderr="no Cassandra here: a test has none")
+    monkeypatch.setattr("experiments.stores._server", lambda _: none)
     monkeypatch.delenv("NEARDUP_BENCH_CASSANDRA", raising=False)
 
 
@@ -73,8 +83,9 @@ def check_charts(folder: Path) -> None:
     assert {p.stem for p in (*folder.glob("*.svg"), *folder.glob("*.png"))} == {
         name for name in shown if "/" not in name
     }
-    for name in re.findall(r"\]\((\S+\.csv)\)", text):
-        assert (folder / name).exists()
+    for page_of in sorted(folder.glob("*.md")):
+        for name in re.findall(r"\]\(([^)#\s]+)", page_of.read_text(encoding="utf-8")):
+            assert (folder / name).exists(), (page_of.name, name)
 
 
 @pytest.mark.usefixtures("no_server")
@@ -105,7 +116,7 @@ def test_all_runs_end_to_end(
         paper.EXCLUDED.values(), paper.MODULARITY.values(), paper.CLUSTERS.values(), strict=True
     ):
         assert f"| {excluded:,} (" in text
-        assert re.search(rf"\| {modularity:.3f} \|.*\| {clusters} \|", text)
+        assert f"| {modularity:.3f} |" in text and f"| {clusters} |" in text
     for name, cells in paper.TABLE_7.items():
         assert f"| {name} | {' | '.join(cells)} |" in text
     for number in ("10 million", "500 million", "100 million", "75 h", "24 h", "341 million"):
@@ -141,85 +152,132 @@ def test_what_is_missing_is_said_in_a_line(
     with pytest.raises(SystemExit, match=r"^error: louvain needs igraph\nhint: install .*$"):
         command.main(["clustering", "--out", str(tmp_path / "out")])
     said = capsys.readouterr().out
-    assert said.startswith(f"mtsamples, aci_bench not found in {tmp_path} (NEARDUP_DATA): synth")
-    assert said.count("\n") == 1
+    expected = f"mtsamples, aci_bench not found in {tmp_path} (NEARDUP_DATA): synthetic data only\n"
+    assert said == expected
 
 
 def test_the_page_is_what_was_found(tmp_path: Path) -> None:
-    for path in PAPER.glob("*.json"):
-        shutil.copy(path, tmp_path)
-    page.write(tmp_path)
-    written = (tmp_path / "index.md").read_text(encoding="utf-8")
-    assert written == (PAPER / "index.md").read_text(encoding="utf-8")
-    teaching.page(tmp_path)
-    written = (tmp_path / "sources.md").read_text(encoding="utf-8")
-    assert written == (PAPER / "sources.md").read_text(encoding="utf-8")
+    folder = tmp_path / "docs/paper"
+    shutil.copytree(PAPER, folder)
+    decision = tmp_path / "docs/decisions/0025-no-second-round.md"
+    decision.parent.mkdir()
+    for linked in (tmp_path / "README.md", decision):
+        linked.touch()
+    for written in folder.glob("*.md"):
+        written.write_text("")
+    page_records.write(folder)
+    teaching.page(folder)
+    page.write(folder)
+    for name in ("index.md", "sources.md", "records.md"):
+        text = (folder / name).read_text(encoding="utf-8")
+        assert text == (PAPER / name).read_text(encoding="utf-8")
     check_charts(PAPER)
+
+
+def test_every_number_of_runs_is_of_a_run() -> None:
+    """The page says how long each experiment took, and with which versions."""
+    assert set(stored("runs")) >= {*command.EXPERIMENTS, "records"}
+    assert all(run["seconds"] is not None for run in stored("runs").values())
 
 
 def test_counts_are_found_again() -> None:
     found = clustering.clustering(Source("synthetic", "synthetic notes", synthetic_notes()))
-    assert found["rows"] == stored("clustering")["synthetic"]["rows"]
+    assert found["settings"] == stored("clustering")["synthetic"]["settings"]
 
 
-def test_what_the_paper_says_of_sets_holds() -> None:
+def not_holding(verdicts: dict[str, Any]) -> set[str]:
+    return {key for key, one in verdicts.items() if not one["holds"]}
+
+
+def test_verdicts_are_those_of_the_counts() -> None:
+    for source in stored("clustering").values():
+        assert len(source["draws"]) == FULL.draws
+        for bands, setting in source["settings"].items():
+            assert judged(CLUSTERING, setting) == source["draws"][0][bands]
+    for source in stored("accuracy").values():
+        assert len(source["draws"]) == FULL.draws
+        assert judged(ACCURACY, source) == source["draws"][0][""]
+
+
+def test_what_the_paper_says_of_sets() -> None:
     """On the synthetic notes, which have groups as large as the paper's."""
-    claims = clustering_claims(stored("clustering")["synthetic"])
-    assert [claim for claim, cell in claims.items() if not cell.holds] == [
-        "at 0.75, sets exclude about 53 % of the candidates from comparison"  # 50.6 %
-    ]
+    first = stored("clustering")["synthetic"]["draws"][0]
+    assert not_holding(first["34 x 4"]) == {
+        "excluded_documents",  # 50.6 %
+        "excluded_roots",
+        "speed_up_roots",
+        "louvain_high",
+        "constant",
+    }
+    assert {"excluded_documents", "speed_up_documents"} <= not_holding(first["50 x 2"])
 
 
 def test_claims_fail_where_they_do_not_hold() -> None:
     found = stored("accuracy")["synthetic"]
-    said, holds = accuracy_claims(found)[WORST]
-    assert holds
+    before = judged(ACCURACY, found)
+    assert before["worst"]["holds"]
     for row in found["rows"]:
         row["false"] += 300
-    assert accuracy_claims(found)[WORST] == (str(int(said) + 300), False)
+    after = judged(ACCURACY, found)
+    assert after["worst"]["values"] == [before["worst"]["values"][0] + 300]
+    assert not after["worst"]["holds"]
     found["rows"][-1]["missed"] = 10**6
-    said, holds = accuracy_claims(found)[ORDERED]
-    assert said.endswith("of 255 comparisons, the others beyond chance") and not holds
-    clusters = stored("clustering")["synthetic"]
-    before = {claim for claim, cell in clustering_claims(clusters).items() if not cell.holds}
+    assert judged(ACCURACY, found)["missed"]["holds"] is False
+    clusters = stored("clustering")["synthetic"]["settings"]["34 x 4"]
+    before = judged(CLUSTERING, clusters)
     for row in clusters["rows"]:
         row["all_same_low"] = 1
         row["different_high"] += 99 * (row["method"] == "bounded")
-    after = {claim for claim, cell in clustering_claims(clusters).items() if not cell.holds}
-    assert after - before == {GUARANTEE, SPANNING}
+        row["singletons"] = 7
+    after = judged(CLUSTERING, clusters)
+    assert not_holding(after) - not_holding(before) == {"none_low", "spanning", "singletons"}
+
+
+def test_draws_that_differ_are_shown() -> None:
+    claim = CLUSTERING[0]
+    draws = [{"values": [50.6], "holds": False}, {"values": [63.4], "holds": True}]
+    assert line(claim, [draws, draws[1:]])[2:] == [
+        "50.6 to 63.4 %: **holds in 1 of 2**",
+        "63.4 %: holds",
+    ]
 
 
 def test_claims_of_time_follow_the_numbers() -> None:
-    speed = {"in memory": 1.0, "Design 1, SQLite": 5.0, "Design 2, SQLite": 1.1}
+    speed = {"in memory": 1.0, "Design 1, SQLite": 5.0, "Design 2, SQLite": 1.05}
     measured: dict[str, Any] = {
         what: [
-            {"store": name, what: value, "seconds": value * factor}
+            {"store": name, what: value, "seconds": [value * factor, 2 * value * factor]}
             for value in (10, 80)
             for name, factor in speed.items()
         ]
         for what in ("notes", "words")
     }
+    held = {"in memory": 400, "Design 1, SQLite": 8, "Design 2, SQLite": 30}
+    held["Design 2, SQLite, 10 parts"] = 48
     measured |= {
+        "bands": [{"rows": 2, "bands": b, "seconds": [1.0, 1.0 * b]} for b in (10, 100)],
         "stores": {**dict.fromkeys(speed, True), "Design 1, Cassandra": False},
-        "settings": {"flush": 25},
-        "flush": {name: ([1.0] * 24 + [factor]) * 2 for name, factor in speed.items()},
+        "flush": {"passes": [{name: [1.0, f, f + 1, f + 1] for name, f in speed.items()}]},
         "stored": [
-            {"store": name, "notes": n, "private_bytes": n * (400 if name == "in memory" else 30)}
+            {"store": name, "notes": n, "private_bytes": n * held[name]}
             for n in (100, 200, 300)
-            for name in speed
+            for name in held
         ],
     }
     assert slope(measured, "in memory") == pytest.approx(400)
-    claims = time_claims(measured)
-    failing = {claim: cell.said for claim, cell in claims.items() if not cell.holds}
-    assert failing == {
-        "each write of keys is a spike": "5.0 to 5.0 times (Design 1, SQLite); "
-        "1.1 to 1.1 times (Design 2, SQLite)"
+    claims = time_claims(measured["stores"])
+    assert not any("Cassandra" in claim.name for claim in claims)
+    first, second = (judged(claims, one_round(measured, number)) for number in (0, 1))
+    assert not_holding(first) == {"linear", "rather_notes"}
+    assert not_holding(second) == {"rather_notes"}
+    assert not_holding(judged(flush_claims(measured), measured["flush"]["passes"][0])) == {
+        "spikes_Design 2, SQLite"
     }
-    assert not any("Cassandra" in claim for claim in claims)
-    for line in measured["notes"]:
-        line["seconds"] += 0.1 * (line["notes"] == 80)
-    assert not time_claims(measured)["time grows with notes, not faster than in proportion"].holds
+    assert not_holding(judged(memory_claims(), measured)) == set()
+    for row in measured["notes"]:
+        row["seconds"] = [s + 0.1 * (row["notes"] == 80) for s in row["seconds"]]
+    after = judged(claims, one_round(measured, 0))
+    assert "grows_with_notes" in not_holding(after) and after["rather_notes"]["holds"]
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -270,6 +328,33 @@ def test_stores_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     monkeypatch.setenv("NEARDUP_BENCH_CASSANDRA", "cassandra://host:1/keyspace")
     assert find_stores()[-1].url == "cassandra://host:1/neardup_experiments"
+
+
+@pytest.mark.parametrize(
+    ("running", "code", "verbs"),
+    [("cassandra://h/k", 0, ["status"]), ("", 0, ["status", "start", "stop"])],
+)
+def test_a_server_runs_meanwhile(
+    running: str, code: int, verbs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = []
+
+    def answer(verb: str) -> CompletedProcess[str]:
+        called.append(verb)
+        return CompletedProcess([], code, stdout=running if verb == "status" else "", stderr="")
+
+    monkeypatch.delenv("NEARDUP_BENCH_CASSANDRA", raising=False)
+    monkeypatch.setattr("experiments.stores._server", answer)
+    with pytest.raises(KeyError), server():
+        raise KeyError
+    assert called == verbs
+
+
+@pytest.mark.usefixtures("no_server")
+def test_without_a_server_it_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    with server():
+        pass
+    assert capsys.readouterr().out.startswith("time: without Cassandra: ")
 
 
 def test_results_come_back(tmp_path: Path) -> None:

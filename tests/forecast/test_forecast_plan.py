@@ -91,7 +91,6 @@ def test_bands_disk_and_time(size: str, request: pytest.FixtureRequest) -> None:
     if size == "large":  # a small one has pages and blocks of no use
         assert record["disk"] / 2 < found.disk < record["disk"] * 2
     assert found.memory_minimum < found.memory_wanted and found.threads >= 1
-    assert 0 < found.seconds_low < found.seconds_high
 
 
 def test_as_a_run_that_is_given_the_same(large: Both) -> None:
@@ -166,7 +165,7 @@ WARNED: dict[str, tuple[list[str], Spec, list[str], float | None]] = {
         ["17 words", "shingle='word:2'", "below the threshold of 0.7"],
         None,
     ),
-    "crowded": (family(80, 3), Spec(), ["raise the `threshold`", "longer shingles"], 0.8),
+    "dense": (family(80, 3), Spec(), ["raise the `threshold`", "longer shingles"], 0.8),
 }
 
 
@@ -222,7 +221,7 @@ def test_sources_of_all_kinds(kernels: None, tmp_path: Path) -> None:
         (folder / f"{number:03}.txt").write_text(text)
     sources: list[Any] = [table, texts, iter(texts), table.to_pandas(), folder]
     sources += [tmp_path / name for name in ("a.parquet", "a.csv")]
-    measured = ("text", "seconds_low", "seconds_high", "memory", "memory_minimum", "memory_wanted")
+    measured = ("text", "memory", "memory_minimum", "memory_wanted")
     measured += ("disk", "disk_output")
     expected: dict[str, Any] = {}
     for source in sources:
@@ -249,11 +248,9 @@ def test_what_would_take_long_is_not_tried(kernels: None, monkeypatch: pytest.Mo
     found = plan(texts, spec=spec)
     assert (found.sampled, found.documents, found.exact) == (300, 1500, True)
     assert found.sample == "spread" and found.compared.share == everything.compared.share == 1
-    # Time grows with the square of the documents, at worst.
-    assert found.seconds_high > found.seconds_low
     for one in (everything, found):
-        (crowded,) = [warning for warning in one.warnings if warning.kind == "crowded"]
-        assert "words as shingles" in crowded.text and crowded.value > 0.5
+        (dense,) = [warning for warning in one.warnings if warning.kind == "dense"]
+        assert "words as shingles" in dense.text and dense.value > 0.5
     assert " to " in render(found) and "from all over the input" in render(found)
 
 
@@ -267,10 +264,10 @@ def test_long_texts_and_shingles_of_three_characters(
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(random.choice(letters, 5)) for _ in range(400)]
     texts = [" ".join(random.choice(words, 350)) for _ in range(800)]
-    found = plan(texts, preset="records")
+    found = plan(texts, spec=preset("records").replace(num_bands=17, rows=2))
     assert found.sampled == 300 and found.compared.share > 0.99
-    assert "crowded" in {warning.kind for warning in found.warnings}
-    assert "crowded" not in {warning.kind for warning in plan(texts).warnings}
+    assert "dense" in {warning.kind for warning in found.warnings}
+    assert "dense" not in {warning.kind for warning in plan(texts).warnings}
 
 
 def test_settings_by_name(kernels: None) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import neardup
 from neardup.errors import SpecError
-from neardup.forecast.tune import Choice, Point, solve, tune
+from neardup.forecast.tune import Choice, Point, by_bands, solve, tune
 from neardup.sketch.bands import candidate_probability, choose_bands
 
 
@@ -129,3 +129,17 @@ def test_as_other_packages_compute_it() -> None:
 def test_refused(arguments: dict, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         tune(**arguments)
+
+
+def test_bands_at_fixed_similarities() -> None:
+    """Of m = 360 hashes, as the tutorial on records draws it at .25 and .75."""
+    found = by_bands([0.25, 0.75], 360)
+    bands = [row["num_bands"] for row in found]
+    assert bands == sorted(set(bands)) and bands[-1] == 360
+    by = {row["num_bands"]: row for row in found}
+    assert [by[b]["rows"] for b in (18, 60, 90, 120)] == [20, 6, 4, 3]
+    low, high = zip(*(by[b]["probabilities"] for b in (60, 90, 120)), strict=True)
+    assert [round(p, 4) for p in low] == [0.0145, 0.2969, 0.8489] and min(high) > 0.9999
+    for wrong in ([1.5], [-0.1]):
+        with pytest.raises(SpecError, match="a similarity is"):
+            by_bands(wrong)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -20,6 +21,7 @@ from neardup.errors import (
     RecipeError,
     SpecError,
     StoreError,
+    UnknownIdError,
 )
 
 TWO = neardup.ShingleSpec(n=2)
@@ -146,16 +148,24 @@ def test_a_stream_that_is_sent_again_adds_nothing() -> None:
 def test_remove_and_update() -> None:
     index = small()
     index.add(["a b c d", "x y z"], ids=[1, 2])
-    with pytest.raises(InputError, match="no document with the id 3"):
+    with pytest.raises(UnknownIdError, match="no document with the id 3"):
         index.remove([1, 3])
     assert len(index) == 2
-    index.update(1, "e f g")
+    answer = index.update(1, "e f g")
+    assert (answer.id, answer.kept, answer.duplicate_of, answer.released) == (1, True, None, [])
     assert not index.is_duplicate("a b c d") and index.is_duplicate("e f g")
     assert index.ids().to_pylist() == [2, 1]
-    assert index.remove(2) == 1
+    assert index.remove(2) == []
     assert index.get(1) == "e f g" and not index.is_duplicate("x y z")
-    with pytest.raises(InputError):
-        index.update(2, "x")
+    for call in (
+        lambda: index.update(2, "x"),
+        lambda: index.remove(2),
+        lambda: index.get(2),
+        lambda: index.explain("x", 2),
+    ):
+        with pytest.raises(UnknownIdError, match="no document with the id 2") as caught:
+            call()
+        assert isinstance(caught.value, KeyError | InputError) and caught.value.hint
     assert index.explain("e f g h", 1).shared == 2
 
 
@@ -269,3 +279,33 @@ def test_a_template_that_many_share() -> None:
     near = [text.replace("head3 ", "head ") for text in texts[:50]]
     found = index.add_if_new(near, ids=range(1000, 1050)).column("duplicate_of").to_pylist()
     assert found == list(range(50))
+
+
+def test_a_walk_through_the_buckets(tmp_path: Path) -> None:
+    """Of segments and the log together: those of the keys of all documents."""
+    rng = np.random.default_rng(4)
+    texts = [" ".join(map(str, rng.integers(0, 4, 6))) for _ in range(300)]
+    names = [f"n{i}" for i in range(len(texts))]
+    index = small(path=tmp_path / "walk.index")
+    index.add(texts[:200], ids=names[:200])
+    index.compact()
+    index.add([*texts[200:], ""], ids=[*names[200:], "empty"])
+    index.remove("n7")
+    keys = neardup.signatures(texts, index.recipe.num_hashes, shingle=TWO)
+    keys = neardup.band_keys(keys, index.recipe.num_bands, index.recipe.rows)
+    expected = []
+    for column in keys.T.tolist():
+        buckets: dict[int, list[str]] = {}
+        for name, key in zip(names, column, strict=True):
+            if name != "n7":
+                buckets.setdefault(key, []).append(name)
+        expected += list(buckets.values())
+    assert sorted(index.buckets(1)) == sorted(expected)
+    assert sorted(index.buckets()) == sorted(ids for ids in expected if len(ids) > 1)
+    pairs = {frozenset((a, b)) for ids in index.buckets() for a in ids for b in ids if a < b}
+    a, b = neardup.candidate_pairs(keys)
+    found = {frozenset((names[i], names[j])) for i, j in zip(a.tolist(), b.tolist(), strict=True)}
+    assert pairs == {pair for pair in found if "n7" not in pair}
+    assert list(small().buckets()) == []
+    with pytest.raises(SpecError, match="`minimum` is 0"):
+        index.buckets(0)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import neardup
+from neardup.compat import datasketch
 from neardup.compat.datasketch import LeanMinHash, MinHash, MinHashLSH, MinHashLSHForest
 from neardup.compat.lsh import Cache, MinHasher
 from neardup.errors import InputError, RecipeError, SpecError
@@ -21,7 +22,7 @@ MORE = "Lorem Ipsum dolor sit amet is how dummy text starts"
 
 
 def test_the_steps_of_the_notebook(tmp_path: Path) -> None:
-    hasher = MinHasher(seeds=100, char_ngram=5, hashbytes=4)
+    hasher = MinHasher(seeds=100, char_ngram=5, hashbytes=4, random_state=0)
     print_a, print_b = (hasher.fingerprint(text.encode("utf8")) for text in (LOREM, MORE))
     assert print_a.dtype == np.uint32 and len(print_a) == 100
     exact = neardup.similarity(LOREM, MORE, neardup.ShingleSpec("char", 5, keep_case=True))
@@ -58,7 +59,8 @@ def test_a_cache() -> None:
     assert cache.get_duplicates_of(text) == {"a", "b"} == cache.get_duplicates_of(doc_id="a")
     assert cache.get_duplicates_of(text, min_jaccard=1.0) == {"a"}
     assert cache.get_all_duplicates(min_jaccard=0.9) == {("a", "b")}
-    assert cache.is_duplicate("no such words") and not cache.is_duplicate("no such words", "c")
+    assert cache.is_duplicate("no such words") and cache.is_duplicate("no such words", "c")
+    assert cache.get_duplicates_of("no such words") - {"c"} == set()
     cache.remove_id("b")
     assert cache.get_all_duplicates() == set() and cache.seen_ids == {"a", "c"}
     cache.remove_doc(text)
@@ -73,6 +75,33 @@ def test_a_cache() -> None:
         MinHasher(hashbytes=16)
     cache.clear()
     assert not cache.is_duplicate("no such words")
+
+
+def test_hashers_draw_seeds_of_their_own() -> None:
+    """As in the notebook: estimates scatter, and less with more entries."""
+
+    def estimates(entries: int) -> list[float]:
+        hashers = [MinHasher(entries, 5) for _ in range(12)]
+        return [float((h.fingerprint(LOREM) == h.fingerprint(MORE)).mean()) for h in hashers]
+
+    few, many = estimates(100), estimates(2000)
+    assert len(set(few)) > 1 and np.std(many) < np.std(few)
+    assert abs(np.mean(many) - 22 / 47) < 0.02
+    hasher = MinHasher(100)
+    same = MinHasher.from_json_str(hasher.jsonable())
+    assert np.array_equal(same.fingerprint(MORE), hasher.fingerprint(MORE))
+    drawn = [MinHasher(100, random_state=np.random.RandomState(7)) for _ in range(2)]
+    assert np.array_equal(*(hasher.fingerprint(MORE) for hasher in drawn))
+
+
+def test_what_is_lacking_names_the_page() -> None:
+    for name in ("MinHashLSHBloom", "WeightedMinHashGenerator", "MinHashLSHEnsemble"):
+        with pytest.raises(ImportError, match=f"no {name}; see docs/howto/migrate.md") as error:
+            exec(f"from neardup.compat.datasketch import {name}")
+        assert getattr(error.value, "hint", "")
+        assert f"| `{name}` |" in Path("docs/howto/migrate.md").read_text()
+    with pytest.raises(AttributeError):
+        datasketch.no_such_name  # noqa: B018
 
 
 def minhash(items: range, num_perm: int = 128) -> MinHash:
@@ -124,6 +153,11 @@ def test_signatures_that_grow() -> None:
         one.update(str(i).encode())
     assert one == whole and one.jaccard(whole) == 1.0 and len(one) == 128
     assert abs(one.count() - 100) < 30
+    waiting = MinHash()
+    for i in range(5000):
+        waiting.update(str(i).encode())
+    copied = pickle.loads(pickle.dumps(waiting))
+    assert copied == waiting == minhash(range(5000)) and len(waiting.elements) == 5000  # type: ignore[arg-type]
     other = minhash(range(50, 150))
     assert one.exact_jaccard(other) == 1 / 3 and abs(one.jaccard(other) - 1 / 3) < 0.15
     union = MinHash.union(one, other)
@@ -141,6 +175,10 @@ def test_signatures_that_grow() -> None:
         MinHash(hashobj=1)
     with pytest.raises(ValueError):
         MinHash(0)
+    with pytest.raises(ValueError):
+        MinHash(scheme="affine32")
+    with pytest.warns(UserWarning, match="the processor signs"):
+        assert MinHash(gpu_mode="always", scheme="legacy").is_empty()
     lean = LeanMinHash(one)
     assert {lean: 1}[LeanMinHash(one)] == 1 and lean.jaccard(one) == 1.0
     for order in "@=<>!":

@@ -67,6 +67,7 @@ def test_what_a_batch_against_an_index_writes(command: Command, tmp_path: Path) 
     old, new = batches()
     index = neardup.Index.create(tmp_path / "i", threshold=0.8)
     index.add_if_new(pa.Table.from_pylist(old), id="id")
+    there = len(index)
     index.close()
     source = write_lines(tmp_path / "new.jsonl", new)
     args = ["dedup", source, "--against", tmp_path / "i", "-o", tmp_path / "out", "--id", "id"]
@@ -82,7 +83,7 @@ def test_what_a_batch_against_an_index_writes(command: Command, tmp_path: Path) 
     assert command(*args, "--overwrite", "--format", "parquet").code == 0
     (clean,) = (tmp_path / "out" / "clean").iterdir()
     assert set(pq.read_table(clean).column("id").to_pylist()) == kept
-    assert len(neardup.Index.open(tmp_path / "i")) == len(index)  # it was only read
+    assert len(neardup.Index.open(tmp_path / "i")) == there  # it was only read
     for more in (["--threshold", "0.9"], ["--keep", "longest"], ["--resume"], ["--no-clean"]):
         answer = command(*args, *more)
         assert answer.code == 2 and "settings" in answer.error
@@ -101,7 +102,6 @@ def test_what_does_not_apply_to_a_batch_is_refused(tmp_path: Path) -> None:
         "order_by": "a",
         "clean": False,
         "tables": "csv",
-        "threads": 2,
         "keep_run": True,
     }
     for name, value in wrong.items():
@@ -118,7 +118,7 @@ def test_what_does_not_apply_to_a_batch_is_refused(tmp_path: Path) -> None:
     nothing = neardup.dedup({"t": ["One two three four five six"]}, text="t", against=old)
     assert nothing.clean("arrow").schema.names == ["t"] and not nothing.keep_mask.any()
     for call in (lambda: found.save(tmp_path / "out"), lambda: found.explain(1), found.audit):
-        with pytest.raises(SpecError, match="no bands of its own"):
+        with pytest.raises(SpecError, match="that was compared with an old corpus has no bands"):
             call()
 
 

@@ -45,7 +45,7 @@ def test_which_documents_have_keys(numbers: list[int], more: list[int], room: in
     sums = np.array([reference.checksum(row.tolist()) for row in rows], dtype=np.uint64)
     verified = np.zeros(len(rows), np.bool_)
     words.flags.writeable = halves.flags.writeable = False
-    blocks = kernels.Blocks(words, halves, rows[:, 0].copy(), sums, verified)
+    blocks = kernels.KeyBlocks(words, halves, rows[:, 0].copy(), sums, verified)
     for before in (0, 3):
         count = kernels.find_in_blocks(blocks, len(keys), asked, places, found, before)
         assert count == before + len(expected)

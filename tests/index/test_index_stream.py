@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import neardup
 import oracle
 from neardup.index import inserting, merging, transactions
+from neardup.index.answers import UpdateAnswer
 
 WORDS = [f"w{i}" for i in range(40)] + ["Müller", "漢字", "!"]
 #: Settings by name: unit, bag, stem, no bands.
@@ -64,6 +65,7 @@ def test_a_stream_in_batches_of_any_size_is_a_batch(
     monkeypatch.setattr(transactions, "LOGGED", 40)
     monkeypatch.setattr(merging, "LOGGED", 40)
     monkeypatch.setattr(inserting, "BATCH", 64)
+    monkeypatch.setattr(inserting, "STEP", 16)
     texts, spec = made_texts(1, 400), spec_of(name)
     expected = shown(neardup.dedup(texts, spec=spec).clusters)
     draw = random.Random(2)
@@ -97,6 +99,7 @@ class Streams(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
         self.stored: dict[int, str] = {}  # in the order in which they came
+        self.noted: dict[int, int] = {}  # what was a duplicate, and of which document
         self.next = 0
 
     @initialize(name=st.sampled_from(sorted(SETTINGS)), store=st.booleans(), disk=st.booleans())
@@ -158,6 +161,7 @@ class Streams(RuleBasedStateMachine):
             found = shown(self.index.add_if_new(texts, ids=ids))
         assert found == expected
         self.stored |= {i: t for i, t, a in zip(ids, texts, expected, strict=True) if a[0]}
+        self.noted |= {i: a[1] for i, a in zip(ids, expected, strict=True) if not a[0]}
         self.next += count
 
     @rule(seed=st.integers(0, 10**6), count=st.integers(1, 6))
@@ -171,19 +175,35 @@ class Streams(RuleBasedStateMachine):
     @precondition(lambda self: self.stored)
     @rule(data=st.data())
     def remove(self, data: st.DataObject) -> None:
-        some = data.draw(st.lists(st.sampled_from(list(self.stored)), min_size=1, unique=True))
-        assert self.index.remove(some) == len(some)
+        known = [*self.stored, *self.noted]
+        some = data.draw(st.lists(st.sampled_from(known), min_size=1, unique=True))
         for id_ in some:
-            del self.stored[id_]
+            self.stored.pop(id_, None)
+            self.noted.pop(id_, None)
+        assert self.index.remove(some) == self.released(some)
+
+    def released(self, ids: list[int]) -> list[int]:
+        """The duplicates of some documents, which are forgotten."""
+        found = [id_ for id_, of in self.noted.items() if of in ids]
+        for id_ in found:
+            del self.noted[id_]
+        return sorted(found)
 
     @precondition(lambda self: self.stored)
-    @rule(data=st.data(), seed=st.integers(0, 10**6))
-    def update(self, data: st.DataObject, seed: int) -> None:
+    @rule(data=st.data(), seed=st.integers(0, 10**6), if_new=st.booleans())
+    def update(self, data: st.DataObject, seed: int, if_new: bool) -> None:
         id_ = data.draw(st.sampled_from(list(self.stored)))
-        text = made_texts(seed, 3)[-1]
-        self.index.update(id_, text)
         del self.stored[id_]
-        self.stored[id_] = text
+        known = list(self.stored.values())
+        text = data.draw(st.sampled_from([made_texts(seed, 3)[-1], *known[:3]]))
+        ((new, of, similarity),) = self.decided([text])
+        released, kept = self.released([id_]), new or not if_new
+        answer = self.index.update(id_, text, if_new=if_new)
+        assert answer == UpdateAnswer(id_, kept, of, similarity, released)
+        if kept:
+            self.stored[id_] = text
+        else:
+            self.noted[id_] = of
 
     @rule(purge=st.booleans())
     def compact(self, purge: bool) -> None:
@@ -224,6 +244,7 @@ class Streams(RuleBasedStateMachine):
         if not hasattr(self, "index"):
             return
         assert len(self.index) == len(self.stored)
+        assert self.index.stats()["duplicates"] == len(self.noted)
         assert self.index.ids().to_pylist() == (list(self.stored) if self.stored else [])
 
     def teardown(self) -> None:

@@ -1,4 +1,4 @@
-"""Reference of `neardup.kernels.searching`, in plain Python: compare all pairs."""
+"""Reference of `neardup.kernels.prefixes`, in plain Python: compare all pairs."""
 
 from __future__ import annotations
 

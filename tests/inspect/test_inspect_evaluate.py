@@ -375,7 +375,7 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "gzip": ("t.csv.gz", b"id,group\nn0,1\n", "gz"),
     "lines": ("t.jsonl", b'{"id": "n0", "group": 1}\n[1]\n', "line 2 is an array, not an object"),
     "nothing in lines": ("t.jsonl", b"", "it has no columns"),
-    "twice a name": ("t.csv", b"id,id,group\nn0,n1,a\n", "stands for two columns"),
+    "twice a name": ("t.csv", b"id,id,group\nn0,n1,a\n", "is the name of two columns"),
     "null id": ("t.csv", b"id,group\nn0,a\n,a\n", "row 2 has no id"),
     "two groups": ("t.csv", b"id,group\nn0,a\nn1,a\nn0,b\n", "'n0' of document 0 is in two groups"),
     "a text": ("t.txt", b"n0 n1", "no columns that are known; its columns are path, text"),

@@ -7,6 +7,7 @@ import json
 import pickle
 import random
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ from neardup.results.folder_results import FolderResults
 from neardup.results.results import Results
 from neardup.spec import CLUSTERINGS, ShingleSpec, Spec
 
+#: Lower thresholds are tried too.
+pytestmark = pytest.mark.filterwarnings("ignore::neardup.RecallWarning")
 BASE = Spec(shingle=ShingleSpec(n=3), threshold=0.5, num_bands=40, rows=2)
 ALLPAIRS = {"method": "allpairs", "num_bands": None, "rows": None}
 STARTS: dict[str, dict[str, Any]] = {
@@ -201,9 +204,25 @@ def test_a_lower_threshold_is_said_to_miss_more(source: list[Path]) -> None:
     found = recluster(results, threshold=0.3, listener=events.append)
     notes = [e.note for e in events if "bands were chosen" in e.note]
     assert notes == [
-        "the bands were chosen for 0.5; a pair at 0.3 is found with probability 97.7 %"
+        "warning: the bands were chosen for 0.5; of the pairs at 0.3 they find 97.7 % "
+        "(predicted); run dedup again with `threshold`=0.3 to find the others"
     ]
     assert found.record["bands"]["predicted_recall"] == pytest.approx(0.977, abs=1e-3)
+
+
+def test_a_lower_threshold_never_misleads(source: list[Path]) -> None:
+    run = neardup.dedup(source, id="id", threshold=0.9, shingle="word:4")
+    assert "still alike" in str(run)
+    with pytest.warns(neardup.RecallWarning, match=r"chosen for 0\.9; .* run dedup again") as found:
+        lower = run.recluster(threshold=0.5)
+    assert found[0].filename == __file__
+    assert lower.summary["bands"]["predicted_recall"] < 0.9
+    for shown in (str(lower), lower._repr_html_()):
+        assert "still alike" not in shown
+        assert "run dedup again at this threshold to find the others" in shown
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.recluster(threshold=0.95)
 
 
 def test_annotated_and_converted(source: list[Path], tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_random_tables_as_python_reads_them(tmp_path: Path, size: int) -> None:
     [
         ("SECRET", "line 92 has 1 field, the header 2"),
         ("1,SECRET,3", "line 92 has 3 fields, the header 2"),
-        ('1,"SECRET" x', "line 92 has text behind a closing quote"),
+        ('1,"SECRET" x', "line 92 has text after a closing quote"),
     ],
 )
 def test_records_that_are_refused(tmp_path: Path, row: str, says: str, size: int) -> None:
@@ -109,7 +109,7 @@ def test_header(tmp_path: Path) -> None:
     def read(raw: bytes | str) -> list[str]:
         return texts_of(opened(made(tmp_path, raw)))
 
-    with pytest.raises(ColumnError, match="'text' stands for two columns"):
+    with pytest.raises(ColumnError, match="'text' is the name of two columns"):
         read("text,text\na,b\n")
     with pytest.raises(ColumnError, match="there are id, body"):
         read("id,body\n1,b\n")
@@ -134,7 +134,7 @@ def test_a_file_without_a_header_does_not_show_its_first_record(tmp_path: Path) 
     path = made(tmp_path, "SECRET was seen,SECRET was seen\n")
     with pytest.raises(ColumnError) as caught:
         texts_of(opened(path, text="SECRET was seen"))
-    assert "the name of column 2 stands for two columns" in str(caught.value)
+    assert "the name of column 2 is the name of two columns" in str(caught.value)
 
 
 def test_a_record_larger_than_many_partitions(tmp_path: Path) -> None:

@@ -44,15 +44,15 @@ def test_columns(tmp_path: Path, ending: str) -> None:
     table = pa.table({"text": [1], "body": ["x"], "l": [["x"]], "A long name": [1]})
     path = write(tmp_path / f"a{ending}", table)
     for text, says in (
-        ("text", "'text' holds int64, expected strings"),
-        ("l", "'l' holds list"),
+        ("text", "'text' has the type int64, expected strings"),
+        ("l", "'l' has the type list"),
         ("none", "no column 'none'; there are text, body, l, column 4"),
     ):
         with pytest.raises(ColumnError, match=says):
             texts_of(opened(path, text=text))
     with pytest.raises(ColumnError, match="no column 'id'"):
         texts_of(opened(path, text="body", id="id"))
-    with pytest.raises(ColumnError, match=r"'l' holds list.* which can't be an id"):
+    with pytest.raises(ColumnError, match=r"'l' has the type list.* which can't be an id"):
         texts_of(opened(path, text="body", id="l"))
     twice = pa.Table.from_arrays([pa.array(["a"])] * 2, names=["text", "text"])
     with pytest.raises(ColumnError, match="two columns"):
@@ -78,6 +78,35 @@ def test_types_of_text(tmp_path: Path, ending: str, type: str) -> None:
 
 
 @endings
+@pytest.mark.skipif(not VIEWS, reason="no views in this Arrow")
+def test_views_are_written_as_views(tmp_path: Path, ending: str) -> None:
+    """Where the format is that of the input; elsewhere they are strings."""
+    view, raw = pa.string_view(), pa.binary_view()
+    rows = {
+        "id": pa.array([1, 2, 3]),
+        "text": pa.array(["one two three four"] * 2 + ["five six seven"], view),
+        "more": pa.array(["q", None, "longer than twelve bytes"], view),
+        "raw": pa.array([b"\xff", None, b"x"], raw),
+        "tags": pa.array([["a"], None, []], pa.list_(view)),
+    }
+    table = pa.table(rows)
+    path = write(tmp_path / f"a{ending}", table)
+    for source in (path, table):
+        out = tmp_path / type(source).__name__
+        neardup.dedup(source, out=out)
+        (found,) = (out / "clean").iterdir()
+        if found.suffix == ".parquet":
+            assert pq.read_schema(found).equals(table.schema)
+            assert pq.read_table(found).to_pylist() == [table.to_pylist()[row] for row in (0, 2)]
+        else:
+            with pa.ipc.open_file(found) as opened:
+                assert opened.schema.equals(table.schema)
+    neardup.dedup(table.drop_columns(["raw", "tags"]), out=tmp_path / "csv", format="csv")
+    (found,) = (tmp_path / "csv" / "clean").iterdir()
+    assert found.read_text().splitlines()[0] == "id,text,more"
+
+
+@endings
 def test_invalid_utf8(tmp_path: Path, ending: str) -> None:
     text, other = invalid(b"ok", b"SECRET\xff", b"x"), invalid(b"a", b"\xff", b"\xfe")
     table = pa.table({"text": text, "id": other, "d": text.dictionary_encode()})
@@ -93,7 +122,7 @@ def test_invalid_utf8(tmp_path: Path, ending: str) -> None:
     for part in source.partitions():
         held = part.read(None)
         count = len(held.text)
-        records = part.records(None, count, held=held)
+        records = part.records(None, count, cached=held)
         assert (
             records.column("text")
             .cast(pa.binary())
@@ -161,10 +190,10 @@ def test_only_what_is_needed_is_decoded(tmp_path: Path, monkeypatch: pytest.Monk
     part.read(("id",))
     part.texts(np.array([1]), 9)
     held = part.read(("text", "id"))
-    records = part.records(np.array([0, 8]), 9, held=held)
+    records = part.records(np.array([0, 8]), 9, cached=held)
     assert [list(names) for names in asked] == [["text", "id"], ["text"], ["text", "id"], ["other"]]
     assert records.equals(table.take(pa.array([0, 8])))
-    part.records(None, 9, held=part.read(None))
+    part.records(None, 9, cached=part.read(None))
     assert len(asked) == 5
 
 

@@ -21,8 +21,8 @@ __all__ = [
     "keep_reachable",
     "mark_plausible",
     "may_reach",
+    "name_buckets",
     "needed_overlap",
-    "place_buckets",
     "probe",
     "rank_prefixes",
     "remember",
@@ -122,7 +122,7 @@ def mark_plausible(
     return marked
 
 
-def place_buckets(buckets: Sequence[Values], first: int, documents: int) -> list[int]:
+def name_buckets(buckets: Sequence[Values], first: int, documents: int) -> list[int]:
     """The bucket of each document, counted from ``first``; -1 where it is in none."""
     of = [-1] * documents
     for number, docs in enumerate(buckets, first):
@@ -145,6 +145,7 @@ class State:
         of: Buckets of each document, one for each band; -1 where it is alone.
         threshold: Similarity that makes a duplicate.
         limit: Kept documents that a bucket holds.
+        old: Documents that are kept, whatever they are similar to: the first ones.
         kept: Those of each bucket.
         beyond: Kept documents that a bucket has no place for.
         answers: Document that each removed one is a duplicate of.
@@ -155,6 +156,7 @@ class State:
     of: Sequence[Values]
     threshold: float
     limit: int = 2**31 - 1
+    old: int = 0
     kept: dict[int, list[int]] = field(default_factory=dict)
     beyond: dict[int, int] = field(default_factory=dict)
     answers: dict[int, int] = field(default_factory=dict)
@@ -181,7 +183,7 @@ def among_themselves(state: State, first: int, last: int) -> None:
         if x in state.answers:
             continue
         found = state.first_similar(x, first)
-        if found is not None:
+        if found is not None and x >= state.old:
             state.answers[x] = found
             continue
         for bucket in state.of[x]:

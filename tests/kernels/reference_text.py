@@ -95,6 +95,11 @@ def mix(h: int) -> int:
     return h ^ h >> 31
 
 
+def shorten(values: list[int]) -> list[int]:
+    """Hashes of which 4 bytes count."""
+    return [mix(value >> 32) for value in values]
+
+
 def splitmix(seed: int, index: int) -> int:
     """A number of the stream of a seed."""
     return mix(seed + (index + 1) * _TOKEN_MULTIPLIER & _MASK)

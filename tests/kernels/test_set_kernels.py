@@ -15,7 +15,7 @@ from numba import config
 from neardup.kernels import grouping, prefixes, resolving
 from neardup.kernels import jaccard as kernels
 from neardup.kernels.jaccard import Sets
-from neardup.kernels.resolving import Answers, BitmapLanes, Buckets, KeptPlaces
+from neardup.kernels.resolving import Answers, BitmapLanes, Buckets, KeptMembers
 from neardup.match.bucketing import BandBuckets, bucket_documents
 from neardup.match.prefix_index import search_memory
 from neardup.match.verifying import make_sets
@@ -221,7 +221,7 @@ def test_group_keys_of_many(distinct: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3 if SLOW else 20))
-def test_mark_plausible_and_place_buckets(seed: int) -> None:
+def test_mark_plausible_and_name_buckets(seed: int) -> None:
     rng = np.random.default_rng([1, seed])
     documents = 70 if SLOW else 200
     lists = family(rng, documents)
@@ -235,12 +235,14 @@ def test_mark_plausible_and_place_buckets(seed: int) -> None:
     for buckets in buckets_of(rng, documents, 3, 2 if seed == 0 else 40):
         starts = np.cumsum([0, *map(len, buckets)]).astype(np.int32)
         members = np.array([d for docs in buckets for d in docs], dtype=np.int32)
-        slack = (1 - threshold) / (1 + threshold)
-        grouping.mark_plausible(members, starts, sets.size, bitmaps, slack, marked)
+        grouping.mark_plausible(members, starts, sets.size, bitmaps, threshold, marked)
         expected |= reference.mark_plausible(
             buckets, sets.size.tolist(), bitmaps.tolist(), threshold
         )
-        of.append(reference.place_buckets(buckets, first, documents))
+        of.append(reference.name_buckets(buckets, first, documents))
+        named = np.empty(documents, dtype=np.int32)
+        grouping.name_buckets(members, starts, first, named)
+        assert named.tolist() == of[-1]
         bands.append(BandBuckets(members, starts))
         first += len(buckets)
     assert set(np.flatnonzero(marked).tolist()) == expected
@@ -276,29 +278,27 @@ def test_against_kept_and_among_themselves(seed: int) -> None:
     threshold = float(rng.choice(THRESHOLDS))
     bands = buckets_of(rng, documents, int(rng.integers(1, 4)), int(rng.choice([2, 4, 30])))
     buckets, sets = gathered(bands, documents), made(lists)
-    limit = int(rng.choice([2**31 - 1, 2**31 - 1, 3]))
+    limit, old = int(rng.choice([2**31 - 1, 2**31 - 1, 3])), int(rng.choice([0, documents // 3]))
     sizes = np.diff(buckets.starts)
-    kept = KeptPlaces(np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32), limit)
+    kept = KeptMembers(np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32), limit, old)
     columns = columns_of(sizes, int(rng.choice([0, 8, 10_000])))
     answers = Answers(np.full(documents, -1, np.int32), np.full(documents, np.nan))
     seen, counts = np.full(documents, -1, np.int32), np.zeros(3, np.int64)
     nowhere = np.zeros(documents, np.bool_)
-    state = reference.State(lists, buckets.of.tolist(), threshold, limit)
+    state = reference.State(lists, buckets.of.tolist(), threshold, limit, old)
     step = int(rng.choice([1, 7, 64, 1000]))
     for first in range(0, documents, step):
         last = min(first + step, documents)
-        resolving.against_kept(
-            first, last, buckets, kept, columns, sets, threshold, nowhere, seen, answers, counts
-        )
-        reference.against_kept(state, first, last)
+        new = max(first, old)
+        common = buckets, kept, columns, sets, threshold
+        resolving.against_kept(new, last, *common, nowhere, seen, answers, counts)
+        reference.against_kept(state, new, last)
         check_answers(answers, state)
-        resolving.among_themselves(
-            first, last, buckets, kept, columns, sets, threshold, seen, answers, counts
-        )
+        resolving.among_themselves(first, last, *common, seen, answers, counts)
         reference.among_themselves(state, first, last)
         check_answers(answers, state)
         for bucket, low in enumerate(buckets.starts[:-1]):
-            held = buckets.members[low : low + kept.held[bucket]].tolist()
+            held = buckets.members[low : low + kept.filled[bucket]].tolist()
             assert held == state.kept.get(bucket, [])
             assert kept.beyond[bucket] == state.beyond.get(bucket, 0)
     assert counts[2] == state.not_compared
@@ -320,7 +320,7 @@ def test_what_was_found_elsewhere_is_improved_in_small_buckets_only() -> None:
     sets = made(lists)
     for large, elsewhere, expected in ((0, True, 1), (0, False, 0), (9, True, 0)):
         buckets = gathered([[[0, 1, 2, 3]]], 4)
-        kept = KeptPlaces(np.array([3], np.int32), np.zeros(1, np.int32), 2**31 - 1)
+        kept = KeptMembers(np.array([3], np.int32), np.zeros(1, np.int32), 2**31 - 1, 0)
         columns = columns_of(np.array([4]), large)
         if large == 0:
             for place in range(3):
@@ -406,8 +406,8 @@ def prefix_lengths(lists: Sequence[Sequence[int]], threshold: float) -> list[int
     ]
 
 
-def chains_of(room: int) -> prefixes.Chains:
-    return prefixes.Chains(
+def chains_of(room: int) -> prefixes.PrefixChains:
+    return prefixes.PrefixChains(
         np.full(64, -1, np.int32),
         np.empty(room, np.int32),
         np.empty(room, np.uint64),
@@ -416,13 +416,13 @@ def chains_of(room: int) -> prefixes.Chains:
     )
 
 
-def walked(chains: prefixes.Chains) -> dict[int, list[tuple[int, int]]]:
+def walked(chains: prefixes.PrefixChains) -> dict[int, list[tuple[int, int]]]:
     """Documents and places by shingle, in the order of the chains."""
     found: dict[int, list[tuple[int, int]]] = {}
     for head in chains.head.tolist():
         entry = head
         while entry >= 0:
-            where = int(chains.doc[entry]), int(chains.place[entry])
+            where = int(chains.doc[entry]), int(chains.position[entry])
             found.setdefault(int(chains.value[entry]), []).append(where)
             entry = int(chains.next[entry])
     return found

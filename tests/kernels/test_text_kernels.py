@@ -238,6 +238,14 @@ def test_sign_affine_sign_oph_and_band_keys(
     assert keys.tolist() == [reference.band_keys(s, num_bands, num_rows) for s in affine.tolist()]
 
 
+@given(st.lists(numbers))
+@settings(max_examples=50, deadline=None)
+def test_shorten(values: list[int]) -> None:
+    found = np.array(values, dtype=np.uint64)
+    shingling.shorten(found)
+    assert found.tolist() == reference.shorten(values)
+
+
 @given(numbers, numbers)
 @example(0, 0)
 @example(MASK, MASK)

@@ -7,7 +7,9 @@ import pytest
 from numba import config
 
 import oracle
-from neardup.match import pairs, prefix_index
+from neardup.kernels.jaccard import Sets
+from neardup.kernels.resolving import Buckets
+from neardup.match import large_buckets, pairs, prefix_index
 from neardup.match import resolve as resolving
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.pairs import join, pairs_of_buckets, pairs_outside_windows
@@ -74,10 +76,10 @@ def test_resolving_equals_the_definition(
     threshold = float(rng.choice([0.3, 0.5, 0.7, 0.8, 1.0]))
     # Every path: plain lists of kept documents, and the index of rarest shingles.
     if seed % 3:
-        monkeypatch.setattr(resolving, "_LARGE", int(rng.choice([1, 3, 8])))
-        monkeypatch.setattr(resolving, "_INDEXED", int(rng.choice([0, 2, 10])))
-        monkeypatch.setattr(resolving, "_CLEAR", float(rng.choice([0.0, 0.01, 0.3])))
-        monkeypatch.setattr(resolving, "_CROWDED", int(rng.choice([0, 4, 12, 10_000])))
+        monkeypatch.setattr(large_buckets, "LARGE", int(rng.choice([1, 3, 8])))
+        monkeypatch.setattr(large_buckets, "_INDEXED", int(rng.choice([0, 2, 10])))
+        monkeypatch.setattr(large_buckets, "_CLEAR", float(rng.choice([0.0, 0.01, 0.3])))
+        monkeypatch.setattr(large_buckets, "_MANY_KEPT", int(rng.choice([0, 4, 12, 10_000])))
         monkeypatch.setattr(prefix_index, "_VISIT", float(rng.choice([0.0, 0.01, 8.0])))
         monkeypatch.setattr(prefix_index, "_ADD", int(rng.choice([-1, 0, 8000])))
         monkeypatch.setattr(prefix_index, "_MOST_COUNTED", int(rng.choice([5, 8192])))
@@ -94,14 +96,17 @@ def test_resolving_equals_the_definition(
         found_bands = [group(keys[b]) for b in range(bands)]
         marked = plausible(found_bands, sets.size, sets.bitmaps[:, :4], threshold, pool)
         assert all(marked[a] and marked[b] for a, b in edges)
-        found = resolve(sets, bucket_documents(found_bands, documents, bands), threshold, pool)
+        found, counts = resolve(
+            sets, bucket_documents(found_bands, documents, bands), threshold, pool
+        )
         all_pairs = pairs_of_buckets(
             sets, bucket_documents(found_bands, documents, bands), threshold, pool
         )
     assert found.duplicate_of.tolist() == duplicate_of
     expected = [np.nan if s is None else s for s in similarity]
     assert np.array_equal(found.similarity, expected, equal_nan=True)
-    assert found.not_compared == 0
+    assert counts.not_compared == 0
+    check_old(sets, bucket_documents(found_bands, documents, bands), edges, threshold, rng)
     listed = {
         (a, b): s
         for part in all_pairs.parts
@@ -110,6 +115,36 @@ def test_resolving_equals_the_definition(
     assert listed == edges
     assert sum(len(part[0]) for part in all_pairs.parts) == len(edges)
     assert all_pairs.not_compared == 0
+
+
+def check_old(
+    sets: Sets,
+    buckets: Buckets,
+    edges: dict[tuple[int, int], float],
+    threshold: float,
+    rng: np.random.Generator,
+) -> None:
+    """The documents of an old corpus stay, and the others may be compared with them only."""
+    documents, among = len(sets.size), bool(rng.integers(2))
+    old = int(rng.integers(0, documents + 1))
+    if not among:
+        edges = {(a, b): s for (a, b), s in edges.items() if a < old}
+    expected, _ = oracle.resolve(documents, edges, old)
+    with Pool(2) as pool:
+        found, _ = resolve(sets, buckets, threshold, pool, Limits(old=old, among=among))
+    assert found.duplicate_of.tolist() == expected
+    assert (found.duplicate_of[:old] < 0).all()
+
+
+@pytest.mark.parametrize("among", [True, False])
+def test_a_family_in_an_old_corpus_takes_one_pass(among: bool) -> None:
+    """Each new document is compared with the first old one, and no old one with another."""
+    family = {1, 2, 3, 4, 5, 6, 7, 8, 9}
+    sets = make_sets(ragged([family] * 300 + [{*family, 10}] * 100 + [{11, 12}]))
+    with Pool(2) as pool:
+        found, counts = resolve(sets, one_bucket(401), 0.5, pool, Limits(old=300, among=among))
+    assert found.duplicate_of.tolist() == [-1] * 300 + [0] * 100 + [-1]
+    assert counts.compared == 100
 
 
 @pytest.mark.parametrize(
@@ -144,7 +179,7 @@ def test_the_join_finds_every_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -
     sets = make_sets(ragged(python_sets))
     with Pool(2) as pool:
         found = join(sets, threshold, pool)
-        kept = resolve(sets, one_bucket(len(sets.size)), threshold, pool)
+        kept, _ = resolve(sets, one_bucket(len(sets.size)), threshold, pool)
     listed = {
         (a, b): s
         for part in found.parts
@@ -206,27 +241,27 @@ def test_the_index_has_the_smallest_set_that_can_be_similar(
     """715 / 1300 is 0.55, but 0.55 * 1300 is more than 715 as float64."""
     values = np.random.default_rng(4).integers(0, 2**63, 1300).tolist()
     sets = make_sets(ragged([set(values[:715]), set(values)]))
-    monkeypatch.setattr(resolving, "_LARGE", 1)
-    monkeypatch.setattr(resolving, "_INDEXED", 0)
+    monkeypatch.setattr(large_buckets, "LARGE", 1)
+    monkeypatch.setattr(large_buckets, "_INDEXED", 0)
     monkeypatch.setattr(resolving, "_SMALL_BATCH", 1)
     # Bitmaps are taken to be of use for the smaller one, so that only the other is searched for.
     slack = (1 - 0.55) / (1 + 0.55)
     clear = 2 * slack * 1000 / (64 * sets.bitmaps.shape[1])
-    monkeypatch.setattr(resolving, "_CLEAR", clear)
+    monkeypatch.setattr(large_buckets, "_CLEAR", clear)
     with Pool(1) as pool:
-        found = resolve(sets, one_bucket(2), 0.55, pool)
+        found, _ = resolve(sets, one_bucket(2), 0.55, pool)
     assert found.duplicate_of.tolist() == [-1, 0]
     assert found.similarity[1] == 0.55
 
 
 @pytest.mark.jit_off
 def test_a_full_bucket_leaves_out_and_counts() -> None:
-    # Twenty documents without anything in common, in one bucket that holds three.
+    # Twenty documents without anything in common, in one bucket of three at most.
     sets = make_sets(ragged([{i} for i in range(20)]))
     with Pool(2) as pool:
-        found = resolve(sets, one_bucket(20), 0.5, pool, Limits(3))
+        found, counts = resolve(sets, one_bucket(20), 0.5, pool, Limits(3))
     assert (found.duplicate_of < 0).all()
-    assert found.not_compared == sum(range(17))
+    assert counts.not_compared == sum(range(17))
 
 
 def test_large_buckets_list_the_following_documents_only() -> None:

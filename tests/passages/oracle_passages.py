@@ -45,6 +45,22 @@ class Oracle:
             passage for d in range(old, len(documents)) for passage in self._passages(d)
         ]
 
+    def bridges(self, gap: int) -> tuple[list[int | None], list[int]]:
+        """The first passage of the joined ones that each passage is in; changed words before it."""
+        joined: list[int | None] = [None] * len(self.passages)
+        changed = [0] * len(self.passages)
+        for i in range(1, len(self.passages)):
+            one, two = self.passages[i - 1 : i + 1]
+            if one.document != two.document or one.source[0] != two.source[0]:
+                continue
+            here = two.first - one.first - one.words
+            there = two.source[1] - one.source[1] - one.words
+            if two.source[1] >= one.source[1] and max(here, there) <= gap:
+                joined[i - 1] = i - 1 if joined[i - 1] is None else joined[i - 1]
+                joined[i] = joined[i - 1]
+                changed[i] = max(0, here)
+        return joined, changed
+
     def run(self, d: int, i: int) -> tuple[Any, ...]:
         return tuple(self.documents[d][i : i + self.length])
 

@@ -308,8 +308,12 @@ def test_odd_inputs(kernels: None) -> None:
     assert "no document has 3 words" in short.summary["notes"][0]
     same = run(["a b c d"] * 50, words=4, boilerplate=10, cut=True)
     assert same.summary["counts"]["boilerplate_words"] == 49 * 4
-    periodic = run(["0 " * 20_000], words=25)
-    assert periodic.summary["counts"]["copied_words"] == 20_000 - 25
+    for text in ("0 ", "a b c "):
+        periodic = run([text * 120_000], words=25)
+        counts = periodic.summary["counts"]
+        period = text.count(" ")
+        assert counts["copied_words"] == counts["words"] - -(-25 // period) * period
+        assert periodic.passages.num_rows == 1 and "row of zeros" in periodic.summary["notes"][0]
     table = pa.table({"text": ["a b c", "a b c", "a b c"], "who": [None, None, "x"]})
     alone = neardup.passages(table, words=3, within="who")
     assert alone.passages.num_rows == 0 and "2 documents have no who" in alone.summary["notes"][0]

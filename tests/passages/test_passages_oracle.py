@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
@@ -10,35 +11,18 @@ import pytest
 from oracle_passages import Oracle
 
 import neardup
-from neardup.copies import finding
+from neardup.copies import building, work
+from neardup.copies.repeated import repeats
+from neardup.errors import InputError
 
+#: 2,000 take a minute: PASSAGE_CORPORA=2000 python -m pytest tests/passages -k random
+CORPORA = int(os.environ.get("PASSAGE_CORPORA") or 160)
 _RULES = ("longest", "latest", "first")
 
 
 def planted(rng: random.Random) -> list[list[str]]:
     """Documents over a few words, with parts and wholes of earlier ones in them."""
-    words = [
-        "a",
-        "b",
-        "c",
-        "d",
-        "e",
-        "f",
-        "g",
-        "h",
-        "i",
-        "j",
-        "k",
-        "l",
-        "m",
-        "n",
-        "o",
-        "p",
-        "q",
-        "r",
-        "s",
-        "t",
-    ][: rng.choice([1, 2, 3, 4, 5, 20])]
+    words = list("abcdefghijklmnopqrst")[: rng.choice([1, 2, 3, 4, 5, 20])]
     made: list[list[str]] = []
     for _ in range(rng.randrange(12)):
         document = [rng.choice(words) for _ in range(rng.randrange(30))]
@@ -79,28 +63,41 @@ def expected_rows(oracle: Oracle, ids: list[Any], old: int) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_random_corpora(block: int, kernels: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = 0
-    for seed in range(block * 40, block * 40 + 40):
-        rng = random.Random(seed)
-        documents, length = planted(rng), rng.randrange(2, 13)
-        rule, boilerplate = rng.choice(_RULES), rng.choice([0, 0, 2, 3, 5])
-        old = rng.randrange(1, len(documents)) if len(documents) > 1 and rng.random() < 0.3 else 0
-        names = [f"d{i}" for i in range(len(documents))]
-        rank = list(range(old, len(documents)))
-        rng.shuffle(rank)
-        order = [*range(old), *(old + rank.index(n) for n in range(old, len(documents)))]
-        groups = [rng.choice([None, "x", "y", "z"]) for _ in documents]
-        grouped = rng.choice([None, "within", "across"])
-        table = pa.table(
-            {
-                "id": pa.array(names, pa.string()),
-                "text": pa.array([" ".join(words) for words in documents], pa.string()),
-                "rank": pa.array([*range(old), *rank], pa.int64()),
-                "group": pa.array(groups, pa.string()),
-            }
-        )
-        monkeypatch.setattr(finding, "_SPILL_SHARE", rng.choice([4, 1 << 30]))
+def test_random_corpora(block: int, kernels: None) -> None:
+    found = sum(check_corpus(seed) for seed in range(block, CORPORA, 4))
+    assert found > 100
+
+
+def check_corpus(seed: int) -> int:
+    """Compare a run with the definition; return how many passages there were.
+
+    Parts, and the memory after which rows go to files, are chosen at random too.
+    """
+    rng = random.Random(seed)
+    documents, length = planted(rng), rng.randrange(2, 13)
+    rule, boilerplate = rng.choice(_RULES), rng.choice([0, 0, 2, 3, 5])
+    gap = rng.choice([0, 0, 1, 3, 10])
+    old = rng.randrange(1, len(documents)) if len(documents) > 1 and rng.random() < 0.3 else 0
+    names = [f"d{i}" for i in range(len(documents))]
+    rank = list(range(old, len(documents)))
+    rng.shuffle(rank)
+    order = [*range(old), *(old + rank.index(n) for n in range(old, len(documents)))]
+    groups = [rng.choice([None, "x", "y", "z"]) for _ in documents]
+    grouped = rng.choice([None, "within", "across"])
+    table = pa.table(
+        {
+            "id": pa.array(names, pa.string()),
+            "text": pa.array([" ".join(words) for words in documents], pa.string()),
+            "rank": pa.array([*range(old), *rank], pa.int64()),
+            "group": pa.array(groups, pa.string()),
+        }
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work, "SPILL_SHARE", rng.choice([4, 1 << 30]))
+        patch.setattr(repeats, "_SORTED", rng.choice([1, 5, 1 << 20]))
+        patch.setattr(repeats, "_PART", rng.choice([1, 16, 1 << 20]))
+        patch.setattr(repeats, "_MOST_PARTS", rng.randrange(1, 65))
+        patch.setattr(building, "_ROWS", rng.choice([1, 7, 1 << 20]))
         run = neardup.passages(
             table.slice(old),
             against=table.slice(0, old) if old else None,
@@ -109,19 +106,34 @@ def test_random_corpora(block: int, kernels: None, monkeypatch: pytest.MonkeyPat
             order_by="rank",
             name_source=rule,
             boilerplate=boilerplate,
-            threads=rng.choice([1, 2]),
+            bridge=gap,
+            threads=rng.choice([1, 2, 8]),
             progress=False,
             **({grouped: "group"} if grouped else {}),
         )
-        in_order = [documents[i] for i in order]
-        group_of = [groups[i] for i in order] if grouped else None
-        oracle = Oracle(in_order, length, rule, group_of, grouped == "across", boilerplate, old)
-        rows = expected_rows(oracle, [names[i] for i in order], old)
-        rows.sort(key=lambda row: (names.index(row[0]), row[1]))
-        assert [list(row.values()) for row in run.passages.to_pylist()] == rows, seed
-        _check_words(run, oracle, [names[i] for i in order], old)
-        found += len(rows)
-    assert found > 100
+    in_order = [documents[i] for i in order]
+    group_of = [groups[i] for i in order] if grouped else None
+    oracle = Oracle(in_order, length, rule, group_of, grouped == "across", boilerplate, old)
+    rows = expected_rows(oracle, [names[i] for i in order], old)
+    joined, changed = oracle.bridges(gap)
+    place = {tuple(row[:2]): i for i, row in enumerate(rows)}
+    rows.sort(key=lambda row: (names.index(row[0]), row[1]))
+    found = run.passages.to_pylist()
+    numbers = [row.pop("bridge", None) for row in found]
+    assert [list(row.values()) for row in found] == rows, seed
+    _check_words(run, oracle, [names[i] for i in order], old)
+    if gap:
+        first: dict[int, int] = {}  # of the joined ones, by their number
+        for row, number in zip(rows, numbers, strict=True):
+            i = place[tuple(row[:2])]
+            assert (number is None) == (joined[i] is None), seed
+            if number is not None:
+                assert first.setdefault(number, joined[i] or 0) == joined[i], seed
+        of = {row["doc_id"]: row["changed_words"] for row in run.documents.to_pylist()}
+        for name in names[old:]:
+            own = [i for key, i in place.items() if key[0] == name]
+            assert of[name] == sum(changed[i] for i in own), seed
+    return len(rows)
 
 
 def _check_words(run: neardup.PassageRun, oracle: Oracle, ids: list[str], old: int) -> None:
@@ -177,3 +189,20 @@ def test_the_worked_example(kernels: None) -> None:
         ["C", 15, 39, 5, "A", 15, 39, "A", 15, 2, "copy"],
         last,
     ]
+
+
+def test_sources_of_a_document() -> None:
+    """An overview: from where which share of the words was copied."""
+    words = [[f"w{d}x{i}" for i in range(40)] for d in range(3)]
+    copied = [*words[0][:10], "new", *words[1][5:25], "other", *words[0][20:28], "last"]
+    texts = [*map(" ".join, words), " ".join(copied)]
+    run = neardup.passages(pa.table({"text": texts, "id": list("abcd")}), words=5, id="id")
+    assert run.sources("d").to_pylist() == [
+        {"source_id": "b", "words": 20, "share": 20 / 41, "passages": 1},
+        {"source_id": "a", "words": 18, "share": 18 / 41, "passages": 2},
+    ]
+    assert run.sources("a").num_rows == 0
+    by_position = neardup.passages(texts, words=5).sources(3)
+    assert by_position["source_id"].to_pylist() == [1, 0]
+    with pytest.raises(InputError, match="no document with this id"):
+        run.sources("z")

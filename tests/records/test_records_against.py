@@ -291,7 +291,7 @@ def test_commands(people: People, tmp_path: Path, command: Command) -> None:
     assert "that of the index" in done.err
     record = json.loads((out / "run.json").read_text())
     assert record["counts"]["records"] == pq.read_table(out / "clusters.parquet").num_rows == 600
-    assert "by itself" in command("evaluate", out, "--truth", paths[2]).error
+    assert "against an index" in command("evaluate", out, "--truth", paths[2]).error
     done = command("evaluate", index, "--truth", paths[2], "--json")
     assert json.loads(done.out)["clusters"]["pairwise"]["f1"] > 0.95
     assert "B-cubed" in command("evaluate", index, "--truth", paths[2]).out

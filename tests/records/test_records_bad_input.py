@@ -106,7 +106,7 @@ def test_columns_that_hold_lists() -> None:
 
 
 def test_too_few_records() -> None:
-    assert refused(InputError, {"name": ["anna"]}) == "the table has 1 records; expected 2 or more"
+    assert refused(InputError, {"name": ["anna"]}) == "the table has 1 record; expected 2 or more"
 
 
 def test_an_id_that_no_record_has() -> None:

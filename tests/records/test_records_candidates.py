@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,11 +13,34 @@ import pytest
 from made_records import NAMES, grams, made_persons, true_pairs
 
 import neardup
+from neardup.errors import SpecError
 
 
 def ids(table: pa.Table) -> set[tuple[str, str]]:
     pairs = zip(table["id_a"].to_pylist(), table["id_b"].to_pylist(), strict=True)
     return {(min(pair), max(pair)) for pair in pairs}
+
+
+def test_blocks_are_components_of_candidates(tmp_path: Path) -> None:
+    names = ["Anna Schmidt", "Peter Huber", "Ana Schmitd", "Peter Hubert", "Zoe"]
+    found = neardup.blocks({"name": names, "id": list("abcde")}, id="id", fields="name")
+    assert {tuple(sorted(pair)) for pair in ids(found.pairs)} == {("a", "c"), ("b", "d")}
+    labels = found.labels()
+    assert labels.to_pydict() == {"id": list("abcde"), "block": [0, 1, 0, 1, 4]}
+    two = neardup.blocks({"name": names[:2]}, {"name": names[2:]}, fields="name").labels("group")
+    assert two.column_names == ["id", "source", "group"]
+    assert two["source"].to_pylist() == list("aabbb")
+    assert two["group"].to_pylist() == [0, 1, 0, 1, 4]
+    with pytest.raises(SpecError, match="there is a column 'id' already"):
+        found.labels("id")
+    source, out = tmp_path / "names.csv", tmp_path / "blocks.csv"
+    source.write_text(
+        "id,name\n" + "".join(f"{i},{n}\n" for i, n in zip("abcde", names, strict=True))
+    )
+    words = ["--id", "id", "--fields", "name", "--column", "block", "-o", str(out), "--quiet"]
+    command = [sys.executable, "-m", "neardup", "blocks", str(source), *words]
+    subprocess.run(command, check=True)
+    assert out.read_text().split() == ["id,block", "a,0", "b,1", "c,0", "d,1", "e,4"]
 
 
 def test_recall_at_block_at() -> None:

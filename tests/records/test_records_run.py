@@ -15,7 +15,6 @@ from made_records import NAMES, true_pairs
 
 import neardup
 from common import Command
-from neardup.records.outputs.link_files import read_links
 
 People = tuple[pa.Table, pa.Table]
 FIELDS = ",".join(NAMES)
@@ -93,14 +92,12 @@ def test_saved_and_evaluated_from_the_folder(
 ) -> None:
     out = linked.save(tmp_path / "out")
     assert {path.name for path in out.iterdir()} == {
-        *("pairs.parquet", "candidates.parquet", "clusters.parquet", "run.json")
+        *("pairs.parquet", "candidates.parquet", "clusters.parquet", "records.parquet", "run.json")
     }
     assert stat.S_IMODE(out.stat().st_mode) == 0o700
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in out.iterdir())
     assert pq.read_table(out / "pairs.parquet").num_rows == linked.pairs.num_rows
-    from neardup.records.outputs.link_scores import evaluate_links
-
-    assert evaluate_links(read_links(out)[0], people[1]) == linked.evaluate(people[1])
+    assert neardup.LinkRun.open(out).evaluate(people[1]) == linked.evaluate(people[1])
     with pytest.raises(neardup.NeardupError, match="exists"):
         linked.save(out)
     linked.save(out, overwrite=True)
@@ -110,7 +107,7 @@ def test_page(linked: neardup.LinkRun, tmp_path: Path) -> None:
     page = linked.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Just above the threshold" in page
     threshold = linked.summary["threshold"]
-    assert page.count("<rect ") == len(threshold["histogram"])
+    assert page.count("<rect ") == 40 + 2 * len(NAMES)
     assert f"separated at {threshold['value']:g}, in the valley" in page
     assert "http" not in page.replace("http-equiv", "")
 

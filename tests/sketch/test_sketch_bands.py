@@ -10,44 +10,22 @@ import pytest
 import neardup
 from neardup import candidate_probability, choose_bands
 from neardup.errors import SpecError
-from neardup.sketch import bands as module
 from neardup.sketch.bands import (
-    SAMPLE,
+    COMMON,
+    COMMON_SHORT,
     Bands,
-    Sample,
+    advice_on_bands,
     band_cost,
     bands_for_recall,
-    rounded_documents,
-    sample_pairs,
+    recipe_for,
     similarity_at,
     steepest,
 )
-from neardup.spec import ShingleSpec
+from neardup.spec import PRESETS, Spec, preset
 
 CURVES = [(1, 1), (1, 4), (2, 1), (7, 1), (17, 4), (42, 3), (64, 2), (5, 24), (400, 12)]
-CLASSES = 50
-
-
-def sample_of(copies: dict[float, float], families: dict[float, float]) -> Sample:
-    """A sample of 512 documents with these pairs by similarity, and the others without any."""
-    families = {0.0: 512 * 511 / 2 - sum(copies.values()) - sum(families.values()), **families}
-
-    def classes(pairs: dict[float, float]) -> np.ndarray:
-        counts = np.zeros(CLASSES)
-        for similarity, number in pairs.items():
-            counts[min(CLASSES - 1, int(similarity * CLASSES))] += number
-        return counts
-
-    return Sample(512, 300.0, classes(copies), classes(families))
-
-
-SAMPLES = {
-    "none": None,
-    "nothing": sample_of({}, {}),
-    "copies": sample_of({0.8: 100, 0.5: 30}, {}),
-    "family": sample_of({}, {0.4: 20_000}),
-    "astride": sample_of({0.9: 9}, {0.65: 5000, 0.75: 5000}),
-}
+#: Mean similarities of unrelated documents.
+COMMONS = (COMMON, COMMON_SHORT, 0.2)
 
 
 @pytest.mark.parametrize(("num_bands", "rows"), CURVES)
@@ -82,11 +60,13 @@ def test_steepest_is_where_the_slope_is_greatest(num_bands: int, rows: int) -> N
 
 @pytest.mark.parametrize("threshold", [0.2, 0.3, 0.5, 0.7, 0.75, 0.8, 0.9, 0.95, 1.0])
 @pytest.mark.parametrize("recall", [0.5, 0.9, 0.99, 0.999])
-@pytest.mark.parametrize("sample", SAMPLES)
-def test_the_choice_always_reaches_the_recall(threshold: float, recall: float, sample: str) -> None:
+@pytest.mark.parametrize("common", COMMONS)
+def test_the_choice_always_reaches_the_recall(
+    threshold: float, recall: float, common: float
+) -> None:
     for documents in (1, 1_000_000, 10**9):
         try:
-            choice = choose_bands(threshold, recall, documents, SAMPLES[sample])
+            choice = choose_bands(threshold, recall, documents, common)
         except SpecError:
             assert bands_for_recall(threshold, recall, 1) > 1024
             continue
@@ -97,18 +77,18 @@ def test_the_choice_always_reaches_the_recall(threshold: float, recall: float, s
         assert choice.num_bands * choice.rows <= 1024
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("common", COMMONS)
 @pytest.mark.parametrize("documents", [10**6, 10**8])
-def test_the_choice_is_the_cheapest_of_all(sample: str, documents: int) -> None:
+def test_the_choice_is_the_cheapest_of_all(common: float, documents: int) -> None:
     """By trying every number of rows."""
     threshold, recall = 0.7, 0.99
-    choice = choose_bands(threshold, recall, documents, SAMPLES[sample])
+    choice = choose_bands(threshold, recall, documents, common)
     cheapest = min(
-        band_cost(Bands(b, r, 0.0), threshold, documents, SAMPLES[sample])
+        band_cost(Bands(b, r, 0.0), threshold, documents, common)
         for r in range(1, 30)
         if (b := bands_for_recall(threshold, recall, r)) * r <= 1024
     )
-    assert band_cost(choice, threshold, documents, SAMPLES[sample]) == cheapest
+    assert band_cost(choice, threshold, documents, common) == cheapest
 
 
 def test_bands_for_recall_is_the_smallest_number() -> None:
@@ -132,11 +112,8 @@ def test_more_documents_or_pairs_below_the_threshold_ask_for_more_rows() -> None
     """The cost of false candidates grows with the square of the corpus."""
     rows = [choose_bands(0.7, 0.99, 10**power).rows for power in (4, 6, 8, 10)]
     assert rows == sorted(rows) and rows[0] < rows[-1]
-    # Pairs of families grow with the square of the corpus, those of copies don't.
-    quiet = choose_bands(0.7, 0.99, 10**4, SAMPLES["nothing"])
-    family = choose_bands(0.7, 0.99, 10**4, sample_of({}, {0.4: 20_000}))
-    copies = choose_bands(0.7, 0.99, 10**4, sample_of({0.4: 20_000}, {}))
-    assert copies.rows == quiet.rows < family.rows
+    long, short = (choose_bands(0.7, 0.99, 10**6, common) for common in (COMMON, COMMON_SHORT))
+    assert long.rows < short.rows
 
 
 @pytest.mark.parametrize(
@@ -152,59 +129,31 @@ def test_an_impossible_recall_is_refused() -> None:
         choose_bands(0.001, 0.9999)
 
 
-def test_numbers_of_documents_are_rounded_up() -> None:
-    """An estimate that is slightly off gives the same bands."""
-    for documents, rounded in {
-        1: 10**6,
-        10**6: 10**6,
-        10**6 + 1: 2 * 10**6,
-        2_000_001: 5 * 10**6,
-        5_000_001: 10**7,
-        10**9: 10**9,
-        10**9 + 1: 2 * 10**9,
-    }.items():
-        assert rounded_documents(documents) == rounded
+def test_the_bands_do_not_depend_on_the_input(kernels: None) -> None:
+    """A family at the head of the input, a large corpus or another order chooses no others."""
+    rng = np.random.default_rng(2)
+    template = " ".join(f"t{i}" for i in range(8))
+    family = [f"{template} {' '.join(f'x{v}' for v in rng.integers(0, 9, 3))}" for _ in range(512)]
+    strangers = [" ".join(f"w{v}" for v in rng.integers(0, 10**6, 12)) for _ in range(1488)]
+    found = [
+        neardup.dedup(texts, shingle="word:2", **settings).recipe
+        for texts in (family + strangers, strangers + family, strangers[:1])
+        for settings in ({}, {"keep": "longest"})
+    ]
+    index = neardup.Index.create(shingle="word:2")
+    assert {*found, index.recipe} == {recipe_for(Spec().replace(n=2))}
 
 
-def test_a_sample_tells_copies_from_families() -> None:
-    rng = np.random.default_rng(1)
-
-    def text(words: list[str]) -> str:
-        return " ".join(words)
-
-    strangers = [text([f"s{i}w{j}" for j in range(60)]) for i in range(100)]
-    twice = strangers[:20]
-    template = [f"t{j}" for j in range(50)]
-    family = [text([*template, *(f"f{i}x{j}" for j in range(10))]) for i in range(40)]
-    some = [*strangers, *twice, *family]
-    order = rng.permutation(len(some))
-    sample = sample_pairs([some[i] for i in order], ShingleSpec(n=2))
-    assert sample.documents == 160
-    assert sample.copies.sum() == sample.copies[-1] == 20
-    pairs = 40 * 39 / 2
-    centres = (np.arange(CLASSES) + 0.5) / CLASSES
-    # The others have nothing in common, or as much as 128 entries say by chance.
-    near = sample.families[centres > 0.3]
-    assert near.sum() == pytest.approx(pairs, rel=0.02)
-    exact = 49 / (49 + 2 * 10)
-    assert (near * centres[centres > 0.3]).sum() / near.sum() == pytest.approx(exact, abs=0.03)
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_choice_of_each_preset_is_pinned(name: str) -> None:
+    """What it chooses is what two corpora, and two engines, can be compared by."""
+    chosen = recipe_for(preset(name))
+    pinned = {"web": (17, 4), "clinical": (13, 4), "records": (72, 4)}
+    assert (chosen.num_bands, chosen.rows) == pinned[name]
 
 
-def test_a_sample_is_of_the_first_documents_and_of_limited_size(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    seen: list[int] = []
-    signatures = neardup.signatures
-    monkeypatch.setattr(
-        module,
-        "signatures",
-        lambda text, *a, **k: seen.append(len(text)) or signatures(text, *a, **k),
-    )
-    short = [f"text number {i} of very many" for i in range(2 * SAMPLE)]
-    assert sample_pairs(short, ShingleSpec()).documents == SAMPLE
-    long = ["word " * 100_000] * 9
-    sample_pairs(long, ShingleSpec())
-    sample_pairs([None, "", "x" * 3_000_000, "y"], ShingleSpec())
-    assert seen == [SAMPLE, 2, 2]
-    assert sample_pairs([None, "", "  "], ShingleSpec()).documents == 0
-    assert choose_bands(0.7, 0.99, 10**6, sample_pairs(["", None], ShingleSpec())).rows >= 1
+def test_very_many_documents_are_advised_to_say_so() -> None:
+    assert "bands are chosen for 5,000,000" in advice_on_bands(Spec(), 200_000_000)
+    assert not advice_on_bands(Spec(), 100_000_000)
+    for spec in (Spec(documents=10), Spec(num_bands=3, rows=3), Spec(method="allpairs")):
+        assert not advice_on_bands(spec, 10**9)

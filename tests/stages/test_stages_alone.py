@@ -17,20 +17,21 @@ import oracle
 from neardup import Recipe, ShingleSpec
 from neardup.arrays import binary_of, numbers, words
 from neardup.match.bucketing import candidate_pairs
+from neardup.match.resolve import Limits
 from neardup.sketch.sketcher import Sketcher
 from neardup.sketch.tokenising import shingle_sets
 from neardup.spark.stages import batches as arrow
 from neardup.spark.stages.bucket_stage import BUCKETS, FIRSTS, band_rows, bucket, exact
 from neardup.spark.stages.candidate_stage import ROOTS, SHARES, forest, mark, spread, union
 from neardup.spark.stages.cluster_stage import CLUSTERS, cluster
-from neardup.spark.stages.match_stage import ANSWERS, EDGES, pairs, resolve, resolve_new
+from neardup.spark.stages.match_stage import ANSWERS, EDGES, pairs, resolve
 from neardup.spark.stages.sketch_stage import SETS, sets, sketch, sketch_schema
 from neardup.stages.exact import expand_to_duplicates
 
 RECIPE = Recipe(ShingleSpec(n=2), num_bands=6, rows=2)
 TEXTS = ["one two three four", "One, two three FOUR!", None, "two three four five", "alone", ""]
 STAGES: list[Callable[..., Iterator[pa.RecordBatch]]] = [
-    sketch, exact, band_rows, bucket, sets, resolve, resolve_new, pairs, cluster,
+    sketch, exact, band_rows, bucket, sets, resolve, pairs, cluster,
     spread, forest, union, mark,
 ]  # fmt: skip
 
@@ -271,12 +272,11 @@ def test_components_of_candidates_from_shares_of_their_keys() -> None:
 def test_documents_that_stay() -> None:
     lists = {0: [1, 2, 3, 4], 1: [1, 2, 3, 5], 2: [1, 2, 3, 6], 3: [7, 8, 9], 4: [7, 8, 9, 10]}
     buckets, of = [buckets_batch((0, [0, 1, 2]), (0, [3, 4]))], [sets_batch(lists)]
-    (found,) = resolve_new(buckets, of, 0.5, 2)
+    (found,) = resolve(buckets, of, 0.5, limits=Limits(old=2))
     assert found.schema == ANSWERS
     assert found["duplicate_of"].to_pylist() == [None, None, 0, None, 3]
-    (found,) = resolve_new(buckets, of, 0.5, 2, among=False)
+    (found,) = resolve(buckets, of, 0.5, limits=Limits(old=2, among=False))
     assert found["duplicate_of"].to_pylist() == [None, None, 0, None, None]
-    assert list(resolve_new(buckets, of, 0.5, 0)) == list(resolve(buckets, of, 0.5))
 
 
 # What engines rely on.
@@ -333,3 +333,20 @@ def test_arrays_go_to_arrow_and_back() -> None:
     assert arrow.array_of(rows[:, 1]).to_pylist() == rows[:, 1].tolist()
     small = pa.array([[1, 2], [3]], pa.list_(pa.int64()))
     assert arrow.ragged(small[1:]).values.tolist() == [3]
+
+
+def test_groups_are_complete_however_batches_are_cut() -> None:
+    rng = np.random.default_rng(4)
+    for size in (0, 1, 100, 10**9):
+        root = np.repeat(np.arange(40), rng.integers(1, 30, 40))
+        rows = batch(root=root, value=np.arange(len(root)))
+        cuts = np.sort(rng.integers(0, len(root) + 1, 12))
+        ends = zip([0, *cuts], [*cuts, len(root)], strict=True)
+        found = list(arrow.groups_of((rows.slice(a, b - a) for a, b in ends), "root", size))
+        tables = [pa.Table.from_batches(each) for each in found]
+        assert pa.concat_tables(tables).equals(pa.Table.from_batches([rows]))
+        roots = [set(each["root"].to_pylist()) for each in tables]
+        assert sum(map(len, roots)) == 40  # each is in one
+        assert all(table.nbytes >= size for table in tables[:-1])
+        assert size or len(found) > 5
+    assert list(arrow.groups_of([], "root", 1)) == []

@@ -72,7 +72,7 @@ def test_the_chain_equals_a_run(name: str, threshold: float, chain: Chain) -> No
 
     # Pairs: a bucket is in one process, whatever is in the other.
     edges = chain.per_component(
-        "match_stage", "pairs", buckets, sets, threshold=threshold, threads=2
+        "match_stage", "pairs", buckets, sets, threshold=threshold, threads=2, answers=answers
     )
     pairs = {(e["a"], e["b"]): e["similarity"] for b in edges for e in b.to_pylist()}
     run_edges = runs["star"].edges

@@ -17,9 +17,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from design_rows import DESIGNS, rows_in
 from one_cassandra import PASSWORD, USER, Server, login
 from store_contract import StoreContract, check, put, some_keys, some_metadata
 
+from experiments import row_stores
+from experiments.designs import check_design
+from experiments.row_stores import CassandraRows
+from experiments.stores import Store
 from neardup.errors import DependencyError, SpecError, StoreError
 from neardup.state import Header, check_store, open_store
 from neardup.state.cassandra import cql, session
@@ -114,7 +119,7 @@ def test_one_of_many_creates(tmp_path: Path) -> None:
                 store.create(Header("digest", 3))
                 results.append("made")
             except StoreError as error:
-                assert "holds a run already" in error.message
+                assert "has a run already" in error.message
                 results.append("refused")
 
     in_threads([create] * 6)
@@ -151,7 +156,7 @@ def in_threads(works: list[Callable[[], None]]) -> None:
 def test_new_keyspace(let_in: Server) -> None:
     with CassandraStore(f"{let_in.url}_made") as store:
         store.drop()
-        with pytest.raises(StoreError, match="holds no run"):
+        with pytest.raises(StoreError, match="has no run"):
             store.open()  # looking makes nothing
         assert not store._session.ask(cql.KEYSPACES, ["neardup_tests_made"])
         store.create(Header("digest", 3))
@@ -368,3 +373,32 @@ def test_metadata_can_be_larger_than_a_message(let_in: Server, tmp_path: Path) -
     with begun(tmp_path) as store:
         store.put(0, some_keys(0), some_metadata(0, 40_000_000))
         assert store.metadata(0) == some_metadata(0, 40_000_000)
+
+
+def of_design(design: str) -> str:
+    url = os.environ["NEARDUP_TEST_CASSANDRA"]
+    return row_stores.of_rows(url) if design == "Design 1" else url
+
+
+@real
+@pytest.mark.parametrize("design", DESIGNS)
+def test_rows_of_the_designs_of_the_paper(design: str) -> None:
+    assert rows_in(of_design(design)) == DESIGNS[design]
+
+
+@real
+def test_a_row_for_each_key_of_many() -> None:
+    """Several batches of a band, the last of which is not full; a band of one slice in Design 2."""
+    assert rows_in(of_design("Design 1"), each=150, bands=10, partitions=3) == 150 * 10 * 3
+    assert rows_in(of_design("Design 2"), each=150, bands=10, partitions=3) == 10 * 3
+
+
+@real
+def test_rows_that_become_blobs_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What once went unseen: the store of rows writes as that of blobs does."""
+    store = Store("Design 1, Cassandra", of_design("Design 1"))
+    check_design(store, str(store.url))
+    monkeypatch.setattr(CassandraRows, "_slice_bytes", CassandraStore._slice_bytes)
+    monkeypatch.setattr(CassandraRows, "_insertions", CassandraStore._insertions)
+    with pytest.raises(StoreError, match="24 keys are in 8 rows, not in 24"):
+        check_design(store, str(store.url))

@@ -113,6 +113,35 @@ def test_a_file_that_appears_meanwhile_stays(way: str, tmp_path: Path) -> None:
     assert texts_of(out) == {"sub/b": "1", "a": "mine"}
 
 
+def test_a_file_that_is_added_to_a_folder_of_ours_meanwhile_stays(way: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    make(out, "1", ("a", "sub/b"))
+    with (
+        pytest.raises(OutputError, match="out/sub/c is a file that neardup did not write"),
+        output_folder(out, True, ("a", "sub")) as folder,
+    ):
+        (folder / "a").write_text("2")
+        write_record(folder, "dedup", {})
+        (out / "sub" / "c").write_text("mine")
+    assert texts_of(out) == {"a": "1", "sub/b": "1", "sub/c": "mine"}
+
+
+def test_a_file_that_appears_at_the_last_moment_stays(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    make(out, "1", ("a",))
+    exchange = folders._exchange
+
+    def late(a: Path, b: Path) -> None:
+        (out / "late").write_text("mine")
+        exchange(a, b)
+
+    monkeypatch.setattr(folders, "_exchange", late)
+    make(out, "2", ("a",))
+    assert texts_of(out) == {"a": "2", "late": "mine"}
+
+
 def test_an_empty_folder_is_taken_and_an_error_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     make(tmp_path / "out", "1")
@@ -228,7 +257,7 @@ def test_a_killed_command_leaves_the_old_or_the_new_result(
     call(f"{line} --overwrite", inputs, wanted)
     new = content_of(wanted)
     assert new["thesis.txt"] == b"mine" and new["run.json"] != old["run.json"]
-    for number in itertools.count(1, 1 if _EVERY else 17):
+    for number in itertools.count(1, 1 if _EVERY else 31):
         out = tmp_path / str(number) / "out"
         shutil.copytree(before, out)
         done = killed_at(number, words_of(f"{line} --overwrite", inputs, out), tmp_path)
@@ -245,7 +274,7 @@ def test_a_killed_command_leaves_the_old_or_the_new_result(
 @_STRACE
 def test_a_killed_creation_of_an_index_can_be_repeated(tmp_path: Path, kernels: None) -> None:
     words = [sys.executable, "-m", "neardup", "index", "create", "OUT"]
-    for number in itertools.count(1, 1 if _EVERY else 40):
+    for number in itertools.count(1, 1 if _EVERY else 60):
         out = tmp_path / str(number) / "it"
         out.parent.mkdir()
         done = killed_at(number, [*words[:-1], str(out)], tmp_path)

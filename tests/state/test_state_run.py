@@ -210,7 +210,7 @@ def test_create_where_a_run_is(tmp_path: Path) -> None:
 
 
 def test_open_without_a_run(tmp_path: Path) -> None:
-    with refused(ResumeError, "holds no run"):
+    with refused(ResumeError, "has no run"):
         RunState.open(tmp_path / "run")
     assert not (tmp_path / "run").exists()
     RunState.create(tmp_path / "run").close()

@@ -337,4 +337,5 @@ def test_metadata_is_bytes(tmp_path: Path) -> None:
         with store:
             store.create(Header("digest", 3))
             store.put(0, some_keys(0), bytearray(some_metadata(0)))
-            assert type(store.metadata(0)) is bytes
+            assert isinstance(store.metadata(0), bytes | memoryview)
+            assert bytes(store.metadata(0)) == some_metadata(0)

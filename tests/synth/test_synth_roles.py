@@ -121,11 +121,11 @@ def test_another_seed_is_another_corpus() -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes(shape: str) -> None:
     spec = SynthSpec.shaped(shape, 1000, seed=3)
-    near = {"mixed": 200, "astride": 300}.get(shape, 0)
+    near = {"mixed": 200, "around": 300}.get(shape, 0)
     family = 0 if shape == "few" else 50
     assert spec.counts["near"] == near and spec.counts["family"] == family
     assert spec.counts["exact"] == (100 if shape == "mixed" else 20)
-    ends = {"above": (0.9, 0.9), "astride": (0.65, 0.75)}.get(shape, (0.4, 0.4))
+    ends = {"above": (0.9, 0.9), "around": (0.65, 0.75)}.get(shape, (0.4, 0.4))
     assert all((f.low, f.high) == ends for f in spec.families or ())
 
 

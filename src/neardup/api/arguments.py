@@ -1,4 +1,4 @@
-"""Wrong arguments are refused at once, and the message names what was probably meant."""
+"""Wrong arguments are refused at once, and the message names the likely ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 V = TypeVar("V", str, float)
 
-#: What is said of a type, and what is taken for it. A bool is no number.
+#: The name of a type in messages, and the types that are taken for it. A bool is no number.
 _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     **dict.fromkeys(("str", "TableName"), ("a string", (str,))),
     "bool": ("True or False", (bool,)),
@@ -63,7 +63,7 @@ def is_given(value: object) -> bool:
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Have a function refuse unknown keywords, by the nearest one, and values of another type."""
     signature = inspect.signature(function)
-    parameters = signature.parameters
+    parameters, called = signature.parameters, f"{function.__qualname__}()"
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -71,13 +71,13 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             if name not in parameters:
                 hint = _setting(name) if "spec" in parameters else ""
                 hint = hint or nearest(name, [p for p in parameters if p != "self"])
-                raise ArgumentError(f"{function.__name__}() has no argument {name!r}", hint)
+                raise ArgumentError(f"{called} has no argument {name!r}", hint)
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             by_name = [name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
             hint = f"name the others, such as {by_name[0]}=" if len(args) > 1 and by_name else ""
-            raise ArgumentError(f"{function.__name__}(): {error}", hint) from None
+            raise ArgumentError(f"{called}: {error}", hint) from None
         for name, value in given.items():
             annotation, default = str(parameters[name].annotation), parameters[name].default
             kind = annotation.removesuffix(" | None")

@@ -1,4 +1,4 @@
-"""One corpus against another: what is new in a batch, and what contains a test item."""
+"""One corpus against another: new documents of a batch, and documents with a test item."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -15,32 +16,40 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.api.arguments import checked, is_given
+from neardup.api.index_folders import index_of
 from neardup.api.indexing import Index
 from neardup.api.runs import Run
-from neardup.corpora.against import decide
-from neardup.corpora.corpus import InputCorpus, write_table
+from neardup.corpora.against import OldCorpus, decide
+from neardup.corpora.corpus import InputCorpus
 from neardup.corpora.decontaminating import Asked, matches_of
+from neardup.corpora.of_run import results_of
+from neardup.engines.identifiers import take_ids
+from neardup.engines.job import wanted_columns
 from neardup.errors import InputError, InputNotFoundError, SpecError
+from neardup.index.answers import id_values
+from neardup.index.bodies import Id
 from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
 from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, local_target, located
+from neardup.io.writers import write_tables
+from neardup.memory_plan import memory_of, plan_against, plan_decontamination
 from neardup.output.clean import CLEAN
 from neardup.output.writing import check_inputs, check_outside
-from neardup.result_record import RECORD
+from neardup.result_record import RECORD, read_record
 from neardup.results.results import Results
-from neardup.spec import ShingleSpec
+from neardup.spec import ShingleSpec, Spec
 from neardup.state.output_folder import check_folder, output_folder, write_record
 from neardup.threads import Pool, check_threads
 
 _BY = ("containment", "similarity")
-#: What is written to an output folder.
+#: Files of an output folder.
 _AGAINST = (CLEAN, "duplicates.parquet", RECORD)
 _MATCHES = (CLEAN, "matches.parquet", RECORD)
 #: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
 _OF_BATCH = (
     "source against text id out format overwrite input_format delimiter encoding_errors "
-    "max_document skip_large progress"
+    "max_document skip_large progress memory threads"
 )
 
 
@@ -85,7 +94,7 @@ class Against(Run):
 
     def _refused(self, *args: object, **options: object) -> NoReturn:
         raise SpecError(
-            "a batch that was compared with an old corpus has no bands of its own",
+            "a batch that was compared with an old corpus has no bands",
             "use its tables, `clean` and `keep_mask`; or run neardup dedup over both corpora",
         )
 
@@ -115,12 +124,14 @@ class Decontamination:
 
 
 class Old(NamedTuple):
-    """An old corpus, and what is written of a batch that was compared with it."""
+    """An old corpus, and the output of a batch that was compared with it."""
 
     corpus: str | os.PathLike[str] | Index | Run
     out: str | os.PathLike[str] | None = None
     format: str | None = None
     overwrite: bool = False
+    memory: int | None = None
+    threads: int | None = None
 
 
 def dedup_as_asked(given: dict[str, Any]) -> Against:
@@ -135,7 +146,13 @@ def dedup_as_asked(given: dict[str, Any]) -> Against:
                 f"`{name}` does not apply with `against`",
                 "leave it out: the settings are those of the old corpus, and the first one is kept",
             )
-    old = Old(given["against"], given["out"], given["format"], given["overwrite"])
+    check_threads(given["threads"])
+    names = ("out", "format", "overwrite", "threads")
+    old = Old(
+        given["against"],
+        memory=memory_of(given["memory"]),
+        **{name: given[name] for name in names},
+    )
     return dedup_against(given["source"], old, Reading.of(given))
 
 
@@ -155,18 +172,21 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         OutputError: The output folder exists, or can't be written.
     """
     out = None if old.out is None else local_target(old.out)
-    corpus = InputCorpus.open(source, reading)
-    check_output(corpus.reader.source, old.format)
     if out is not None:
         check_folder(out, old.overwrite, writes=_AGAINST)
-        _check_out(out, (source, corpus))
-    index, mine = _old(old.corpus)
-    try:
-        fresh = Index.create(spec=index.spec, recipe=index.recipe, store_text=False)
-        table, kept = decide(corpus, index._core, fresh._core)
-    finally:
-        if mine:
-            index.close()
+    with ExitStack() as opened:
+        index, spec, ids = _old(old.corpus, opened)
+        items = index.recipe.shingle.unit == "item"
+        asked = dataclasses.replace(reading, items=items)
+        corpus = InputCorpus.open(source, asked, wanted_columns(spec, None))
+        check_output(corpus.reader.source, old.format)
+        if out is not None:
+            _check_out(out, (source, corpus))
+        load, kept_before = corpus.workload(old.threads, False), _documents_of(old.corpus)
+        plan = plan_against(load, kept_before, old.memory)
+        if old.memory is not None:
+            plan.check()
+        table, kept = decide(corpus, OldCorpus(index._core, spec, ids))
     counts = {
         "documents": len(kept),
         "skipped": corpus.skipped,
@@ -175,12 +195,12 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         "similar_to_old": int(np.count_nonzero(table.column("in_old").to_numpy())),
     }
     counts["similar_within"] = counts["removed"] - counts["similar_to_old"]
-    spec, recipe = index.spec.as_dict(), index.recipe.as_dict()
-    results = _Found(corpus, table, {"counts": counts, "spec": spec, "recipe": recipe})
+    about = {"spec": spec.as_dict(), "recipe": index.recipe.as_dict()}
+    results = _Found(corpus, table, {"counts": counts, **about})
     if out is not None:
         results.folder = out
-        with output_folder(out, old.overwrite, _AGAINST) as folder, Pool() as pool:
-            write_table(folder / "duplicates.parquet", table)
+        with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
+            write_tables(folder / "duplicates.parquet", [table])
             corpus.write(kept, folder / CLEAN, old.format, pool)
             write_record(folder, "dedup --against", results.record)
     return Against(results)
@@ -203,6 +223,7 @@ def decontaminate(
     format: str | None = None,
     overwrite: bool = False,
     threads: int | None = None,
+    memory: int | str | None = None,
     input_format: str | None = None,
     encoding_errors: str = "strict",
     delimiter: str | None = None,
@@ -211,7 +232,7 @@ def decontaminate(
 ) -> Decontamination:
     """Find the training documents that contain a test item, exactly.
 
-    The test items are held in memory; the training corpus is read once, and again to write the
+    The test items are in memory; the training corpus is read once, and again to write the
     clean one. Line breaks never matter: texts are compared word by word.
 
     Args:
@@ -230,16 +251,18 @@ def decontaminate(
             ``matches.parquet`` and ``run.json``.
         format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors``,
             ``delimiter``, ``max_document`` and ``skip_large``.
-        overwrite: Replace what an earlier call left there.
+        overwrite: Replace the output of an earlier call.
         threads: Number of threads; all cores by default.
+        memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Too little is
+            refused before the training corpus is read; each match takes some 100 bytes more.
 
     Returns:
-        What was found.
+        The matches.
 
     Raises:
         InputError: An input can't be used.
         OutputError: The output folder exists, or can't be written.
-        SpecError: A setting is out of range.
+        SpecError: A setting is out of range, or the memory does not suffice.
 
     Examples:
         >>> train = ["some words before one two three four five six and after", "else"]
@@ -254,7 +277,7 @@ def decontaminate(
     reading = Reading(text, id, input_format, encoding_errors, delimiter, *limits)
     corpus = InputCorpus.open(train, reading)
     check_output(corpus.reader.source, format)
-    own = dataclasses.replace(
+    how_items = dataclasses.replace(
         reading,
         text=test_text or text,
         id=test_id,
@@ -262,14 +285,20 @@ def decontaminate(
         delimiter=None,
         skip_large=False,
     )
-    items = InputCorpus.open(against, own)
+    items = InputCorpus.open(against, how_items)
     if folder is not None:
         check_folder(folder, overwrite, writes=_MATCHES)
         _check_out(folder, (train, corpus), (against, items))
+    allowed, char = memory_of(memory), asked.shingle.unit == "char"
+    size = items.workload(1, char).text
+    plan = plan_decontamination(corpus.workload(threads, char), size, allowed)
+    if allowed is not None:
+        plan.check()
+        threads = plan.threads
     with Pool(threads) as pool:
         table, searched = matches_of(corpus, items, asked, pool)
     if not items.documents:
-        raise InputError("the input holds no test items", "is this the right file?")
+        raise InputError("the input has no test items", "is this the right file?")
     kept = np.ones(corpus.documents, dtype=np.bool_)
     kept[table.column("train_doc").to_numpy()] = False
     counts = {
@@ -289,7 +318,7 @@ def decontaminate(
     }
     if folder is not None:
         with output_folder(folder, overwrite, _MATCHES) as made, Pool(threads) as pool:
-            write_table(made / "matches.parquet", table)
+            write_tables(made / "matches.parquet", [table])
             corpus.write(kept, made / CLEAN, format, pool)
             write_record(made, "decontaminate", {"counts": counts, "settings": settings})
     return Decontamination(table, kept, counts | settings)
@@ -301,6 +330,8 @@ def _asked(by: str, threshold: float, passage: int | None, shingle: str | Shingl
     if not isinstance(threshold, int | float) or not 0 < threshold <= 1:
         raise SpecError(f"threshold is {threshold!r}; expected a number in (0, 1]")
     made = ShingleSpec.parse(shingle) if isinstance(shingle, str) else shingle
+    if made.unit == "item":
+        raise SpecError("decontamination compares texts, and the shingle is item")
     if passage is None:
         return Asked(by, float(threshold), made)
     return Asked("passage", 0.0, ShingleSpec(n=passage))
@@ -312,27 +343,39 @@ def _check_out(out: Path, *inputs: tuple[object, InputCorpus]) -> None:
         check_outside(out, [located(path) for path in paths_of(source) or ()])
 
 
-def _old(against: str | os.PathLike[str] | Index | Run) -> tuple[Index, bool]:
-    """Return the index of an old corpus, and whether it is this call's."""
-    if isinstance(against, Index):
-        return against, False
-    if isinstance(against, Run):
-        return Index.from_run(against, store_text=False), True
-    if not isinstance(against, str | os.PathLike):
+def _documents_of(old: str | os.PathLike[str] | Index | Run) -> int:
+    """Return how many documents of an old run an index in memory is made of."""
+    found = old.summary if isinstance(old, Run) else None
+    if isinstance(old, str | os.PathLike) and not is_remote(located(old)):
+        found = read_record(Path(old))
+    return int((found or {}).get("counts", {}).get("kept", 0))
+
+
+def _old(
+    against: str | os.PathLike[str] | Index | Run, opened: ExitStack
+) -> tuple[Index, Spec, Callable[[list[Id]], Any]]:
+    """Return an index of an old corpus, settings, and what gives the ids that users know.
+
+    What this call opens is closed with ``opened``.
+    """
+    if not isinstance(against, str | os.PathLike | Index | Run):
         raise SpecError(
             f"`against` is of type {type(against).__name__}; expected an index, a run, or the "
             "folder of one",
             "make a run or an index of the old corpus first",
         )
-    place = located(against)
-    if is_remote(place):  # a run: an index is a local folder
-        return Index.from_run(place, store_text=False), True
-    folder = Path(place)
-    if (folder / "index.sqlite").is_file():
-        return Index.open(folder, readonly=True), True
-    if not (folder / "run.json").is_file():
-        raise InputNotFoundError(
-            f"{folder}: there is neither an index nor a finished run",
-            "name the folder of neardup index create, or the output of neardup dedup",
-        )
-    return Index.from_run(folder, store_text=False), True
+    if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
+        folder = Path(located(against))
+        if (folder / "index.sqlite").is_file():
+            against = opened.enter_context(Index.open(folder, readonly=True))
+        elif not (folder / "run.json").is_file():
+            raise InputNotFoundError(
+                f"{folder}: there is neither an index nor a finished run",
+                "name the folder of neardup index create, or the output of neardup dedup",
+            )
+    if isinstance(against, Index):
+        core = against._core
+        return against, against.spec, lambda ids: id_values(ids, core.catalogue.state().ids)
+    results = results_of(against)
+    made = opened.enter_context(index_of(Index, results))
+    return made, results.spec, lambda ids: take_ids(results.ids, np.array(ids, dtype=np.int64))

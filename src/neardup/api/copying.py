@@ -3,57 +3,66 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
+from neardup.api.run_tables import as_pandas, as_polars
 from neardup.copies.asked import CutSpec, PassageSpec
-from neardup.copies.finding import Inputs, Work
-from neardup.copies.result import NAMES, WRITES, Result, make
+from neardup.copies.cuts.records import check_changer
+from neardup.copies.finding import Inputs
+from neardup.copies.passage_results import (
+    FolderPassages,
+    MemoryPassages,
+    PassageResults,
+    position_of,
+)
+from neardup.copies.passage_running import Asked, Target, run_in_folder, run_in_memory
+from neardup.copies.result import ADDED
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
-from neardup.errors import InputError, InputNotFoundError, SpecError
-from neardup.io.opening import Reading, paths_of
+from neardup.errors import InputError, SpecError
+from neardup.io.opening import Reading
 from neardup.io.outputs import check_output
-from neardup.io.remote import is_remote, local_target, located
+from neardup.io.remote import is_remote, located
 from neardup.memory_plan import memory_of
-from neardup.output.writing import check_inputs, check_outside
 from neardup.result_record import read_record
-from neardup.state.output_folder import check_folder, output_folder
-from neardup.threads import Pool, check_threads
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from neardup.api.run_tables import Frame
+
+#: A table of a run.
+PassageTable: TypeAlias = Literal["passages", "documents", "boilerplate", "cuts"]
 #: Words of the shortest run, by preset.
 WORDS = {"web": 50, "clinical": 10}
 
 
 class PassageRun:
-    """What `neardup.passages` found, in memory or in its folder.
+    """What `neardup.passages` found, in memory or in its folder."""
 
-    Attributes:
-        path: The output folder; None for a run that is in memory only.
-        summary: Settings, counts and notes: what ``run.json`` holds.
-    """
+    def __init__(self, results: PassageResults) -> None:
+        self._results = results
 
-    def __init__(self, result: Result | None, path: Path | None, summary: dict[str, Any]) -> None:
-        self._result, self.path, self.summary = result, path, summary
+    @property
+    def path(self) -> Path | None:
+        """The output folder; None for a run that is in memory only, or at a URL."""
+        return self._results.folder
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Settings, counts and notes: what ``run.json`` holds."""
+        return self._results.record
 
     def _table(self, name: str) -> pa.Table:
-        if self._result is not None:
-            if name not in self._result.tables:
-                raise SpecError(f"this run has no table {name!r}", _LACKING[name])
-            return self._result.tables[name]
-        assert self.path is not None
-        file = self.path / f"{name}.parquet"
-        if not file.exists():
-            raise SpecError(f"{self.path} has no table {name!r}", _LACKING[name])
-        return pq.read_table(file)
+        return self._results.table(name)
 
     @property
     def passages(self) -> pa.Table:
@@ -67,6 +76,35 @@ class PassageRun:
     def documents(self) -> pa.Table:
         """A row for each document: ``words``, ``copied_words``, ``copied_share``, main source."""
         return self._table("documents")
+
+    def sources(self, id: int | str) -> pa.Table:
+        """Return where the words of a document come from: an overview of its copied passages.
+
+        Args:
+            id: Its id; its position in the input where there are no ids.
+
+        Returns:
+            A row for each source, that of most words first: ``source_id``; ``words``, how many of
+            the document's words are in passages from there; ``share`` of its words, float64; and
+            ``passages``. Words that a document repeats of itself have it as their source, and
+            boilerplate has its first document; a word in two passages counts in both.
+
+        Raises:
+            InputError: There is no such document.
+        """
+        documents = self.documents.select(["doc_id", "words"])
+        chosen: Any = pc.equal(documents["doc_id"], pa.scalar(id).cast(documents["doc_id"].type))
+        words: list[Any] = documents.filter(chosen)["words"].to_pylist()
+        if not words:
+            raise InputError("there is no document with this id", "take one of `documents`")
+        of: Any = pc.equal(self.passages["doc_id"], pa.scalar(id).cast(documents["doc_id"].type))
+        found = self.passages.filter(of).group_by("source_id")
+        table = found.aggregate([("words", "sum"), ("words", "count")])
+        table = table.rename_columns(["source_id", "words", "passages"])
+        share: Any = pc.divide(table["words"].cast(pa.float64()), float(max(1, words[0])))
+        table = table.append_column("share", share)
+        table = table.sort_by([("words", "descending"), ("source_id", "ascending")])
+        return table.select(["source_id", "words", "share", "passages"])
 
     @property
     def boilerplate(self) -> pa.Table:
@@ -100,30 +138,57 @@ class PassageRun:
         )
         return f"<table>{rows}</table>"
 
+    @overload
+    def clean(self, kind: Literal["arrow"] | None = None) -> pa.Table: ...
+    @overload
+    def clean(self, kind: Literal["pandas"]) -> pd.DataFrame: ...
+    @overload
+    def clean(self, kind: Literal["polars"]) -> pl.DataFrame: ...
+
     @checked
-    def clean(self, kind: str | None = None) -> Any:
+    def clean(self, kind: str | None = None) -> Frame:
         """Return the corpus as it was cut, with all its columns.
 
         Args:
             kind: ``"arrow"``, ``"pandas"`` or ``"polars"``; an Arrow table by default.
 
         Raises:
-            SpecError: The run is in a folder: read its folder ``clean``.
+            DependencyError: pandas or Polars is not installed.
+            InputError: The input has changed, or can't be read again.
+            SpecError: Another kind.
         """
-        if self._result is None:
-            raise SpecError(f"the corpus is in {self.path}/clean", "read the files there")
-        with _work(None, None, None) as work:
-            return _as(self._result.clean(work), kind)
+        if kind not in (None, "arrow", "pandas", "polars"):
+            raise SpecError(f"`kind` is {kind!r}; expected arrow, pandas or polars")
+        table = self._results.clean()
+        if kind == "pandas":
+            return as_pandas(table)
+        return as_polars(table) if kind == "polars" else table
 
     @checked
-    def to_pandas(self, table: str = "passages") -> Any:
-        """Return a table as a pandas DataFrame."""
-        return _as(self._table(table), "pandas")
+    def to_pandas(self, table: PassageTable = "passages") -> pd.DataFrame:
+        """Return a table as a pandas DataFrame.
+
+        Args:
+            table: ``"passages"``, ``"documents"``, ``"boilerplate"`` or ``"cuts"``.
+
+        Raises:
+            DependencyError: pandas is not installed.
+            SpecError: The run has no such table.
+        """
+        return as_pandas(self._table(table))
 
     @checked
-    def to_polars(self, table: str = "passages") -> Any:
-        """Return a table as a Polars DataFrame."""
-        return _as(self._table(table), "polars")
+    def to_polars(self, table: PassageTable = "passages") -> pl.DataFrame:
+        """Return a table as a Polars DataFrame.
+
+        Args:
+            table: As for `to_pandas`.
+
+        Raises:
+            DependencyError: Polars is not installed.
+            SpecError: The run has no such table.
+        """
+        return as_polars(self._table(table))
 
     @checked
     def explain(self, id: object) -> dict[str, Any]:
@@ -132,53 +197,49 @@ class PassageRun:
         Raises:
             InputError: There is no document of that id.
         """
-        documents = self.documents
-        ids: Any = documents.column("doc_id")
-        asked = pa.scalar(str(id), pa.large_string())
-        found = pc.equal(ids.cast(pa.large_string()), asked)
-        rows = documents.filter(found).to_pylist()
-        if not rows:
-            raise InputError(
-                f"no document has the id {str(id)[:100]}",
-                "the ids are in the column doc_id of the table of documents",
-            )
-        own: Any = self.passages.column("doc_id").cast(pa.large_string())
-        return {**rows[0], "passages": self.passages.filter(pc.equal(own, asked)).to_pylist()}
+        position = position_of(self._results, id)
+        (row,) = self.documents.slice(position, 1).to_pylist()
+        asked: Any = self.documents.column("doc_id")[position]
+        own: Any = pc.equal(self.passages.column("doc_id"), asked)
+        return {**row, "passages": self.passages.filter(own).to_pylist()}
+
+    @checked
+    def report(
+        self,
+        path: str | os.PathLike[str] = "passages.html",
+        *,
+        title: str | None = None,
+        texts: bool = True,
+        max_documents: int = 300,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write a page for any browser: how much is copied, and documents with their sources.
+
+        Args:
+            path: File to write; only its owner can read it.
+            title: Heading; the name of the folder without it.
+            texts: Whether texts of documents are in it.
+            max_documents: Documents that are shown, those with the most copied words.
+            overwrite: Replace the file.
+
+        Raises:
+            InputError: The input has changed, or can't be read again.
+            OutputError: The file exists, or can't be written.
+        """
+        from neardup.copies.page.passages_page import PageOptions, write_passages_page
+
+        options = PageOptions(title, texts, max_documents)
+        return write_passages_page(self._results, path, options, overwrite)
 
     @classmethod
-    def open(cls, folder: Path) -> PassageRun:
-        """Open the output folder of ``neardup passages``."""
-        record = read_record(folder)
-        if record is None or record["command"] != "passages":
-            raise InputNotFoundError(
-                f"{folder} was not made by neardup passages", "name an output folder of it"
-            )
-        return cls(None, folder, record)
+    def open(cls, folder: str | os.PathLike[str]) -> PassageRun:
+        """Open the output of `neardup.passages`, or of the command: a folder, or a URL of one.
 
-
-_LACKING = dict.fromkeys(NAMES, f"known are {', '.join(NAMES)}") | {
-    "boilerplate": "ask for it with `boilerplate`, a number of documents",
-    "cuts": "nothing was cut; ask for it with `cut`",
-}
-
-
-def _as(table: pa.Table, kind: str | None) -> Any:
-    from neardup.api.run_tables import _pandas, _polars
-
-    if kind not in (None, "arrow", "pandas", "polars"):
-        raise SpecError(f"`kind` is {kind!r}; expected arrow, pandas or polars")
-    if kind == "pandas":
-        return _pandas(table)
-    return _polars(table) if kind == "polars" else table
-
-
-@contextmanager
-def _work(
-    memory: int | str | None, threads: int | None, folder: Path | None, clock: Clock | None = None
-) -> Iterator[Work]:
-    check_threads(threads)
-    with Pool(threads) as pool:
-        yield Work(pool, clock or Clock(), memory_of(memory) or 1 << 30, folder)
+        Raises:
+            InputNotFoundError: There is none.
+            InputError: Another command made it, or it is damaged.
+        """
+        return cls(FolderPassages(folder))
 
 
 @checked
@@ -213,6 +274,8 @@ def passages(
     format: str | None = None,
     compression: str | None = None,
     overwrite: bool = False,
+    resume: bool = False,
+    work: str | os.PathLike[str] | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
     input_format: str | None = None,
@@ -230,8 +293,7 @@ def passages(
 
     Args:
         source: As for `neardup.dedup`, as are ``text``, ``id``, ``input_format``, ``delimiter``,
-            ``encoding_errors``, ``max_document``, ``skip_large``, ``memory``, ``threads`` and
-            ``progress``.
+            ``encoding_errors``, ``max_document``, ``skip_large``, ``threads`` and ``progress``.
         words: Words of the shortest run that counts; 25 by default.
         preset: ``"web"`` (50 words) or ``"clinical"`` (10 words), unless ``words`` is given.
         order_by: Column that gives the order of the documents; the order of the input without it.
@@ -254,10 +316,14 @@ def passages(
         drop_below: Leave out documents with fewer words left.
         keep_sources: Leave no document out that has the only occurrence of words that were cut.
         annotate: Add words, copied_share and copied_from to each document of the corpus.
-        out: Folder to write to: ``passages.parquet``, ``documents.parquet``, ``run.json``, and
-            ``clean`` where documents change.
+        out: Folder to write to, or URL of one: ``passages.parquet``, ``documents.parquet``,
+            ``run.json``, and ``clean`` where documents change.
         format: Format of the corpus, as for `neardup.dedup`, as is ``compression``.
         overwrite: Replace what an earlier call left there.
+        resume: Continue an interrupted call.
+        memory: Memory that may be used, in bytes or as text; 1 GB by default. The result does not
+            depend on it.
+        work: Where ``out`` is a URL: local folder for what is stored while the call is at work.
 
     Returns:
         What was found.
@@ -265,6 +331,7 @@ def passages(
     Raises:
         InputError: The input can't be used; the subclasses say why.
         OutputError: The output folder exists, or can't be written.
+        ResumeError: The run to resume has other settings or inputs, or is damaged.
         SpecError: A setting is out of range, or two contradict each other.
 
     Examples:
@@ -293,35 +360,27 @@ def passages(
     )
     if cut_boilerplate and not boilerplate:
         raise SpecError("`cut_boilerplate` needs `boilerplate`, a number of documents")
-    folder = None if out is None else local_target(out)
     reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document, skip_large)
     wanted = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
-    new = InputCorpus.open(source, reading, wanted)
-    inputs = Inputs(new, _old(against, reading, spec))
-    check_output(new.reader.source, format, compression=compression)
-    if folder is not None:
-        check_folder(folder, overwrite, writes=WRITES)
-        for given, corpus in ((source, new), (against, inputs.old)):
-            if corpus is not None:
-                check_inputs(folder, [file.path for file in corpus.reader.source.files])
-                check_outside(folder, [located(path) for path in paths_of(given) or ()])
+    inputs = Inputs(InputCorpus.open(source, reading, wanted), _old(against, reading, spec))
+    check_output(
+        inputs.new.reader.source, format, ADDED if annotate else None, compression=compression
+    )
     if cutting.cuts:
-        from neardup.copies.records import changer
-
-        changer(new.reader.source, lambda _: {})
+        check_changer(inputs.new.reader.source)
+    bytes_ = memory_of(memory)
+    asked = Asked(inputs, spec, cutting, by, format, compression, bytes_, threads)
+    if out is None and (resume or work is not None or format or compression):
+        which = "`resume`, `work`, `format` and `compression`"
+        raise SpecError(f"{which} need an output folder", "give `out`")
     with show_progress(progress) as listener:
         clock = Clock(listener)
-        if folder is None:
-            with _work(memory, threads, None, clock) as work:
-                result = make(inputs, spec, cutting, work, by)
-                return PassageRun(result, None, result.record)
-        with (
-            output_folder(folder, overwrite, WRITES) as made,
-            _work(memory, threads, made.parent, clock) as work,
-        ):
-            result = make(inputs, spec, cutting, work, by)
-            result.write(made, format, compression, work)
-    return PassageRun.open(folder)
+        if out is None:
+            result = run_in_memory(asked, clock)
+            return PassageRun(MemoryPassages(result))
+        target = Target(located(out), overwrite, resume, None if work is None else Path(work))
+        run_in_folder(asked, target, clock)
+    return PassageRun.open(out)
 
 
 def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.progress import Progress, show_progress
@@ -14,7 +14,8 @@ from neardup.api.runs import Run
 from neardup.engines.clock import Clock
 from neardup.engines.job import Resources
 from neardup.errors import SpecError
-from neardup.io.opening import Reading
+from neardup.io.frames import gives_baskets
+from neardup.io.opening import Reading, paths_of
 from neardup.memory_plan import memory_of
 from neardup.output.writing import Writing
 from neardup.results.results import MemoryResults
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from neardup.api.indexing import Index
     from neardup.forecast.plan import Plan
 
-#: Settings that are arguments of their own.
+#: Settings that are separate arguments.
 _GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pairs")
 
 
@@ -40,6 +41,14 @@ def _make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
     base = spec or settings_of(preset or "web")
     found = zip(_GIVEN, given, strict=False)
     return base.replace(**{name: value for name, value in found if is_given(value)})
+
+
+def _shingle_of(source: object, text: object, shingle: str | ShingleSpec, *others: object) -> Any:
+    """Return the shingle: items where the source is lists of them and no setting was given."""
+    if any(map(is_given, (shingle, *others))) or paths_of(source) is not None:
+        return shingle
+    name = text if isinstance(text, str) else next(iter(cast(Any, text)), "text")
+    return "item" if gives_baskets(source, name) else shingle
 
 
 @checked
@@ -88,23 +97,26 @@ def dedup(
         source: A path or URL (file, folder or pattern; ``s3://``, ``gs://``, ``abfs://``,
             ``hf://``, ``https://``) or a list of `pathlib.Path`; a pyarrow Table,
             RecordBatchReader or Dataset; a pandas or Polars frame or series; a dict of lists; a
-            Hugging Face dataset; or a list of texts.
+            Hugging Face dataset; or a list of texts. Texts may be baskets, which are lists of
+            items, with ``shingle="item"``.
         text: Column with the text, or several, which are joined by a space.
         id: Column with your ids, each once; positions without it.
         against: An old corpus, which is only read: an index or its folder; or a run or its output
-            folder, of which the kept documents count. Then documents that are similar to one of it
-            are removed too. The settings are those of the old corpus, and of the other arguments
-            only ``text``, ``id``, ``out``, ``format``, ``overwrite``, ``input_format``,
+            folder, of which the kept documents count; all of them stay. Then documents that are
+            similar to one of it are removed too. The settings are those of the old corpus, where
+            ``keep``, ``order_by`` and ``max_bucket`` are for the batch. Of the other arguments only
+            ``text``, ``id``, ``out``, ``format``, ``overwrite``, ``input_format``,
             ``delimiter`` and ``encoding_errors`` apply.
         preset: ``"web"`` (5 words, threshold 0.7; the default), ``"clinical"`` (8 stemmed words,
             0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).
         threshold: Similarity from which on two documents are near-duplicates, in (0, 1].
         recall: Probability that a pair at the threshold is found, in (0, 1); 0.99 by default.
-        shingle: What is compared, such as ``"word:5"`` or ``"char:3"``.
+        shingle: What is compared, such as ``"word:5"`` or ``"char:3"``; ``"item"`` for lists of
+            items, which are compared as they are. It is the default for lists in memory.
         keep: Which of the similar documents is kept: ``"first"`` (the default), ``"longest"``,
             ``"max:COLUMN"`` or ``"min:COLUMN"``.
         order_by: Column that gives the order of the documents; the order of the input without it.
-        cluster: ``"star"`` (a kept document and those that it stands for; the default),
+        cluster: ``"star"`` (a kept document and those that it represents; the default),
             ``"bounded"``, ``"components"`` or ``"louvain"``.
         pairs: ``"all"`` lists all pairs that share a bucket and reach the threshold; ``"kept"``
             compares only what decides which documents are kept.
@@ -116,10 +128,10 @@ def dedup(
         compression: With ``out``: of the clean corpus: ``"gzip"``, ``"zstd"``, ``"none"``, or what
             else the format has; that of the input by default.
         tables: With ``out``: ``"parquet"`` or ``"csv"``, format of the tables.
-        annotate: With ``out``: write all documents, with what was found added to each.
-        overwrite: With ``out``: replace what an earlier run left there.
+        annotate: With ``out``: write all documents, each with its results.
+        overwrite: With ``out``: replace the output of an earlier run.
         resume: With ``out``: continue an interrupted run.
-        work: Where ``out`` is a URL: local folder for what a run stores while it is at work; in
+        work: Where ``out`` is a URL: local folder for the state of a run at work; in
             the system's temporary folder by default.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``; half of what is free
             by default. The result does not depend on it.
@@ -140,7 +152,7 @@ def dedup(
             that gets each `neardup.engines.clock.Event`.
 
     Returns:
-        What was found; with ``against`` a `neardup.api.comparing_corpora.Against`.
+        The results; with ``against`` a `neardup.api.comparing_corpora.Against`.
 
     Raises:
         InputError: The input can't be used; its subclasses say why.
@@ -160,6 +172,7 @@ def dedup(
         from neardup.api.comparing_corpora import dedup_as_asked
 
         return dedup_as_asked(locals())
+    shingle = _shingle_of(source, text, shingle, preset, spec)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     resources = Resources(memory_of(memory), threads, store, run, keep_run)
     writing = Writing(clean and out is not None, format, annotate, compression, tables)
@@ -172,8 +185,8 @@ def dedup(
         request = Request(source, reading, asked, resources, writing, Clock(listener))
         if out is None:
             return Run(MemoryResults(*run_in_memory(request)))
-        place = None if work is None else Path(work)
-        return Run(run_in_folder(request, out, overwrite=overwrite, resume=resume, work=place))
+        folder = None if work is None else Path(work)
+        return Run(run_in_folder(request, out, overwrite=overwrite, resume=resume, work=folder))
 
 
 @checked
@@ -209,6 +222,7 @@ def plan(
     """
     from neardup.forecast import plan as forecast
 
+    shingle = _shingle_of(source, text, shingle, preset, spec)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(memory_of(memory), threads)
     reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
@@ -242,7 +256,7 @@ def sketch_corpus(
     """Sketch a corpus, or a share of it, into a store that several processes can reach.
 
     `neardup.dedup` with the same ``store`` and ``run`` continues from there, once all shares are
-    complete. Called again after a crash, it does what is missing.
+    complete. Called again after a crash, it does the rest.
 
     Args:
         source: As for `neardup.dedup`; the same in every process.

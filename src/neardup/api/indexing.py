@@ -2,33 +2,66 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
+
+import pyarrow as pa
 
 from neardup.api.arguments import checked
-from neardup.api.changing import Changing
-from neardup.errors import InputNotFoundError, RecipeError, SpecError
-from neardup.index.catalogue import Catalogue, Options
-from neardup.index.index_check import require_last_commit, require_whole_log
-from neardup.index.merging import clean
-from neardup.index.place import index_folder, require_local
-from neardup.index.transactions import Core
+from neardup.api.index_folders import (
+    agreed_spec,
+    asked_spec,
+    index_of,
+    is_power,
+    made_core,
+    opened_core,
+)
+from neardup.errors import ArgumentError, InputError, SpecError, spelled
+from neardup.index.answers import (
+    NewAnswer,
+    UpdateAnswer,
+    answers_table,
+    buckets_of,
+    first_answer,
+    found_in,
+    id_values,
+    numbers_of,
+    required_threshold,
+)
+from neardup.index.bodies import Id
+from neardup.index.catalogue import Options
+from neardup.index.incoming import batches_of, checked_id, checked_ids, checked_text, is_file
+from neardup.index.index_check import problems_of
+from neardup.index.inserting import add_all, add_new, merge_all, replace
+from neardup.index.merging import Merger, compact
+from neardup.index.place import index_folder
+from neardup.index.transactions import Batch, Core, no_document
+from neardup.inspect.compare import Comparison, Text, compare
+from neardup.io.opening import Reading
 from neardup.recipe import Recipe
-from neardup.sketch.bands import candidate_probability, recipe_for
-from neardup.spec import ShingleSpec, Spec
-from neardup.spec import preset as settings_of
+from neardup.sketch.bands import recipe_for
+from neardup.sketch.baskets import basket_items, is_basket
+from neardup.sketch.texts import as_text
+from neardup.spec import ShingleSpec, Spec, check_whole
 
 if TYPE_CHECKING:
     from neardup.api.runs import Run
 
 #: What a committed document survives.
 Durable = Literal["power", "process"]
-_FILE = "index.sqlite"
+#: What happens where an index has an id already.
+Conflict = Literal["error", "replace", "skip"]
 
 
-class Index(Changing):
+def _is_one_basket(texts: object) -> bool:
+    return is_basket(texts) and not any(is_basket(text) for text in cast(Any, texts))
+
+
+class Index:
     """Documents that stay, and what is similar to them; by `create`, `open` or `from_run`.
 
     One process writes at a time, and any number read; each read is of one moment. An object can be
@@ -38,6 +71,10 @@ class Index(Changing):
         core: The index.
         spec: What it was made for.
     """
+
+    def __init__(self, core: Core, spec: Spec) -> None:
+        self._core, self._spec = core, spec
+        self._merger = Merger(core)
 
     @classmethod
     @checked
@@ -60,7 +97,8 @@ class Index(Changing):
         Args:
             path: Folder to make; None for an index in memory.
             preset: As for `neardup.dedup`, as are ``threshold``, ``recall``, ``shingle``, ``spec``.
-            recipe: How texts become band keys, such as that of a run; bands are chosen without it.
+            recipe: How texts become band keys, such as that of a run, which has its threshold, too;
+                bands are chosen without it.
             store_text: Store texts, compressed; else only their shingles.
             durable: What is committed survives a power failure (``"power"``), or the end of a
                 process only (``"process"``), which is quicker.
@@ -68,8 +106,8 @@ class Index(Changing):
 
         Raises:
             OutputError: There is something at the path, or it can't be written.
-            RecipeError: The recipe contradicts the other settings.
-            SpecError: A setting is out of range.
+            RecipeError: The recipe contradicts the other settings, or has no threshold.
+            SpecError: A setting is out of range, or not for an index.
             StoreError: The path is on a network file system.
 
         Examples:
@@ -79,22 +117,15 @@ class Index(Changing):
             >>> index.is_duplicate("One, two; three four five six!")
             True
         """
-        asked = _asked_spec(spec, preset, threshold=threshold, recall=recall, shingle=shingle)
+        given = {"threshold": threshold, "recall": recall, "shingle": shingle}
+        asked = asked_spec(spec, preset, **given)
         if recipe is not None:
-            asked = _agreed(asked, recipe, shingle is not None or preset or spec)
+            settings = {name for name, value in given.items() if value is not None}
+            asked = agreed_spec(asked, recipe, set(given) if preset or spec else settings)
         made = recipe or recipe_for(asked)
         made.require_usable("the recipe")
-        folder = None if path is None else Path(path)
-        options = Options(False, timeout, _is_power(durable))
-        about = {"recipe": made.as_dict(), "spec": asked.as_dict(), "texts": bool(store_text)}
-        catalogue = Catalogue(None if folder is None else folder / _FILE, options)
-        if folder is None:
-            catalogue.create(about)
-        else:
-            require_local(folder.absolute().parent)
-            with index_folder(folder) as new, closing(Catalogue(new / _FILE, options)) as fresh:
-                fresh.create(about)
-        return cls(Core(folder, catalogue, made, asked.threshold, bool(store_text)), asked)
+        options = Options(False, timeout, is_power(durable))
+        return cls(made_core(path, options, asked, made, bool(store_text)), asked)
 
     @classmethod
     @checked
@@ -119,25 +150,7 @@ class Index(Changing):
             RecipeError: It was made by other versions of what keys depend on.
             StoreError: It is damaged, or on a network file system.
         """
-        folder = Path(path)
-        if not (folder / _FILE).is_file():
-            raise InputNotFoundError(
-                f"{folder}: there is no index",
-                "make one with neardup index create, or Index.create",
-            )
-        require_local(folder)
-        if not readonly:  # a reader leaves the log as it is
-            require_whole_log(folder / _FILE)
-        catalogue = Catalogue(folder / _FILE, Options(readonly, timeout, _is_power(durable)))
-        if not readonly:
-            require_last_commit(catalogue)
-        about = catalogue.about()
-        spec, recipe = Spec.from_dict(about["spec"]), Recipe.from_dict(about["recipe"])
-        recipe.require_usable(f"{folder}: this index")
-        core = Core(folder, catalogue, recipe, spec.threshold, about["texts"])
-        if not readonly:
-            clean(core)
-        core.warm()
+        core, spec = opened_core(Path(path), Options(readonly, timeout, is_power(durable)))
         return cls(core, spec)
 
     @classmethod
@@ -152,6 +165,9 @@ class Index(Changing):
     ) -> Index:
         """Make an index of the kept documents of a run; they are read from its input again.
 
+        Its settings are those of the run, but for ``keep``, ``order_by`` and ``max_bucket``: of the
+        documents that are added later the first one is kept, and all are compared.
+
         A run keeps no texts, and shingles only of documents that it compared, also with
         ``keep_run``: so that they can't be spared.
 
@@ -163,60 +179,458 @@ class Index(Changing):
             InputError: There is no finished run, or its input has changed.
             OutputError: There is something at the path, or it can't be written.
         """
-        from neardup.corpora.of_run import kept_batches, results_of
-
-        results = results_of(run)
-
-        def filled(place: Path | None) -> Index:
-            index = cls.create(
-                place,
-                spec=results.spec,
-                recipe=results.recipe,
-                store_text=store_text,
-                durable=durable,
-            )
-            for batch in kept_batches(results):
-                index._insert([batch], "error")
-            return index
-
-        if path is None:
-            return filled(None)
+        from neardup.corpora.of_run import results_of
         from neardup.output.writing import check_outside
 
+        results = results_of(run)
+        options: dict[str, Any] = {"store_text": store_text, "durable": durable}
+        if path is None:
+            return index_of(cls, results, None, False, **options)
         check_outside(path, results.read_from)
-        with index_folder(Path(path)) as partial, closing(filled(partial)):
+        with (
+            index_folder(Path(path)) as partial,
+            closing(index_of(cls, results, partial, False, **options)),
+        ):
             pass
         return cls.open(path, durable=durable)
 
+    def __repr__(self) -> str:
+        where = f" in {self.path}" if self.path else ""
+        about = f"{self._spec.shingle}, threshold {self._spec.threshold:g}"
+        count = "closed" if self._core.catalogue.closed else f"{len(self):,} documents"
+        return f"<Index{where}: {count}, {about}>"
 
-def _asked_spec(spec: Spec | None, preset: str | None, **given: Any) -> Spec:
-    """Return a preset, or a spec, with those values that were given."""
-    if spec is not None and (preset is not None or not isinstance(spec, Spec)):
-        raise SpecError("give a neardup.Spec as `spec`, or a `preset`; not both")
-    base = spec or settings_of(preset or "web")
-    return base.replace(**{name: value for name, value in given.items() if value is not None})
+    def __len__(self) -> int:
+        """Number of documents."""
+        with self._core.reading() as state:
+            return state.documents
 
+    def __contains__(self, id_: object) -> bool:
+        """Whether there is a document with an id."""
+        with suppress(InputError), self._core.reading():
+            wanted = checked_id(id_)
+            return wanted in self._core.catalogue.numbers([wanted])
+        return False
 
-def _agreed(asked: Spec, recipe: Recipe, shingle_asked: object) -> Spec:
-    """Return settings that agree with a recipe."""
-    if shingle_asked and asked.shingle != recipe.shingle:
-        raise RecipeError(
-            f"the recipe has the shingle {recipe.shingle}, and {asked.shingle} was asked for",
-            "leave `shingle` out, or give another recipe",
+    def __enter__(self) -> Self:
+        with self._core.catalogue.own_lock():  # refused once it is closed
+            return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wait for merges, and let go of the files; every later call raises `StoreError`."""
+        self._merger.finish()
+        self._core.close()
+
+    @property
+    def path(self) -> Path | None:
+        """Its folder; None in memory."""
+        return self._core.folder
+
+    @property
+    def spec(self) -> Spec:
+        """What it was made for."""
+        return self._spec
+
+    @property
+    def recipe(self) -> Recipe:
+        """How texts become band keys; with the threshold."""
+        return dataclasses.replace(self._core.recipe, threshold=self._core.threshold)
+
+    @property
+    def _items(self) -> bool:
+        """Whether its documents are baskets: lists of items."""
+        return self.recipe.shingle.unit == "item"
+
+    def ids(self) -> pa.Array[Any]:
+        """Return the ids of all documents, in the order in which they came."""
+        with self._core.reading() as state:
+            rows = self._core.catalogue.rows("SELECT id FROM documents ORDER BY doc")
+            return id_values([row[0] for row in rows], state.ids)
+
+    def spelled(self, ids: Sequence[str]) -> list[Id]:
+        """Return ids as the index has them, of texts that spell them.
+
+        Args:
+            ids: Such as ``"17"`` for the id 17, where ids are whole numbers.
+
+        Raises:
+            InputError: Ids are whole numbers, and one given is not.
+        """
+        with self._core.reading() as state:
+            if state.ids != "int":
+                return list(ids)
+        try:
+            return [int(id_) for id_ in ids]
+        except ValueError as error:
+            raise InputError("the ids of this index are whole numbers, and one is not") from error
+
+    def get(self, id_: Id) -> str | list[str] | None:
+        """Return the text of a document, or its items; None where only shingles are stored.
+
+        Raises:
+            UnknownIdError: There is no such document.
+        """
+        with self._core.reading():
+            catalogue = self._core.catalogue
+            found = catalogue.numbers([checked_id(id_)])
+            if not found:
+                raise no_document(id_)
+            stored = catalogue.fetch(list(found.values()))
+            if not stored:  # its ids and its documents contradict each other
+                raise catalogue.damaged("its list of documents")
+            text = self._core.verifier.text_of(stored[0])
+            return basket_items(text) if self._items and text is not None else text
+
+    def query(
+        self,
+        texts: object,
+        *,
+        threshold: float | None = None,
+        top: int | None = None,
+        text: str | Sequence[str] = "text",
+        id: str | None = None,
+    ) -> pa.Table:
+        """Return the documents that are similar to some texts, with exact similarities.
+
+        They are those of the candidates that share a bucket with a text: a document at the
+        threshold is one of them with the probability that the bands were chosen for.
+
+        Args:
+            texts: A text, a list or an Arrow array of texts, or a table as for `neardup.dedup`.
+                Where items are compared, a basket, or a list of baskets.
+            threshold: Lowest similarity; that of the index by default, and not below it.
+            top: Documents for each text, at most: the most similar of the candidates.
+            text: Column with the text, or several, where a table is given.
+            id: Column that names the texts in the answer, where a table is given.
+
+        Returns:
+            A row for each pair. Columns: ``query``, the row of the text from 0, or its id; ``id``,
+            that of the document; ``similarity`` float64, exact; ``query_contained`` float64, the
+            share of the text's shingles that the document has; ``match_contained`` float64, the
+            share of the document's that the text has. Ordered by text, then similarity from 1
+            down, then id.
+
+        Raises:
+            SpecError: The threshold is below that of the index.
+
+        Examples:
+            >>> from neardup import Index
+            >>> index = Index.create(shingle="word:2", threshold=0.5)
+            >>> index.add(["a b c d", "a b c e", "x y"], ids=["p", "q", "r"])
+            3
+            >>> index.query("a b c d").select(["id", "similarity"]).to_pylist()
+            [{'id': 'p', 'similarity': 1.0}, {'id': 'q', 'similarity': 0.5}]
+        """
+        limit = required_threshold(self._spec, self.recipe, threshold)
+        if top is not None and (type(top) is not int or top < 1):
+            raise SpecError(f"`top` is {spelled(top)}; expected a whole number, 1 or more")
+        return found_in(
+            self._core, self._asked(texts, Reading(text, id, items=self._items)), limit, top=top
         )
-    if recipe.num_bands and asked.num_bands is None:
-        found = candidate_probability(asked.threshold, recipe.num_bands, recipe.rows)
-        if found < asked.recall - 1e-9:
-            raise RecipeError(
-                f"the recipe's {recipe.num_bands} bands of {recipe.rows} rows find {found:.1%} of "
-                f"the pairs at threshold {asked.threshold:g}; expected {asked.recall:.1%}",
-                "raise `threshold`, lower `recall`, or give a recipe for this threshold",
+
+    def is_duplicate(self, text: Text) -> bool:
+        """Whether a document is similar to a text."""
+        texts = self._text(text)
+        with self._core.reading():
+            found = self._core.matches(texts, self._spec.threshold, first=True)
+            return bool(len(found.row))
+
+    def first_matches(self, texts: object, *, text: str | Sequence[str] = "text") -> pa.Table:
+        """Return, for each text, the first document that it is similar to.
+
+        Args:
+            texts: As for `query`.
+            text: As for `query`.
+
+        Returns:
+            A row for each text that is similar to a document; columns as for `query`.
+        """
+        batches = self._asked(texts, Reading(text, items=self._items))
+        return found_in(self._core, batches, self._spec.threshold, first=True)
+
+    def explain(self, text: Text, id: Id) -> Comparison:
+        """Compare a text with a document: what they share, exactly.
+
+        Args:
+            text: The text.
+            id: Id of the document.
+
+        Raises:
+            InputError: Only shingles are stored.
+            UnknownIdError: There is no such document.
+        """
+        self._text(text)
+        stored = self.get(id)
+        if stored is None:
+            raise InputError(
+                "the index stores shingles only, so that the text can't be compared word by word",
+                "use `query`, or make the index with store_text=True",
             )
-    return asked.replace(shingle=recipe.shingle)
+        return compare(text, stored, self._spec)
 
+    def _asked(self, texts: object, reading: Reading) -> Iterable[Batch]:
+        one = isinstance(texts, str) or (self._items and _is_one_basket(texts))
+        return batches_of([texts] if one else texts, None, reading)
 
-def _is_power(durable: str) -> bool:
-    """Return whether what is committed survives a power failure."""
-    if durable not in ("power", "process"):
-        raise SpecError(f"`durable` is {durable!r}; expected 'power' or 'process'")
-    return durable == "power"
+    def _text(self, text: object) -> pa.LargeStringArray:
+        """Return one text, or one basket, as an array; refuse what is neither."""
+        if self._items and is_basket(text):
+            return as_text([cast(Any, text)], True)
+        return as_text([checked_text(text)])
+
+    def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
+        """Yield the ids of the documents in each bucket: candidates, which nothing has compared.
+
+        Two similar documents share several buckets, so that a pair may come more than once. To
+        find what is similar, use `query`.
+
+        Args:
+            minimum: Documents of a bucket, at least; 1 or more.
+
+        Raises:
+            SpecError: The minimum is below 1.
+
+        Examples:
+            >>> from neardup import Index
+            >>> index = Index.create(shingle="word:1", threshold=0.9)
+            >>> index.add(["a b c", "c b a", "x"])
+            3
+            >>> {tuple(ids) for ids in index.buckets()}
+            {(0, 1)}
+        """
+        check_whole("`minimum`", minimum, 1, 2**31)
+        return buckets_of(self._core, minimum)
+
+    def check(self) -> list[str]:
+        """Read all of the index; return what is wrong with it, in words. Empty if all is well."""
+        return problems_of(self._core)
+
+    def stats(self) -> dict[str, Any]:
+        """Return numbers of documents, segments and bytes, by name."""
+        return numbers_of(self._core, self._spec)
+
+    @checked
+    def add(
+        self,
+        source: object,
+        *,
+        ids: Iterable[Id] | None = None,
+        on_conflict: Conflict = "error",
+        text: str | Sequence[str] = "text",
+        id: str | None = None,
+        input_format: str | None = None,
+        encoding_errors: str = "strict",
+        delimiter: str | None = None,
+        max_document: int | str = "256MB",
+    ) -> int:
+        """Add documents, whatever they are similar to.
+
+        All are added, or none if there is an error; of files, partition by partition.
+
+        Args:
+            source: Texts in a list or an Arrow array, or a table, frame or file as for
+                `neardup.dedup`.
+            ids: An id for each, of strings or whole numbers, all of one kind; none may be there
+                already.
+            on_conflict: What happens where an id is there: ``"error"``, ``"replace"`` the document
+                with it, or ``"skip"`` the new one. An id that is given twice is there when it comes
+                again.
+            text: Column with the text, or several, where a table is given.
+            id: Column with the ids, instead of ``ids``.
+            input_format: As for `neardup.dedup`.
+            encoding_errors: As for `neardup.dedup`.
+            delimiter: As for `neardup.dedup`.
+            max_document: As for `neardup.dedup`; of files and tables.
+
+        Returns:
+            How many were added.
+
+        Raises:
+            DuplicateIdError: An id is there already, or given twice.
+            InputError: The source can't be used.
+            OutputError: The disk is full; nothing was added.
+            StoreError: Another process writes.
+        """
+        if on_conflict not in ("error", "replace", "skip"):
+            raise SpecError(
+                f"`on_conflict` is {on_conflict!r}; expected 'error', 'replace' or 'skip'"
+            )
+        how = (input_format, encoding_errors, delimiter, max_document)
+        reading = Reading(text, id, *how, items=self._items)
+        batches = batches_of(source, ids, reading)
+        if not is_file(source):
+            return self._insert(batches, on_conflict)
+        return sum(self._insert([batch], on_conflict) for batch in batches)
+
+    def _insert(self, batches: Iterable[Batch], on_conflict: Conflict) -> int:
+        with self._core.writing():
+            count = add_all(self._core, batches, on_conflict)
+        self._merger.after_insert()
+        return count
+
+    @overload
+    def add_if_new(self, id_or_batch: Id, text: Text) -> NewAnswer: ...
+
+    @overload
+    def add_if_new(
+        self,
+        id_or_batch: object,
+        text: None = None,
+        *,
+        ids: Iterable[Id] | None = None,
+        id: str | None = None,
+        column: str | Sequence[str] = "text",
+    ) -> pa.Table: ...
+
+    def add_if_new(
+        self,
+        id_or_batch: object,
+        text: Text | None = None,
+        *,
+        ids: Iterable[Id] | None = None,
+        id: str | None = None,
+        column: str | Sequence[str] = "text",
+    ) -> NewAnswer | pa.Table:
+        """Add documents that are similar to none before them, in one transaction.
+
+        Documents are decided in order, and later ones are compared with those that were just added:
+        what is kept, and what the others are duplicates of, is what `neardup.dedup` with the same
+        settings and ``keep="first"`` finds, in whatever batches they come. A document that is there
+        already with the same text is answered as kept. Ids of duplicates are noted down: `remove`
+        and `update` return them if that document goes.
+
+        Args:
+            id_or_batch: The id of one document; or several documents, as for `add`.
+            text: The text of the one document.
+            ids: Ids of several documents, as for `add`.
+            id: Column with the ids of several documents.
+            column: Column with the text of several documents, or several columns.
+
+        Returns:
+            For one document a `NewAnswer`. For several a table with a row for each: ``id``,
+            ``kept``, ``duplicate_of``, ``similarity``.
+
+        Raises:
+            DuplicateIdError: An id is there with another text.
+            OutputError: The disk is full; nothing was added.
+            StoreError: Another process writes.
+
+        Examples:
+            >>> from neardup import Index
+            >>> index = Index.create()
+            >>> index.add_if_new(1, "one two three four five six").kept
+            True
+            >>> index.add_if_new(2, "One, two; three four five six!").duplicate_of
+            1
+        """
+        single = text is not None or isinstance(id_or_batch, str | int)
+        if single:
+            batches: Iterable[Batch] = [Batch([checked_id(id_or_batch)], self._text(text))]
+        else:
+            batches = batches_of(id_or_batch, ids, Reading(column, id, items=self._items))
+        with self._core.writing():
+            names, answers = add_new(self._core, batches)
+            kind = self._core.catalogue.state().ids
+        self._merger.after_insert()
+        if single:
+            of, similarity = first_answer(answers)
+            return NewAnswer(names[0], of is None, of, similarity)
+        return answers_table(names, answers, kind)
+
+    def remove(self, ids: Id | Iterable[Id]) -> list[Id]:
+        """Remove documents, or forget that they were answered as duplicates.
+
+        Their text stays on the disk, unused, until `compact` with ``purge=True``.
+
+        Args:
+            ids: An id, or several.
+
+        Returns:
+            Ids of other documents that `add_if_new` has answered as duplicates of these,
+            ascending. They are not in the index, and nothing that they are similar to may be there
+            now: to have them back, send them again.
+
+        Raises:
+            UnknownIdError: No document has one of the ids, and none was a duplicate; nothing was
+                removed.
+            StoreError: Another process writes.
+
+        Examples:
+            >>> from neardup import Index
+            >>> index = Index.create()
+            >>> index.add_if_new(["the same words", "the same words"], ids=["a", "b"]).num_rows
+            2
+            >>> index.remove("a")
+            ['b']
+        """
+        several = isinstance(ids, Iterable) and not isinstance(ids, str)
+        given: Any = ids if several else [ids]
+        wanted = list(dict.fromkeys(checked_ids(given)))
+        with self._core.writing():
+            return self._core.remove_known(wanted)
+
+    @checked
+    def update(self, id: Id, text: Text, *, if_new: bool = False) -> UpdateAnswer:
+        """Replace the text of a document, which then counts as the last one that came.
+
+        Args:
+            id: Its id.
+            text: The new text.
+            if_new: Keep it only if it is similar to no other document, as `add_if_new` does: else
+                the document is removed, and noted as a duplicate. Without, it is kept whatever it
+                is similar to, and two documents of the index may be near-duplicates from then on.
+
+        Returns:
+            Whether it was kept, and what the new text is similar to.
+
+        Raises:
+            UnknownIdError: There is no document with this id.
+            StoreError: Another process writes.
+        """
+        batch = Batch([checked_id(id)], self._text(text))
+        with self._core.writing():
+            answers, released = replace(self._core, batch, if_new)
+        self._merger.after_insert()
+        of, similarity = first_answer(answers)
+        return UpdateAnswer(batch.ids[0], of is None or not if_new, of, similarity, released)
+
+    @checked
+    def merge(self, other: Index, *, on_conflict: Conflict = "error") -> int:
+        """Add all documents of another index, in their order.
+
+        Args:
+            other: The other index; one that stores shingles only can be added to such a one only.
+            on_conflict: As for `add`.
+
+        Returns:
+            How many were added.
+
+        Raises:
+            RecipeError: It has another recipe.
+            InputError: It stores shingles only, and this one stores texts.
+            DuplicateIdError: An id is in both.
+            ArgumentError: It is a path, or another thing that is no index.
+        """
+        if not isinstance(other, Index):
+            hint = "open it, by Index.open" if isinstance(other, str | os.PathLike) else ""
+            raise ArgumentError(f"`other` is {spelled(other)}; expected an Index", hint)
+        count = merge_all(self._core, other._core, on_conflict)
+        self._merger.after_insert()
+        return count
+
+    def compact(self, purge: bool = False) -> None:
+        """Make one segment of all, without what was removed.
+
+        Args:
+            purge: Remove the text of removed documents from the disk too, which writes the whole
+                database again.
+
+        Raises:
+            OutputError: The disk is full.
+            StoreError: Another process writes; or, with ``purge``, reads all the time.
+        """
+        self._merger.stop()
+        compact(self._core, purge)

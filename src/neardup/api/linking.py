@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from neardup.api.arguments import checked
 from neardup.errors import SpecError
 from neardup.io.opening import Reading
+from neardup.memory_plan import memory_of
 from neardup.records.fields import Field, LinkSpec, fields_of
 from neardup.records.link_steps import block, decide
 from neardup.records.outputs.label_files import read_labels
@@ -46,6 +47,7 @@ def link(
     encoding_errors: str = "strict",
     max_document: int | str = "256MB",
     threads: int | None = None,
+    memory: int | str | None = None,
 ) -> LinkRun:
     """Find the records that are one, within a file or across two files.
 
@@ -86,6 +88,8 @@ def link(
         encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
         max_document: Size that a record of JSON lines or CSV may have, in bytes or as text.
         threads: Number of threads; all cores by default. The result does not depend on it.
+        memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Where it does not
+            suffice for the records, the linkage is refused before they are compared.
 
     Returns:
         What was found.
@@ -126,10 +130,11 @@ def link(
     given = Source(a, b, id, Reading("text", None, None, *how))
     if against is None:
         with Pool(threads) as pool:
-            blocked = block(given, spec, pool)
+            blocked = block(given, spec, pool, memory_of(memory))
             known = None if labels is None else read_labels(labels, blocked.records)
             return LinkRun(decide(blocked, pool, known))
-    if b is not None or labels is not None or spec != LinkSpec(_IN_INDEX):
+    used = (b, labels, memory)
+    if any(given is not None for given in used) or spec != LinkSpec(_IN_INDEX):
         raise SpecError(
             "with `against`, one file of records is linked with the settings of the index",
             "leave out all settings but `id`, and how files are read",

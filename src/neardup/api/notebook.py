@@ -1,4 +1,4 @@
-"""What a notebook shows of results: a verdict, a small table, a chart.
+"""Cards of results for notebooks: a verdict, a small table, a chart.
 
 Only explanations have texts. Nothing is loaded, no script runs, and whatever comes from outside is
 escaped.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import html
 import itertools
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from neardup.report.differences import Difference, Fold, folded
 from neardup.report.numbers import counted, percent
 from neardup.report.views import render, view
 from neardup.report.visible import visible
+from neardup.results.shown import Views
 
 if TYPE_CHECKING:
     from neardup.api.runs import Run
@@ -45,9 +46,9 @@ def of_run(run: Run) -> str:
     counts, spec = run.summary["counts"], run.spec
     removed = counts["removed"]
     head = f"{removed:,} of {counted(counts['documents'], 'document')} are duplicates."
-    lines = [(label, f"{value} {what}") for label, value, what in summary_text.found(run.summary)]
-    rows = [(label, line.replace("neardup audit", "run.audit()")) for label, line in lines]
-    rows.append(("threshold", f"{spec.threshold:g} by {spec.shingle}"))
+    lines = [*summary_text.found(run.summary), summary_text.recall(run.summary)]
+    lines.append(("threshold", f"{spec.threshold:g}", f"by {spec.shingle}"))
+    rows = [(label, value, _in_python(remark)) for label, value, remark in lines]
     found = run.duplicates.column("similarity").to_numpy()
     limits = np.linspace(spec.threshold, 1, 6)
     numbers = [*np.histogram(found[found < 1], limits)[0].tolist(), int((found == 1).sum())]
@@ -58,7 +59,7 @@ def of_run(run: Run) -> str:
 
 
 def of_audit(audit: Audit) -> str:
-    """Return what an audit found, and the S-curve."""
+    """Return the results of an audit, and the S-curve."""
     values = audit.as_dict()
     left = 0.0 if audit.kept_near_share is None else audit.kept_near_share
     head = f"{percent(left)} of the kept documents still have a near-duplicate among them."
@@ -72,7 +73,7 @@ def of_audit(audit: Audit) -> str:
 
 
 def of_plan(plan: Plan) -> str:
-    """Return what a run would find and need."""
+    """Return the estimates of a plan."""
     rows = [*plan_text.found(plan), *plan_text.taken(plan)]
     rows += [("warning", one.text) for one in plan.warnings]
     labels = ("exact duplicates", "near-duplicates", "compared")
@@ -101,20 +102,24 @@ def of_explanation(found: Explanation) -> str:
 
 
 def _text_of_run(run: Run) -> str:
-    return summary_text.aligned(run.summary).replace("neardup audit", "run.audit()")
+    return _in_python(summary_text.aligned(run.summary))
+
+
+def _in_python(remark: str) -> str:
+    return remark.replace("neardup audit", "run.audit()").replace("--max-bucket", "max_bucket")
 
 
 def _text_of_explanation(found: Explanation) -> str:
     return render(dataclasses.replace(view(found), texts=()))
 
 
-#: What print() shows of each kind of result, which is what the command shows, and a notebook.
-SHOWN: dict[str, tuple[Callable[[Any], str], Callable[[Any], str]]] = {
-    "Run": (_text_of_run, of_run),
-    "Audit": (lambda audit: audit_text.render(audit.as_dict()), of_audit),
-    "Plan": (plan_text.render, of_plan),
-    "Explanation": (_text_of_explanation, of_explanation),
-    "Evaluation": (
+#: By class of result: the text that print() and the command show, and the card of a notebook.
+VIEWS = {
+    "Run": Views(_text_of_run, of_run),
+    "Audit": Views(lambda audit: audit_text.render(audit.as_dict()), of_audit),
+    "Plan": Views(plan_text.render, of_plan),
+    "Explanation": Views(_text_of_explanation, of_explanation),
+    "Evaluation": Views(
         evaluate_text.render,
         lambda found: f"<pre>{_escaped(evaluate_text.render(found))}</pre>",
     ),
@@ -122,17 +127,20 @@ SHOWN: dict[str, tuple[Callable[[Any], str], Callable[[Any], str]]] = {
 
 
 def _card(
-    head: str, rows: Iterable[tuple[str, str]], bars: Iterable[Bar], title: str, more: str = ""
+    head: str, rows: Iterable[tuple[str, ...]], bars: Iterable[Bar], title: str, more: str = ""
 ) -> str:
-    cells = "".join(
-        f'<tr><td style="text-align:left;opacity:.7">{_escaped(label)}</td>'
-        f'<td style="text-align:left">{_escaped(value)}</td></tr>'
-        for label, value in rows
-    )
+    cells = "".join(f"<tr>{_cells(*row)}</tr>" for row in rows)
     return (
         f'<div style="max-width:60em"><b>{_escaped(head)}</b><table>{cells}</table>'
         f"{_chart(list(bars), title)}{more}</div>"
     )
+
+
+def _cells(label: str, value: str, remark: str | None = None) -> str:
+    """Return the cells of a row; a remark on a number has a separate cell."""
+    cells = [("left;opacity:.7", label), ("left" if remark is None else "right", value)]
+    cells += [] if remark is None else [("left", remark)]
+    return "".join(f'<td style="text-align:{how}">{_escaped(what)}</td>' for how, what in cells)
 
 
 def _chart(bars: list[Bar], title: str) -> str:

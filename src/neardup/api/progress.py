@@ -58,7 +58,7 @@ def _shown(progress: Progress) -> AbstractContextManager[Listener | None]:
 
 @contextmanager
 def _notebook_bar() -> Iterator[Listener]:
-    """Show a bar that goes when all is done; it needs no widgets. What is done soon shows none."""
+    """Show a bar until all is done; it needs no widgets. Short work shows none."""
     from IPython.display import HTML, display
 
     shown: Any = None

@@ -1,4 +1,4 @@
-"""The tables and the clean corpus of a finished run, as Arrow, pandas or Polars hold them."""
+"""The tables and the clean corpus of a finished run, in Arrow, pandas or Polars."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from neardup.api.arguments import checked
 from neardup.arrays import array_of
 from neardup.errors import DependencyError, InputError, SpecError
-from neardup.io.formats.json_text import common_schema, conform
+from neardup.io.formats.json_text import joined_tables
 from neardup.io.frames import FrameSource
 from neardup.io.source import Partition
 from neardup.results.results import MemoryResults, Results
@@ -31,7 +31,7 @@ TableName: TypeAlias = Literal["clusters", "duplicates", "edges"]
 
 
 class RunTables:
-    """What was found, and the kept documents.
+    """The tables of a run, and its kept documents.
 
     Args:
         results: Record and tables.
@@ -39,13 +39,13 @@ class RunTables:
 
     def __init__(self, results: Results) -> None:
         self._results = results
-        held = vars(results).get("source")
+        source = vars(results).get("source")
         if isinstance(results, MemoryResults):
-            held = results.outcome.job.source
-        #: What no folder has: the frame that the run was given, and the ends of its partitions.
-        self._frame = (held, results.ends) if isinstance(held, FrameSource) else ()
+            source = results.outcome.job.source
+        #: No folder has these: the frame that the run was given, and the ends of its partitions.
+        self._frame = (source, results.ends) if isinstance(source, FrameSource) else ()
         #: That frame, if it is one of pandas or Polars.
-        self._given: Any = held.given if isinstance(held, FrameSource) else None
+        self._given: Any = source.given if isinstance(source, FrameSource) else None
 
     def __len__(self) -> int:
         """Number of documents."""
@@ -58,12 +58,12 @@ class RunTables:
 
     @property
     def spec(self) -> Spec:
-        """What was asked for."""
+        """The settings."""
         return self._results.spec
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Settings, counts, seconds and bytes: what ``run.json`` holds."""
+        """Settings, counts, seconds and bytes: the content of ``run.json``."""
         return self._results.record
 
     @property
@@ -160,24 +160,16 @@ class RunTables:
             frame: Frame = (given.iloc if hasattr(given, "iloc") else given)[positions]
             return frame
         if self._frame:
-            self._frame[0].require_whole()
+            self._frame[0].require_all_columns()
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
             return partition.table(None if len(rows) == count else rows, count)
 
-        kept = self._results.kept_places()
-        parts = list(kept.visit(read))
-        if parts:
-            schema = common_schema([part.schema for part in parts])
-            table = pa.concat_tables([conform(part, schema, "the input") for part in parts])
-        else:  # a batch that has nothing new
-            source = kept.reader.source
-            found = source.layout(0 if source.files else -1).schema
-            schemas = (part.schema() for _, part in kept.reader.partitions())
-            table = (found or common_schema(schemas)).empty_table()
+        kept = self._results.kept_documents()
+        table = joined_tables(list(kept.visit(read)), kept.reader.schema)
         if kind == "pandas":
-            return _pandas(table)
-        return table if kind != "polars" else _polars(table)
+            return as_pandas(table)
+        return table if kind != "polars" else as_polars(table)
 
     @checked
     def to_pandas(self, table: TableName = "clusters") -> pd.DataFrame:
@@ -192,10 +184,13 @@ class RunTables:
             SpecError: There is no such table, or pairs were not listed.
         """
         found = self._table(table)
-        frame = _pandas(found)
+        frame = as_pandas(found)
         if table == "clusters":
-            whole = ["duplicate_of", *(["cluster"] if found.column("cluster").null_count else [])]
-            frame[whole] = _pandas(found.select(whole), nullable=True)
+            integers = [
+                "duplicate_of",
+                *(["cluster"] if found.column("cluster").null_count else []),
+            ]
+            frame[integers] = as_pandas(found.select(integers), nullable=True)
         if table == "clusters" and hasattr(self._given, "iloc") and len(self._given) == len(frame):
             frame.index = self._given.index
         return frame
@@ -211,7 +206,7 @@ class RunTables:
             DependencyError: Polars is not installed.
             SpecError: There is no such table, or pairs were not listed.
         """
-        return _polars(self._table(table))
+        return as_polars(self._table(table))
 
     def _table(self, name: str) -> pa.Table:
         """Return a table by its name; clusters in the order of the input."""
@@ -226,13 +221,13 @@ class RunTables:
         return found
 
 
-def _pandas(table: pa.Table, nullable: bool = False) -> pd.DataFrame:
+def as_pandas(table: pa.Table, nullable: bool = False) -> pd.DataFrame:
     pd = _imported("pandas")
     kinds = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
     return table.to_pandas(types_mapper=cast(Any, kinds.get) if nullable else None)
 
 
-def _polars(table: pa.Table) -> pl.DataFrame:
+def as_polars(table: pa.Table) -> pl.DataFrame:
     return cast("pl.DataFrame", _imported("polars").from_arrow(table))
 
 

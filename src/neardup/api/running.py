@@ -1,28 +1,27 @@
-"""From what a caller asks for to a job, and from a job to an output folder that can be resumed."""
+"""From a request to a job, and from a job to an output folder that can be resumed."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from neardup import errors
 from neardup.engines.beginning import drop_store
 from neardup.engines.clock import Clock, Event
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run, sketch_shard
-from neardup.errors import NeardupError, OutputError, ResumeError, SpecError
+from neardup.errors import SpecError
 from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import is_remote, located, open_remote
 from neardup.json_values import differences
 from neardup.memory_plan import PrivatePeak
 from neardup.output.publishing import clear_work, local_output
 from neardup.output.record import digest_of, record
+from neardup.output.resuming import is_same, require_files, resumable
 from neardup.output.writing import (
     OUTPUTS,
     Writing,
@@ -36,16 +35,11 @@ from neardup.spec import Spec
 from neardup.state.output_folder import check_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.state.shards import Shard
-from neardup.threads import Pool
-
-#: Errors that mean that the input or a setting must be changed, so that there is nothing to resume.
-_INPUT = (errors.FormatError, errors.ColumnError, errors.EncodingError, errors.DuplicateIdError)
-_LOST = (*_INPUT, SpecError, errors.OutputSizeError)
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller asks for."""
+    """The arguments of a call, checked and grouped."""
 
     source: Any  # see `neardup.dedup`
     reading: Reading = field(default_factory=Reading)
@@ -55,10 +49,12 @@ class Request:
     clock: Clock = field(default_factory=Clock)
 
     def job(self, state: RunState | None = None) -> Job:
-        """Open the source, and say what the result depends on."""
+        """Open the source, and return the job."""
         folder = None if state is None else state.scratch_folder("inputs")
         wanted = wanted_columns(self.spec, None)
-        source, reading = self.reading.open_sized(self.source, wanted, folder)
+        items = self.spec.shingle.unit == "item"
+        asked = dataclasses.replace(self.reading, items=items)
+        source, reading = asked.open_sized(self.source, wanted, folder)
         self.writing.check(source)
         how = {"given": self.given(), **reading.as_dict()}
         output = self.writing.as_dict()
@@ -70,9 +66,9 @@ class Request:
 
 
 def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
-    """Run without leaving anything behind; return what was found, and its record."""
+    """Run without writing files; return the outcome and its record."""
     if request.resources.shared:
-        raise SpecError("`store` names a place outside this process, and `out` is not given")
+        raise SpecError("`store` is outside this process, and `out` is not given")
     with PrivatePeak() as peak:
         outcome = run(request.job())
     return outcome, record(outcome, peak.peak)
@@ -88,29 +84,28 @@ def run_in_folder(
 ) -> FolderResults:
     """Run, and write the results to a folder, or to a URL.
 
-    What was done so far is stored in the folder ``.run`` in ``out``, so that a run that was killed
-    at any moment continues where it was. With a URL, all is done in the folder ``work``, and copied
-    at the end.
+    Finished work is stored in the folder ``.run`` in ``out``, so that a run that was killed at any
+    moment continues from there. With a URL, the folder ``work`` is used, and copied at the end.
     """
-    place = located(out)
-    if resume and is_remote(place) and _complete(request, place, overwrite):
+    target = located(out)
+    if resume and is_remote(target) and _complete(request, target, overwrite):
         if work is not None and not request.resources.keep_run:
             clear_work(work)
-        return FolderResults(place)
-    check_outside(place, request.given())
+        return FolderResults(target)
+    check_outside(target, request.given())
     keep = request.resources.keep_run
-    with local_output(place, overwrite=overwrite, resume=resume, work=work, keep=keep) as folder:
-        found = _run_in_folder(request, folder, place, overwrite, resume)
-    if not is_remote(place):
+    with local_output(target, overwrite=overwrite, resume=resume, work=work, keep=keep) as folder:
+        found = _run_in_folder(request, folder, target, overwrite, resume)
+    if not is_remote(target):
         return found
-    results = FolderResults(place)
+    results = FolderResults(target, found.record)
     if "source" in vars(found):  # a frame
         results.source, results.ends = found.source, found.ends
     return results
 
 
 def _run_in_folder(
-    request: Request, out: Path, place: str, overwrite: bool, resume: bool
+    request: Request, out: Path, target: str, overwrite: bool, resume: bool
 ) -> FolderResults:
     check_folder(out, overwrite, writes=OUTPUTS, resume=resume)
     folder = out / RUN_FOLDER
@@ -123,35 +118,31 @@ def _run_in_folder(
         request.clock.emit(Event("read and sketch", note=f"continuing the run in {folder}"))
     else:
         state = RunState.create(folder, overwrite=overwrite or resume)
-    with state, _resumable(state) as jobs, PrivatePeak() as peak:
+    with state, resumable(state) as jobs, PrivatePeak() as peak:
         job = request.job(state)
         jobs.append(job)
-        check_inputs(place, [file.path for file in job.source.files])
-        if state.manifest and not job.source.files:
-            raise ResumeError(
-                f"{out}: can't resume, since only files can be compared with what was read before",
-                "start again with overwrite=True, or write the table to a file",
-            )
+        check_inputs(target, [file.path for file in job.source.files])
+        if state.manifest:
+            require_files(out, [job.source])
         asked = job.manifest()
         before = {name: value for name, value in state.manifest.items() if name in asked}
         found = None if differences(before, asked) else finish_outputs(out, state)
         if found is None:
             outcome = run(job)
-            with Pool(job.resources.threads) as pool:
-                found = write_outputs(
-                    outcome,
-                    out,
-                    request.writing,
-                    pool,
-                    lambda: {"peak_private_memory": peak.peak, "disk": state.size()},
-                )
+            found = write_outputs(
+                outcome,
+                state,
+                out,
+                request.writing,
+                lambda: {"peak_private_memory": peak.peak, "disk": state.size()},
+            )
         if not job.resources.keep_run:
-            # In this order: what is in the store would stay for ever, once nobody knows of it.
+            # In this order: without the run state, no later run would remove the keys in the store.
             if job.resources.shared:
                 drop_store(job)
             state.remove()
-    results = FolderResults(out)
-    if job.source.format == "frame":  # which is still there, and which no folder has
+    results = FolderResults(out, found)
+    if job.source.format == "frame":  # which no folder contains
         results.source, results.ends = job.source, outcome.corpus.ends
     return results
 
@@ -163,7 +154,7 @@ def save(
     writing: Writing,
     overwrite: bool,
 ) -> None:
-    """Write what a run in memory found to a folder, or to a URL."""
+    """Write the results of a run in memory to a folder, or to a URL."""
     writing.check(outcome.job.source)
     check_inputs(out, [file.path for file in outcome.job.source.files])
     check_outside(out, outcome.job.reading["given"])
@@ -173,10 +164,9 @@ def save(
         check_folder(folder, overwrite, writes=OUTPUTS)
         with RunState.create(folder / RUN_FOLDER, overwrite=overwrite) as state:
             try:
-                job = dataclasses.replace(outcome.job, state=state, output=writing.as_dict())
+                job = dataclasses.replace(outcome.job, output=writing.as_dict())
                 saved = dataclasses.replace(outcome, job=job)
-                with Pool(job.resources.threads) as pool:
-                    write_outputs(saved, folder, writing, pool, lambda: used)
+                write_outputs(saved, state, folder, writing, lambda: used)
             finally:
                 state.remove()
 
@@ -192,10 +182,10 @@ def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
 
 
 def _complete(request: Request, out: str, overwrite: bool) -> bool:
-    """Return whether an output is what this request would make; False where none is complete.
+    """Return whether an output is complete and of this very request.
 
     Raises:
-        OutputError: It is another, and is not to be replaced.
+        OutputError: It is complete, of another request, and must not be replaced.
     """
     path = f"{out.rstrip('/')}/run.json"
     try:
@@ -203,44 +193,10 @@ def _complete(request: Request, out: str, overwrite: bool) -> bool:
             data = file.read()
     except OSError:
         return False
-    with suppress(ValueError, KeyError, TypeError):  # it is something else
+    before, asked = dict[str, Any](), None
+    with suppress(ValueError, KeyError, TypeError):  # another file of that name
         job = request.job()
-        # Of a pipe or a frame nobody knows whether it holds the same.
+        # A pipe or a frame can't be compared with an earlier one.
         known = bool(job.source.files) and job.source.rereadable
-        if known and json.loads(data)["asked"] == digest_of(job.manifest()):
-            return True
-    if not overwrite:
-        raise OutputError(
-            f"{out} exists and is complete, with other settings or inputs",
-            "use overwrite=True, or name another output folder",
-        )
-    return False
-
-
-@contextmanager
-def _resumable(state: RunState) -> Iterator[list[Job]]:
-    """Leave the run folder if it is of any use, and say how to continue; else remove it.
-
-    Yields:
-        A list for the job, once there is one: what it put into another store is removed as well.
-    """
-    before = bool(state.manifest)
-    jobs: list[Job] = []
-    try:
-        yield jobs
-    except ResumeError:
-        raise
-    except BaseException as error:
-        if not state.manifest or (isinstance(error, _LOST) and not before):
-            with suppress(NeardupError):  # the first error counts
-                state.remove()
-                for job in jobs:
-                    if job.resources.shared and job.resources.run is None:
-                        drop_store(job)
-            raise
-        hint = "continue with the same call and resume=True"
-        if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(f"interrupted; {hint}") from error
-        if isinstance(error, NeardupError):
-            error.hint = f"{error.hint}; then {hint}" if error.hint else hint
-        raise
+        before, asked = dict(json.loads(data)), digest_of(job.manifest()) if known else None
+    return is_same(out, before, asked, overwrite)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from neardup.api.running import save
 from neardup.engines.clock import Clock
 from neardup.engines.job import Resources
 from neardup.engines.reading import Reader
-from neardup.errors import OutputError, SpecError
+from neardup.errors import OutputError, RecallWarning, SpecError
 from neardup.io.source import Source
 from neardup.memory_plan import memory_of
 from neardup.output.writing import Writing
@@ -57,15 +58,15 @@ class Run(Shown, RunTables):
         results = self._results
         if not isinstance(results, MemoryResults):
             return _in_folder, (results.name, *self._frame)
-        # Listeners, locks and texts that were held stay here.
+        # Listeners, locks and cached texts stay here.
         job = dataclasses.replace(results.outcome.job, clock=Clock())
         outcome = dataclasses.replace(results.outcome, job=job, reader=Reader(job.source))
         return Run, (MemoryResults(outcome, results.record),)
 
     @property
     def recipe(self) -> Recipe:
-        """How texts became band keys; `neardup.Index.create` takes it."""
-        return self._results.recipe
+        """How texts became band keys; `neardup.Index.create` takes it, and its threshold."""
+        return dataclasses.replace(self._results.recipe, threshold=self._results.spec.threshold)
 
     @checked
     def save(
@@ -139,7 +140,7 @@ class Run(Shown, RunTables):
         write: bool = True,
         progress: Progress = "auto",
     ) -> Audit:
-        """Measure what was missed, by exact search for all near-duplicates of some documents.
+        """Measure the recall, by exact search for all near-duplicates of some documents.
 
         The corpus is read again, and every document is compared with the sampled ones.
 
@@ -225,9 +226,9 @@ class Run(Shown, RunTables):
 
         Args:
             out: Folder to write to; without it the result is in memory only.
-            threshold: A new threshold. A lower one is possible, but the bands were chosen for that
-                of the run, and miss more pairs below it.
-            cluster: As for `neardup.dedup`, as are all others; None leaves what was.
+            threshold: A new threshold. A lower one is possible, with a warning: the bands were
+                chosen for that of the run, and miss more pairs below it.
+            cluster: As for `neardup.dedup`, as are all others; None changes nothing.
             tree_threshold: Minimum similarity within bounded clusters.
 
         Raises:
@@ -235,13 +236,19 @@ class Run(Shown, RunTables):
             OutputError: The output folder exists, or can't be written.
             ResumeError: The kept run folder is damaged or in use.
             SpecError: A setting is out of range.
+
+        Warns:
+            RecallWarning: The threshold is below that of the run; see ``summary["bands"]`` for the
+                recall that is predicted there.
         """
-        from neardup.inspect.recluster import Reclustering, changed
+        from neardup.inspect.recluster import Reclustering, changed, lower_threshold
 
         settings = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
         spec = changed(self.spec, tree_threshold, **settings)
         resources = Resources(memory_of(memory), threads)
         writing = Writing(clean, format, annotate, compression, tables)
+        if note := lower_threshold(self._results, spec):
+            warnings.warn(note.removeprefix("warning: "), RecallWarning, stacklevel=3)
         with show_progress(progress) as listener:
             again = Reclustering(self._results, spec, resources, writing, Clock(listener))
             if out is None:

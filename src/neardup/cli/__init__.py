@@ -1,4 +1,4 @@
-"""The command line: parse, spec, library call, write. What it can do, a library user can."""
+"""The command line: parse, spec, library call, write. The library can do all that it can."""
 
 from neardup.cli.main import main
 

@@ -19,7 +19,7 @@ from neardup import __version__
 from neardup.errors import NeardupError, SpecError
 from neardup.spec import nearest
 
-#: Why the system does not take what is written to standard output.
+#: Why the system refuses to write to standard output.
 _REFUSED = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
 #: In which module each command is; it is imported when it is called or described.
 _COMMANDS = {
@@ -33,6 +33,7 @@ _COMMANDS = {
     "compare": "inspect",
     "tune": "forecast",
     "sketch": "dedup",
+    "signatures": "dedup",
     "spark": "spark",
     "passages": "passages",
     "link": "link",
@@ -41,6 +42,7 @@ _COMMANDS = {
     "stream": "stream",
     "decontaminate": "decontaminate",
     "synth": "synth",
+    "warmup": "warmup",
 }
 
 
@@ -76,11 +78,11 @@ def main(args: list[str] | None = None) -> Any:
     """Run the command line and exit: 0 done, 1 our error, 2 usage, 130 interrupted.
 
     An error is one line, and a hint where something is known to help. Of an unexpected error only
-    kind and place are shown, since the message of another library may quote a document.
+    kind and position are shown, since the message of another library may quote a document.
     """
     arguments = sys.argv[1:] if args is None else args
     debug = "--debug" in arguments
-    if args is None:  # a process of its own
+    if args is None:  # a separate process
         _prepare()
     try:
         cli.main(arguments, prog_name="neardup", standalone_mode=False)
@@ -101,7 +103,7 @@ def main(args: list[str] | None = None) -> Any:
 
 
 def _explained(error: BaseException, debug: bool) -> tuple[int, list[str]]:
-    """Return the exit code for an error, and what is said of it."""
+    """Return the exit code for an error, and its message."""
     if isinstance(error, click.ClickException):
         message, context = error.format_message(), getattr(error, "ctx", None)
         if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help; click >= 8.2
@@ -109,7 +111,7 @@ def _explained(error: BaseException, debug: bool) -> tuple[int, list[str]]:
         command = context.command_path if context else "neardup"
         return 2, [f"error: {_one_line(message)}", f"hint: see {command} --help"]
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        # click puts an error of its own around the interrupt.
+        # click wraps the interrupt in another error.
         message = str(error.__cause__ or error) or "interrupted"
         return 130, [as_options(message)]
     if isinstance(error, BrokenPipeError):  # whoever read our output has gone
@@ -174,19 +176,24 @@ _RENAMED = {
 
 
 def as_options(message: str) -> str:
-    """Return a message of the library with options in place of Python arguments.
+    """Return a message of the library with options instead of Python arguments.
 
     >>> as_options("`memory` is 1 MB; use overwrite=True, store='sqlite:a'")
     '--memory is 1 MB; use --overwrite, --store sqlite:a'
+    >>> as_options("use `Index.add_if_new()`, or `threshold`=0.3")
+    'use Index.add_if_new(), or --threshold 0.3'
     """
 
     def named(found: re.Match[str]) -> str:
-        name = found[1] or found[3]
+        name, value = found["name"], found.groupdict().get("value")
         option = _RENAMED.get(name, "--" + name.replace("_", "-"))
-        return option if found[2] is None else f"{option} {found[2]}"
+        return option if value is None else f"{option} {value}"
 
-    values = r"`?\b([a-z_]+)`?=(?:True|False|'([^']*)')`?"
-    message = re.sub(rf"{values}|`([a-z_]+)`", named, message)
+    message = re.sub(r"`(?P<name>[a-z_]+)`=(?P<value>[\d.]*\d)", named, message)
+    values = r"`?\b(?P<name>[a-z_]+)`?=(?:True|False|'(?P<value>[^']*)')`?"
+    message = re.sub(values, named, message)
+    message = re.sub("`(?P<name>[a-z_]+)`", named, message)
+    message = re.sub(r"`([^`\s]+)`", r"\1", message)  # of code that is no argument
     return message.replace("the same call", "the same command")
 
 
@@ -198,7 +205,7 @@ def _say(line: str) -> None:
 
 
 def _one_line(text: str) -> str:
-    """The text without control characters: names of files and columns may hold any."""
+    """The text without control characters: names of files and columns may have any."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -207,19 +214,19 @@ def _kind(error: BaseException) -> str:
     reason = ""
     if isinstance(error, OSError) and error.errno:
         reason = f": {os.strerror(error.errno).lower()}"
-    place = traceback.extract_tb(error.__traceback__)[-1:]
-    where = f" ({Path(place[0].filename).name}, line {place[0].lineno})" if place else ""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    where = f" ({Path(last[0].filename).name}, line {last[0].lineno})" if last else ""
     return f"{type(error).__name__}{reason}{where}"
 
 
 def _was_writing(error: OSError) -> bool:
     """Whether it was raised where commands write their answers: by them, or by click."""
-    place = traceback.extract_tb(error.__traceback__)[-1].filename
-    return Path(place).is_relative_to(Path(__file__).parent) or "click" in Path(place).parts
+    file = traceback.extract_tb(error.__traceback__)[-1].filename
+    return Path(file).is_relative_to(Path(__file__).parent) or "click" in Path(file).parts
 
 
 def _end(code: int) -> NoReturn:
-    """Exit; what is left in a pipe that nobody reads must not raise again."""
+    """Exit; data left in a pipe without a reader must not raise again."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()

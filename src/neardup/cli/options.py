@@ -74,11 +74,14 @@ class Grouped(click.Command):
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
-def grouped(example: str) -> Callable[[Callable[..., Any]], Grouped]:
-    """Return a decorator that makes a command of a function, with ``--debug`` and an example."""
+def grouped(example: str, *, bare: bool = False) -> Callable[[Callable[..., Any]], Grouped]:
+    """Return a decorator that makes a command of a function, with ``--debug`` and an example.
+
+    ``bare``: without arguments the command runs, where others show their help.
+    """
 
     def make(function: Callable[..., Any]) -> Grouped:
-        decorate = click.command(cls=Grouped, no_args_is_help=True, epilog=example)
+        decorate = click.command(cls=Grouped, no_args_is_help=not bare, epilog=example)
         return debug_option(decorate(function))
 
     return make
@@ -152,7 +155,7 @@ json_option = of_output("--json", "json_", help="Print JSON.")
 no_text_option = of_output("--no-text", help="Leave the texts out; ids stay.")
 run_argument = click.argument("run", metavar="RUN", type=PATH)
 inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
-#: What the clean corpus can be written as.
+#: Formats of the clean corpus.
 FORMATS = click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"])
 _TEXT = "Column with the text, or several, joined by a space."
 text_option = of_input("--text NAME[,NAME...]", default="text", help=_TEXT)
@@ -165,7 +168,7 @@ _THREADS = "Number of threads. [default: all available cores]"
 threads_option = of_resources("--threads N", type=click.IntRange(1), help=_THREADS)
 _MEMORY = "Memory that may be used, such as 4GB. [default: half of what is free]"
 memory_option = of_resources("--memory SIZE", help=_MEMORY)
-_ENCODING = "Refuse text that is not UTF-8, or replace what is wrong and count it."
+_ENCODING = "Refuse text that is not UTF-8, or repair it and count the texts."
 encoding_option = of_input("--encoding-errors [strict|replace]", default="strict", help=_ENCODING)
 _DELIMITER = "Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]"
 delimiter_option = of_input("--delimiter CHARACTER", help=_DELIMITER)
@@ -188,23 +191,12 @@ input_options = all_of(
     encoding_option,
     max_document_option,
 )
-#: Those that two texts by themselves need.
-pair_options = all_of(
-    compared(
-        f"--preset [{'|'.join(PRESETS)}]",
-        default="web",
-        help="Settings to start from; the options below override them.",
-    ),
-    compared(
-        "--shingle word:N|char:N",
-        help="What is compared: N consecutive words or characters. "
-        f"[default: {_default('shingle')}]",
-    ),
-    compared(
-        "--threshold T",
-        help="Jaccard similarity from which on two documents are near-duplicates. "
-        f"[default: {_default('threshold')}]",
-    ),
+_shingle_option = compared(
+    "--shingle word:N|char:N|item",
+    help="What is compared: N consecutive words or characters; or items, where the column has "
+    f"lists of them. [default: {_default('shingle')}]",
+)
+_normalising = all_of(
     advanced(
         "--stem LANGUAGE",
         help="Compare word stems; a Snowball language, or none. [default: clinical english]",
@@ -214,8 +206,33 @@ pair_options = all_of(
     advanced("--strip-accents", help="Remove nonspacing marks."),
     advanced("--raw", help="With char:N: keep white space as it is."),
     advanced("--bag", help="Count repeated shingles: multiset Jaccard."),
+    advanced("--hash-bytes [4|8]", help="Bytes of the hash of a shingle. [default: 8]"),
 )
-#: What the keys of an index depend on.
+_preset_option = compared(
+    f"--preset [{'|'.join(PRESETS)}]",
+    default="web",
+    help="Settings to start from; the options below override them.",
+)
+#: Options of shingles.
+shingle_options = all_of(_preset_option, _shingle_option, _normalising)
+#: Those that two texts by themselves need.
+pair_options = all_of(
+    _preset_option,
+    _shingle_option,
+    compared(
+        "--threshold T",
+        help="Jaccard similarity from which on two documents are near-duplicates. "
+        f"[default: {_default('threshold')}]",
+    ),
+    _normalising,
+)
+_scheme_options = all_of(
+    advanced(f"--scheme [{'|'.join(SCHEMES)}]", default="affine32", help="Signature scheme."),
+    advanced("--seed", type=int, default=0, help="Seed of the hash functions."),
+)
+#: What signatures depend on.
+signature_options = all_of(shingle_options, _scheme_options)
+#: Options that the keys of an index depend on.
 index_options = all_of(
     pair_options,
     compared(
@@ -230,12 +247,11 @@ index_options = all_of(
     advanced("--rows R", help="Rows of a band; needs --bands."),
     advanced(
         "--documents N",
-        help="Number of documents to choose the bands for. [default: by the size of the input]",
+        help="Number of documents to choose the bands for. [default: 5 million]",
     ),
-    advanced(f"--scheme [{'|'.join(SCHEMES)}]", default="affine32", help="Signature scheme."),
-    advanced("--seed", type=int, default=0, help="Seed of the hash functions."),
+    _scheme_options,
 )
-#: What is asked for; see `spec_of`.
+#: Options of the settings; see `spec_of`.
 spec_options = all_of(
     index_options,
     kept(
@@ -273,7 +289,7 @@ store_options = all_of(
     advanced("--run NAME", help="Name of a run in a store of many runs."),
 )
 resource_options = all_of(memory_option, threads_option)
-#: What is written.
+#: Options of the output.
 output_options = all_of(
     of_output(
         "--format", type=FORMATS, help="Format of the clean corpus. [default: that of the input]"
@@ -291,12 +307,12 @@ output_options = all_of(
         "similarity and cluster_size added to each.",
     ),
     of_output("--no-clean", help="Write no clean corpus."),
-    of_output("--overwrite", help="Replace what an earlier run left in the output folder."),
+    of_output("--overwrite", help="Replace the output of an earlier run in the folder."),
 )
 
 
 def request_of(inputs: Sequence[str], options: dict[str, Any], clock: "Clock") -> "Request":
-    """Return what is asked of the library, by the INPUTs and options of a command."""
+    """Return the request to the library, by the INPUTs and options of a command."""
     from neardup.api.running import Request
     from neardup.io.opening import Reading
     from neardup.io.remote import location
@@ -340,6 +356,8 @@ def spec_of(options: dict[str, Any]) -> Spec:
     given = {k: value for k, value in options.items() if value is not None and value is not False}
     if "recall" in given and ("num_bands" in given or "rows" in given):
         raise SpecError("recall and bands with rows exclude each other", "leave one out")
+    if "hash_bytes" in given:
+        given["hash_bytes"] = int(given["hash_bytes"])
     if given.get("stem") == "none":
         given["stem"] = None
     return preset(given.pop("preset")).replace(**given)

@@ -1,4 +1,4 @@
-"""How commands show what they found: pages, JSON, colours."""
+"""How commands show results: pages, JSON, colours."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def show_events(shown: bool) -> "Iterator[Listener | None]":
 
 
 def show_record(record: dict[str, Any], out: str, as_json: bool, quiet: bool) -> None:
-    """Show what a run did, on stderr; or its record as JSON."""
+    """Show the summary of a run on stderr, or its record as JSON."""
     if as_json:
         click.echo(json.dumps(record, indent=2))
     elif not quiet:
@@ -52,7 +52,7 @@ context_option = of_output(
 
 
 _HTML = "Write a page with both texts side by side too, which needs nothing else."
-#: What `Page` holds.
+#: The options of `Page`.
 show_options = all_of(
     json_option,
     file_option("--html", what=_HTML),
@@ -93,14 +93,14 @@ class Page(NamedTuple):
             write_file(self.html, page(view, self.context).encode())
         if self.json_:
             parts = [part._asdict() for part in view.parts] if len(view.texts) == 2 else None
-            # Ids may be of any type; and in ASCII, so that no terminal obeys what a text says.
+            # Ids may be of any type; and in ASCII, so that no terminal obeys a text.
             click.echo(json.dumps({**values, "differences": parts}, indent=2, default=plain_id))
         else:
-            click.echo(render(view, _in_colour(), self.context), color=True)
+            click.echo(render(view, in_colour(), self.context), color=True)
 
 
-def _in_colour() -> bool:
-    """Whether the standard output is a terminal that shows colours, and nobody said no to them."""
+def in_colour() -> bool:
+    """Whether the standard output is a terminal that shows colours, and they are not disabled."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in ("", "dumb"):
         return False
     return sys.stdout.isatty()

@@ -72,6 +72,18 @@ class Edges:
             end += len(order)
         return cls(*(column[:end] for column in out))
 
+    def with_answers(
+        self, duplicate_of: np.ndarray, similarity: np.ndarray, allocate: Allocate = np.empty
+    ) -> "Edges":
+        """Return them with the pair of each removed document and the one it is a duplicate of.
+
+        Where not all pairs are listed, such a pair may be missing. ``duplicate_of`` is int32[n], -1
+        for a kept document; ``similarity``, float64[n], is that of the two.
+        """
+        removed = np.flatnonzero(duplicate_of >= 0)
+        answers = duplicate_of[removed], removed.astype(np.int32), similarity[removed]
+        return Edges.gather([(self.a, self.b, self.similarity), answers], allocate)
+
     def at_least(self, threshold: float) -> "Edges":
         rows = self.similarity >= threshold
         return Edges(self.a[rows], self.b[rows], self.similarity[rows])

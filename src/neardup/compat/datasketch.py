@@ -14,7 +14,9 @@ from neardup.api.indexing import Index
 from neardup.compat.minhashes import LeanMinHash as LeanMinHash
 from neardup.compat.minhashes import MinHash as MinHash
 from neardup.compat.minhashes import entries, signature
-from neardup.errors import DuplicateIdError, InputError, SpecError
+from neardup.compat.minhashes import hash32 as sha1_hash32  # noqa: F401
+from neardup.compat.minhashes import hash64 as sha1_hash64  # noqa: F401
+from neardup.errors import DependencyError, DuplicateIdError, InputError, SpecError
 from neardup.index.bodies import unpack_sets
 from neardup.index.incoming import checked_id
 from neardup.index.snapshot import bucket_names
@@ -24,8 +26,31 @@ from neardup.sketch.sketcher import band_keys
 from neardup.sketch.texts import Ragged
 from neardup.spec import ShingleSpec, Spec
 
+#: What datasketch has and this module lacks, and what does its work here.
+_LACKING = {
+    "AsyncMinHashLSH": "neardup.Index, called in a thread",
+    "HNSW": "MinHashLSHForest, or neardup.Index",
+    "HyperLogLog": "a library of counters: it finds no duplicates",
+    "HyperLogLogPlusPlus": "a library of counters: it finds no duplicates",
+    "MinHashLSHBloom": "neardup.Index, or `neardup stream`",
+    "MinHashLSHEnsemble": "neardup.decontaminate, or query_contained of neardup.Index.query",
+    "WeightedMinHash": 'neardup.dedup of lists, with ShingleSpec("item", bag=True)',
+    "WeightedMinHashGenerator": 'neardup.dedup of lists, with ShingleSpec("item", bag=True)',
+    "WeightedMinHashLSH": "MinHashLSH, which takes weighted signatures",
+    "WeightedMinHashLSHForest": "MinHashLSHForest, which takes weighted signatures",
+    "bBitMinHash": "MinHash, or an index, which stores band keys only",
+}
+_PAGE = "docs/howto/migrate.md, What is lacking"
+
 _RECALL = 0.99
 _EQUAL = (0.5, 0.5)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LACKING:
+        what = f"neardup.compat.datasketch has no {name}; see {_PAGE}"
+        raise DependencyError(what, f"use {_LACKING[name]}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class MinHashLSH:

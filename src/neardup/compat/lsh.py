@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from itertools import combinations
@@ -36,7 +37,8 @@ class MinHasher:
     Args:
         seeds: Entries of a fingerprint; or an array of so many numbers, which seed it.
         char_ngram: Characters of a shingle.
-        random_state: Seed of the hash functions; 0 by default.
+        random_state: Seed of the hash functions, or a `numpy.random.RandomState` that draws one;
+            each hasher draws a fresh one by default, so that estimates scatter.
         hashbytes: 4 or 8 bytes of an entry.
 
     Raises:
@@ -47,7 +49,7 @@ class MinHasher:
         self,
         seeds: int | np.ndarray = 100,
         char_ngram: int = 8,
-        random_state: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
         hashbytes: int = 8,
     ) -> None:
         if hashbytes not in (4, 8):
@@ -57,7 +59,7 @@ class MinHasher:
             digest = hashlib.sha256(seeds.astype("<u8").tobytes()).digest()
             self.num_seeds, self._seed = len(seeds), int.from_bytes(digest[:7], "little")
         else:
-            self.num_seeds, self._seed = seeds, random_state or 0
+            self.num_seeds, self._seed = seeds, _seed_of(random_state)
         self._spec = ShingleSpec("char", char_ngram, keep_case=True, raw=True)
 
     def fingerprint(self, text: str | bytes) -> np.ndarray:
@@ -231,8 +233,12 @@ class Cache:
         return {id_ for id_ in found if self._reaches(id_, fingerprint, text) >= min_jaccard}
 
     def is_duplicate(self, doc: str | bytes, doc_id: Hashable = None) -> bool:
-        """Return whether a text shares a bucket with another document than the one of an id."""
-        return bool(self.get_duplicates_of(doc) - {doc_id})
+        """Return whether a text, or the document of an id, shares a bucket with any document.
+
+        A document that was added finds itself, as in the package. Take
+        ``get_duplicates_of(doc) - {doc_id}`` for the others.
+        """
+        return bool(self.get_duplicates_of(doc, doc_id))
 
     def _similarity(self, a: Hashable, b: Hashable, data: Any) -> float:
         text = self._texts.get(a, data.get(a))
@@ -275,3 +281,11 @@ class Cache:
 
 def _text(text: str | bytes) -> str:
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+
+
+def _seed_of(random_state: int | np.random.RandomState | None) -> int:
+    if random_state is None:
+        return secrets.randbits(62)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(0, 2**31 - 1))
+    return random_state

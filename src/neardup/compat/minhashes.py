@@ -6,20 +6,22 @@ import copy
 import functools
 import hashlib
 import struct
+import warnings
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
 
 from neardup.errors import SpecError
+from neardup.kernels.bits import TOKEN_MULTIPLIER
 
 _EMPTY = np.uint32(2**32 - 1)
 _WORD = 2**64 - 1
 #: The functions are ``(a * x + b) % _PRIME``, of which the lower 32 bits count.
 _PRIME, _LOW = np.uint64(2**61 - 1), np.uint64(2**32 - 1)
 #: Whatever function hashes items, times this its values fill the range of 64 bits; and back.
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_BACK = np.uint64(pow(int(_SPREAD), -1, 2**64))
+_BACK = np.uint64(pow(int(TOKEN_MULTIPLIER), -1, 2**64))
 #: Items of a set that are signed together.
 _STEP = 1024
 
@@ -27,6 +29,11 @@ _STEP = 1024
 def hash64(item: bytes) -> int:
     """Return the hash of an item, 64 bits."""
     return int.from_bytes(hashlib.sha1(item, usedforsecurity=False).digest()[:8], "little")
+
+
+def hash32(item: bytes) -> int:
+    """Return the lower 32 bits of `hash64`, which signatures use."""
+    return hash64(item) & 0xFFFFFFFF
 
 
 @functools.lru_cache(64)
@@ -63,7 +70,7 @@ def entries(minhash: Any) -> np.ndarray:
         return values.astype(np.uint32)
     folded = np.zeros(len(values), dtype=np.uint64)
     for column in values.T.astype(np.uint64):
-        folded = (folded ^ column) * _SPREAD
+        folded = (folded ^ column) * TOKEN_MULTIPLIER
         folded ^= folded >> np.uint64(32)
     return folded.astype(np.uint32)
 
@@ -79,10 +86,9 @@ class MinHash:
         hashobj: Not used any more by anybody; must be None.
         hashvalues: A signature to begin with.
         permutations: Parameters of the hash functions follow from the seed; must be None.
-
-    Attributes:
-        elements: uint64[]: hashes of the items, spread over 64 bits; None where only a signature
-            is known.
+        scheme: None or ``"legacy"``, which datasketch 2 calls the functions of datasketch 1.
+        gpu_mode: Accepted as in datasketch 2. There is no GPU here: with ``"always"`` a warning
+            says that the processor signs.
     """
 
     def __init__(
@@ -93,24 +99,63 @@ class MinHash:
         hashobj: object = None,
         hashvalues: Iterable[int] | None = None,
         permutations: object = None,
+        gpu_mode: str = "disable",
+        scheme: str | None = None,
     ) -> None:
+        if scheme not in (None, "legacy"):
+            raise SpecError(f"`scheme` is {scheme!r}; expected None or legacy")
+        if gpu_mode not in ("disable", "detect", "always"):
+            raise SpecError(f"`gpu_mode` is {gpu_mode!r}; expected disable, detect or always")
+        if gpu_mode == "always":
+            warnings.warn("`gpu_mode` is always; the processor signs", stacklevel=2)
         if hashobj is not None or permutations is not None:
             raise SpecError("`hashobj` and `permutations` can't be given", "use `hashfunc`, `seed`")
         self.seed, self.hashfunc = seed, hashfunc
-        self.elements: np.ndarray | None = np.empty(0, dtype=np.uint64)
+        #: Hashes of items that are not in the signature yet: a signature of many items together
+        #: costs little more than that of one.
+        self._waiting = array("Q")
+        self._elements: np.ndarray | None = np.empty(0, dtype=np.uint64)
         if hashvalues is None:
             if type(num_perm) is not int or num_perm < 1:
                 raise SpecError(f"`num_perm` is {num_perm!r}; expected a whole number, 1 or more")
-            self.hashvalues = np.full(num_perm, _EMPTY)
+            self._entries = np.full(num_perm, _EMPTY)
         else:
-            self.hashvalues = np.array(list(hashvalues), dtype=np.uint32)
+            self._entries = np.array(list(hashvalues), dtype=np.uint32)
             if not self.is_empty():
-                self.elements = None
+                self._elements = None
+
+    @property
+    def hashvalues(self) -> np.ndarray:
+        """The signature, uint32[num_perm]."""
+        self._sign()
+        return self._entries
+
+    @hashvalues.setter
+    def hashvalues(self, values: np.ndarray) -> None:
+        self._sign()
+        self._entries = values
+
+    @property
+    def elements(self) -> np.ndarray | None:
+        """Hashes of the items, spread over 64 bits: uint64[]; None where only a signature is
+        known.
+        """
+        self._sign()
+        return self._elements
+
+    def _sign(self) -> None:
+        if not self._waiting:
+            return
+        more = np.array(self._waiting, dtype=np.uint64) * TOKEN_MULTIPLIER
+        self._waiting = array("Q")
+        self._entries = np.minimum(self._entries, signature(more, self.num_perm, self.seed))
+        if self._elements is not None:
+            self._elements = np.union1d(self._elements, more)
 
     @property
     def num_perm(self) -> int:
         """Entries of the signature."""
-        return len(self.hashvalues)
+        return len(self._entries)
 
     @property
     def permutations(self) -> np.ndarray:
@@ -119,17 +164,16 @@ class MinHash:
 
     def update(self, b: Any) -> None:
         """Add an item."""
-        self.update_batch([b])
+        waiting = self._waiting
+        waiting.append(self.hashfunc(b) & _WORD)
+        if len(waiting) >= _STEP:
+            self._sign()
 
     def update_batch(self, b: Iterable[Any]) -> None:
         """Add several items."""
-        hashed = [self.hashfunc(item) & _WORD for item in b]
-        if not hashed:
-            return
-        more = np.array(hashed, dtype=np.uint64) * _SPREAD
-        self.hashvalues = np.minimum(self.hashvalues, signature(more, self.num_perm, self.seed))
-        if self.elements is not None:
-            self.elements = np.union1d(self.elements, more)
+        self._waiting.extend(self.hashfunc(item) & _WORD for item in b)
+        if len(self._waiting) >= _STEP:
+            self._sign()
 
     def jaccard(self, other: MinHash) -> float:
         """Return the share of equal entries, an estimate of the similarity of the two sets."""
@@ -157,9 +201,9 @@ class MinHash:
         self._require_same(other)
         self.hashvalues = np.minimum(self.hashvalues, other.hashvalues)
         if self.elements is None or other.elements is None:
-            self.elements = None
+            self._elements = None
         else:
-            self.elements = np.union1d(self.elements, other.elements)
+            self._elements = np.union1d(self.elements, other.elements)
 
     def digest(self) -> np.ndarray:
         """Return a copy of the signature."""
@@ -172,7 +216,7 @@ class MinHash:
     def clear(self) -> None:
         """Forget all items."""
         self.hashvalues = np.full(self.num_perm, _EMPTY)
-        self.elements = np.empty(0, dtype=np.uint64)
+        self._elements = np.empty(0, dtype=np.uint64)
 
     def copy(self) -> Self:
         """Return a copy."""
@@ -241,7 +285,7 @@ class LeanMinHash(MinHash):
         if seed is None or hashvalues is None:
             raise SpecError("give a `minhash`, or `seed` and `hashvalues`")
         super().__init__(seed=seed, hashvalues=hashvalues)
-        self.elements = None
+        self._elements = None
 
     def update(self, b: Any) -> None:
         """Refused.

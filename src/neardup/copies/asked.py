@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neardup.copies.cutting import UNITS
+from neardup.copies.cuts.cutting import UNITS
 from neardup.errors import SpecError
 from neardup.spec import ShingleSpec
 

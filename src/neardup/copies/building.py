@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from neardup.copies.asked import SOURCES, PassageSpec
-from neardup.copies.repeats import Corpus, Repeats
+from neardup.copies.repeated.repeats import Corpus, Repeats
+from neardup.copies.work import Work
 from neardup.kernels import passages as kernels
-from neardup.threads import Pool
 
-#: Rows of the repeated runs that a thread looks at together.
-_ROWS = 1 << 20
+#: Segments of repeated runs that a thread looks at together.
+_ROWS = 1 << 18
 
 
 class Passages(NamedTuple):
@@ -36,11 +37,7 @@ class Counts(NamedTuple):
 
 
 def build(
-    repeats: Repeats,
-    corpus: Corpus,
-    spec: PassageSpec,
-    pool: Pool,
-    old: int = 0,
+    repeats: Repeats, corpus: Corpus, spec: PassageSpec, work: Work, old: int = 0
 ) -> tuple[Passages, Counts]:
     """Join the repeated runs to passages.
 
@@ -48,10 +45,10 @@ def build(
         repeats: Of the corpus.
         corpus: Its documents.
         spec: What counts as copied.
-        pool: Threads.
+        work: Threads and memory.
         old: Documents, the first ones, that have no passages of their own.
     """
-    total = len(repeats.position)
+    total, scratch = len(repeats.position), work.scratch
     rule, words, boilerplate = SOURCES.index(spec.source), spec.words, spec.boilerplate
     begin = int(np.searchsorted(repeats.position, np.uint64(old << 32)))
     marks = np.arange(begin, total, _ROWS)
@@ -59,25 +56,42 @@ def build(
     documents = (repeats.position[marks] >> np.uint64(32)) << np.uint64(32)
     bounds = np.unique(np.append(np.searchsorted(repeats.position, documents), total))
 
-    def work(low: int, high: int) -> np.ndarray:
-        first, last = int(bounds[low]), int(bounds[low + 1])
-        out = np.empty((last - first, 6), np.uint64)
-        return out[: kernels.grow(tuple(repeats), first, last, rule, boilerplate, out)].copy()
+    def grown(number: int) -> list[np.ndarray]:
+        at, last, start = int(bounds[number]), int(bounds[number + 1]), 0
+        made: list[np.ndarray] = []
+        while at < last:
+            out = np.empty((min(last - at, _ROWS) + 1, 6), np.uint64)
+            count, at, start = kernels.grow(
+                tuple(repeats), (at, start), last, rule, boilerplate, out
+            )
+            some = scratch.empty((count, 6), np.uint64)
+            some[:] = out[:count]
+            made.append(some)
+        return made
 
-    found = pool.ranges(work, len(bounds) - 1, 1)
-    every = np.concatenate([np.empty((0, 6), np.uint64), *found])
+    parts = [some for made in work.pool.ordered(grown, range(len(bounds) - 1)) for some in made]
+    every = scratch.empty((sum(map(len, parts)), 6), np.uint64)
+    filled = 0
+    while parts:
+        some = parts.pop(0)
+        every[filled : filled + len(some)] = some
+        filled += len(some)
     tokens = np.empty_like(corpus.tokens)
     tokens[corpus.numbers] = corpus.tokens
     limits = np.arange(corpus.documents + 1, dtype=np.uint64) << np.uint64(32)
     starts = np.searchsorted(every[:, 0], limits)
-    gained = np.empty(len(every), np.int32)
+    gained = scratch.empty(filled, np.int32)
     counts = Counts(*(np.empty(corpus.documents, np.int32) for _ in range(2)))
     kernels.share_words(every, starts, tokens, words, boilerplate, gained, *counts)
-    size = every[:, 1].astype(np.int64) + words - 1
-    holders = every[:, 4].astype(np.int64)
-    common = holders >= boilerplate if boilerplate else np.zeros(len(every), np.bool_)
-    position, sources, origin, text = (np.ascontiguousarray(every[:, k]) for k in (0, 2, 3, 5))
-    return Passages(position, size, sources, origin, holders, common, gained, text), counts
+    size, holders = (scratch.empty(filled, np.int64) for _ in range(2))
+    size[:], holders[:] = every[:, 1], every[:, 4]
+    size += words - 1
+    common = holders >= boilerplate if boilerplate else np.zeros(filled, np.bool_)
+    columns = [scratch.empty(filled, np.uint64) for _ in range(4)]
+    for column, k in zip(columns, (0, 2, 3, 5), strict=True):
+        column[:] = every[:, k]
+    position, source, origin, text = columns
+    return Passages(position, size, source, origin, holders, common, gained, text), counts
 
 
 class Bridges(NamedTuple):
@@ -101,21 +115,31 @@ class Largest(NamedTuple):
 
 def largest_sources(passages: Passages, documents: int) -> Largest:
     """Find the largest source of each document; of equal ones the first in keep order."""
-    kept = passages.gained > 0
-    kept &= ~passages.common
-    of = (passages.position[kept] >> np.uint64(32)).astype(np.int64)
-    source = (passages.source[kept] >> np.uint64(32)).astype(np.int64)
+    found = Largest(np.full(documents, -1, np.int64), np.zeros(documents, np.int64))
+    total = len(passages.position)
+    marks = np.arange(0, total, _ROWS)
+    whole = (passages.position[marks] >> np.uint64(32)) << np.uint64(32)  # no document is divided
+    bounds = np.unique(np.append(np.searchsorted(passages.position, whole), total))
+    for low, high in pairwise(bounds.tolist()):
+        _largest(passages, low, high, found)
+    return found
+
+
+def _largest(passages: Passages, low: int, high: int, found: Largest) -> None:
+    """Fill in the documents that some passages, from ``low`` to ``high``, belong to."""
+    kept = passages.gained[low:high] > 0
+    kept &= ~passages.common[low:high]
+    of = (passages.position[low:high][kept] >> np.uint64(32)).astype(np.int64)
+    source = (passages.source[low:high][kept] >> np.uint64(32)).astype(np.int64)
+    if not len(of):
+        return
     order = np.lexsort((source, of))
-    of, source, gained = of[order], source[order], passages.gained[kept][order]
+    of, source, gained = of[order], source[order], passages.gained[low:high][kept][order]
     new = np.ones(len(of), np.bool_)
     new[1:] = (of[1:] != of[:-1]) | (source[1:] != source[:-1])
     begins = np.flatnonzero(new)
-    words = (
-        np.add.reduceat(gained, begins).astype(np.int64) if len(begins) else np.empty(0, np.int64)
-    )
+    words = np.add.reduceat(gained, begins).astype(np.int64)
     of, source = of[begins], source[begins]
     order = np.lexsort((source, -words, of))
     best = order[np.unique(of[order], return_index=True)[1]]
-    found = Largest(np.full(documents, -1, np.int64), np.zeros(documents, np.int64))
     found.source[of[best]], found.words[of[best]] = source[best], words[best]
-    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,17 +17,11 @@ from neardup.copies.finding import Found, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
 from neardup.engines.metadata import joined
 from neardup.errors import ColumnError
+from neardup.scratch import Scratch
 
-_LOW = np.uint64(0xFFFFFFFF)
 _DOCUMENT = np.uint64(32)
-
-
-class Tables(NamedTuple):
-    """Tables by name; rows of documents are in the order of the input."""
-
-    passages: pa.Table
-    documents: pa.Table
-    boilerplate: pa.Table
+#: Passages that are looked at together.
+_STEP = 1 << 18
 
 
 def ids_of(inputs: Inputs) -> tuple[Any, Any]:
@@ -55,20 +51,17 @@ class Rows(NamedTuple):
     order: np.ndarray  # int64[passages]: into `Passages`
     position: np.ndarray  # uint64[passages]
     last: np.ndarray  # uint64[passages]: of the last word
-    source: np.ndarray
-    source_last: np.ndarray
-    origin: np.ndarray
+    source: np.ndarray  # uint64[passages]
+    source_last: np.ndarray  # uint64[passages]
+    origin: np.ndarray  # uint64[passages]
 
     @classmethod
-    def of(cls, found: Found) -> Rows:
-        """Sort the passages."""
+    def of(cls, found: Found, order: np.ndarray) -> Rows:
+        """Return some passages; ``order``, int64[], says which."""
         passages = found.passages
-        position = in_input(found, passages.position)
-        order = np.argsort(position)
         more = (passages.words[order] - 1).astype(np.uint64)
-        source = in_input(found, passages.source)[order]
-        origin = in_input(found, passages.origin)[order]
-        position = position[order]
+        columns = (passages.position, passages.source, passages.origin)
+        position, source, origin = (in_input(found, column[order]) for column in columns)
         return cls(order, position, position + more, source, source + more, origin)
 
     def asked(self) -> list[np.ndarray]:
@@ -82,35 +75,67 @@ class Rows(NamedTuple):
         ]
 
 
-def passages_table(
-    found: Found, rows: Rows, offsets: Offsets, inputs: Inputs, spec: PassageSpec
-) -> pa.Table:
-    """Return a row for each passage, in the order of the documents, then of their characters."""
-    passages, order, old = found.passages, rows.order, inputs.old_documents
-    own, every = ids_of(inputs)
-    document, source = _document(rows.position), _document(rows.source)
-    start, end, source_start, source_end, origin_start = (offsets.of(k) for k in rows.asked())
-    kind = np.where(passages.common[order], 2, np.where(source == document, 1, 0)).astype(np.int8)
-    names = pa.array(["copy", "within", "boilerplate"])
-    columns: dict[str, Any] = {
-        "doc_id": own.take(array_of(document - old)),
-        "start": array_of(start),
-        "end": array_of(end),
-        "words": array_of(passages.words[order]),
-        "source_id": every.take(array_of(source)),
-        "source_start": array_of(source_start),
-        "source_end": array_of(source_end),
-        "origin_id": every.take(array_of(_document(rows.origin))),
-        "origin_start": array_of(origin_start),
-        "documents": array_of(passages.documents[order]),
-        "kind": names.take(array_of(kind)),
-    }
-    if inputs.old is not None:
-        columns["in_old"] = array_of(source < old)
-    if spec.bridge:
-        number = bridges(passages, spec.bridge).number[order]
-        columns["bridge"] = pa.array(number, mask=number < 0)
-    return pa.table(columns)
+#: Keys that `Rows.asked` has for each passage.
+ASKED = 5
+
+
+def rows_of(found: Found, scratch: Scratch) -> Callable[[], Iterator[Rows]]:
+    """Return a function that yields all passages in the order of the input, some at a time."""
+    total, in_order = len(found.passages.position), None
+    if not bool(np.all(found.numbers[:-1] < found.numbers[1:])):
+        in_order = scratch.empty(total, np.int64)
+        in_order[:] = np.argsort(in_input(found, found.passages.position))
+
+    def every() -> Iterator[Rows]:
+        for low in range(0, total, _STEP):
+            high = min(low + _STEP, total)
+            yield Rows.of(found, np.arange(low, high) if in_order is None else in_order[low:high])
+
+    return every
+
+
+@dataclass
+class PassageTable:
+    """Makes the rows of the table of passages, some at a time."""
+
+    found: Found
+    offsets: Offsets
+    inputs: Inputs
+    spec: PassageSpec
+
+    def __post_init__(self) -> None:
+        self._own, self._every = ids_of(self.inputs)
+        self._bridge = None
+        if self.spec.bridge:
+            self._bridge = bridges(self.found.passages, self.spec.bridge).number
+
+    def of(self, rows: Rows) -> pa.Table:
+        """Return a row for each passage, in the order of the documents, then of characters."""
+        passages, order, old = self.found.passages, rows.order, self.inputs.old_documents
+        document, source = _document(rows.position), _document(rows.source)
+        characters = (self.offsets.of(k) for k in rows.asked())
+        start, end, source_start, source_end, origin_start = characters
+        kind = np.where(passages.common[order], 2, np.where(source == document, 1, 0))
+        names = pa.array(["copy", "within", "boilerplate"])
+        columns: dict[str, Any] = {
+            "doc_id": self._own.take(array_of(document - old)),
+            "start": array_of(start),
+            "end": array_of(end),
+            "words": array_of(passages.words[order]),
+            "source_id": self._every.take(array_of(source)),
+            "source_start": array_of(source_start),
+            "source_end": array_of(source_end),
+            "origin_id": self._every.take(array_of(_document(rows.origin))),
+            "origin_start": array_of(origin_start),
+            "documents": array_of(passages.documents[order]),
+            "kind": names.take(array_of(kind)),
+        }
+        if self.inputs.old is not None:
+            columns["in_old"] = array_of(source < old)
+        if self._bridge is not None:
+            number = self._bridge[order]
+            columns["bridge"] = pa.array(number, mask=number < 0)
+        return pa.table(columns)
 
 
 def documents_table(found: Found, inputs: Inputs, spec: PassageSpec, kept: np.ndarray) -> pa.Table:
@@ -144,27 +169,25 @@ def documents_table(found: Found, inputs: Inputs, spec: PassageSpec, kept: np.nd
     return pa.table(columns)
 
 
-def boilerplate_table(found: Found, rows: Rows, offsets: Offsets, inputs: Inputs) -> pa.Table:
+def boilerplate_table(found: Found, offsets: Offsets, inputs: Inputs) -> pa.Table:
     """Return a row for each text of boilerplate, those in most documents first."""
     passages: Passages = found.passages
     _, every = ids_of(inputs)
-    common = np.flatnonzero(passages.common[rows.order])
-    chosen = rows.order[common]
+    rows = Rows.of(found, np.flatnonzero(passages.common))
+    words = passages.words[rows.order]
     # Equal texts have equal characters at their sources; hashes of their words say which.
-    text = passages.text[chosen]
-    _, first, number = np.unique(text, return_index=True, return_inverse=True)
+    _, first, number = np.unique(passages.text[rows.order], return_index=True, return_inverse=True)
     count = np.bincount(number, minlength=len(first))
     documents = np.zeros(len(first), np.int64)
-    np.maximum.at(documents, number, passages.documents[chosen])
+    np.maximum.at(documents, number, passages.documents[rows.order])
     source = np.full(len(first), np.iinfo(np.uint64).max)
-    np.minimum.at(source, number, rows.source[common])
-    at = common[first]
+    np.minimum.at(source, number, rows.source)
     # The first occurrence of all in the input.
     best = np.lexsort((source, -documents))
-    last = source + (passages.words[rows.order[at]] - 1).astype(np.uint64)
+    last = source + (words[first] - 1).astype(np.uint64)
     return pa.table(
         {
-            "words": array_of(passages.words[rows.order[at]][best]),
+            "words": array_of(words[first][best]),
             "documents": array_of(documents[best]),
             "occurrences": array_of(count[best] + 1),
             "doc_id": every.take(array_of(_document(source)[best])),
@@ -174,14 +197,18 @@ def boilerplate_table(found: Found, rows: Rows, offsets: Offsets, inputs: Inputs
     )
 
 
-def counts_of(found: Found, documents: pa.Table, passages: pa.Table) -> dict[str, int]:
+def counts_of(found: Found, documents: pa.Table) -> dict[str, int]:
     """Return totals that add up: words are novel, copied or boilerplate."""
     words = int(pc.sum(documents.column("words")).as_py() or 0)
     copied = int(pc.sum(documents.column("copied_words")).as_py() or 0)
     common = 0
     if "boilerplate_words" in documents.column_names:
         common = int(pc.sum(documents.column("boilerplate_words")).as_py() or 0)
-    within: Any = pc.equal(passages.column("kind"), pa.scalar("within"))
+    passages, within = found.passages, 0
+    for low in range(0, len(passages.position), _STEP):
+        some = slice(low, low + _STEP)
+        same = _document(passages.position[some]) == _document(passages.source[some])
+        within += int(np.count_nonzero(same & ~passages.common[some]))
     return {
         "documents": documents.num_rows,
         "documents_with_copies": int(np.count_nonzero(documents.column("copied_words").to_numpy())),
@@ -189,7 +216,7 @@ def counts_of(found: Found, documents: pa.Table, passages: pa.Table) -> dict[str
         "novel_words": words - copied - common,
         "copied_words": copied,
         "boilerplate_words": common,
-        "passages": passages.num_rows,
-        "passages_within": int(pc.sum(within).as_py() or 0),
+        "passages": len(passages.position),
+        "passages_within": within,
         "kept": int(pc.sum(documents.column("kept")).as_py() or 0),
     }

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,19 +12,18 @@ import pyarrow.compute as pc
 from neardup.arrays import numbers
 from neardup.copies.asked import PassageSpec
 from neardup.copies.building import Counts, Passages, build
-from neardup.copies.repeats import Corpus, Finder, Groups
+from neardup.copies.repeated.repeats import Anchors, Corpus, Finder, Groups
+from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock, Event
 from neardup.engines.metadata import joined
 from neardup.engines.ordering import document_order
 from neardup.io.source import Partition
-from neardup.scratch import Scratch
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import Spec
-from neardup.threads import Pool
 
-#: Part of the memory that rows may take before they go to files.
-_SPILL_SHARE = 4
+#: Words of a passage within its own document from which on that is named in a note.
+_PERIODIC = 100_000
 
 
 class Inputs(NamedTuple):
@@ -54,20 +51,6 @@ class Inputs(NamedTuple):
             corpus.reader.source.check_unchanged()
 
 
-@dataclass
-class Work:
-    """What finding needs besides the input."""
-
-    pool: Pool
-    clock: Clock
-    memory: int  # bytes
-    folder: Path | None = None  # for temporary files; None for that of the system
-
-    def __post_init__(self) -> None:
-        self.scratch = Scratch(self.memory // 2, self.folder)
-        self.temporary = 0  # bytes that were written to files
-
-
 class Found(NamedTuple):
     """Passages of a corpus; numbers of documents are those of keep order, the old ones first."""
 
@@ -82,47 +65,70 @@ class Found(NamedTuple):
 def find(inputs: Inputs, spec: PassageSpec, work: Work) -> Found:
     """Find the passages of a corpus."""
     tokeniser = Tokeniser(spec.shingle)
-    finder = Finder(
-        spec.words, tokeniser, work.pool, work.scratch, work.memory // _SPILL_SHARE, work.folder
-    )
+    finder = Finder(spec.words, tokeniser, work)
     sizes = [corpus.reader.source.total_bytes or 0 for corpus in inputs.all]
     anchors = finder.anchors(sum(sizes))
     with work.clock.stage("find anchors", sum(sizes) or None, "bytes") as advance:
+        _read_once(inputs, anchors, work, advance)
+        entered = anchors.corpus()
         for corpus in inputs.all:
-
-            def read(partition: Partition, corpus: InputCorpus = corpus) -> Any:
-                documents = corpus.read(partition)
-                return partition, documents, anchors.of(documents.text)
-
-            every = (partition for _, partition in corpus.reader.partitions())
-            for partition, documents, found in work.pool.ordered(read, every):
-                corpus.enter(partition, documents)
-                anchors.add(found)
-                advance(partition.size)
-    entered = anchors.corpus()
+            corpus.ids()
+        marked = anchors.marked()
     notes: list[str] = []
     entered.numbers[:] = _numbers(inputs, spec, notes)
     groups = _groups(inputs, spec, entered.numbers, notes)
-    with work.clock.stage("find repeated runs", entered.documents) as advance:
-        bits = anchors.bits(work.pool, work.scratch)
-        repeats = finder.repeats(
-            entered, bits, lambda: _again(inputs, advance), groups, spec.boilerplate
-        )
-    inputs.check_unchanged()
-    with work.clock.stage("join passages"):
-        old = inputs.old_documents
-        passages, counts = build(repeats, entered, spec, work.pool, old)
-    work.temporary += finder.temporary
+
+    def passages() -> tuple[np.ndarray, ...]:
+        with work.clock.stage("find repeated runs", entered.documents) as advance:
+            repeats = finder.repeats(
+                entered,
+                marked,
+                lambda first: _again(inputs, first, advance),
+                groups,
+                spec.boilerplate,
+            )
+        inputs.check_unchanged()
+        with work.clock.stage("join passages"):
+            made = build(repeats, entered, spec, work, inputs.old_documents)
+        return (*made[0], *made[1])
+
+    arrays = work.progress.found(passages)
+    split = len(Passages._fields)
     tokens = np.empty_like(entered.tokens)
     tokens[entered.numbers] = entered.tokens
     positions = np.empty(entered.documents, np.int64)
     positions[entered.numbers] = np.arange(entered.documents)
     _note_short(spec, entered, notes)
-    return Found(passages, counts, tokens, positions, entered.numbers, notes)
+    found = Passages(*arrays[:split])
+    _note_periodic(found, notes)
+    return Found(found, Counts(*arrays[split:]), tokens, positions, entered.numbers, notes)
+
+
+def _read_once(
+    inputs: Inputs, anchors: Anchors, work: Work, advance: Callable[[int], None]
+) -> None:
+    """Find the anchors of the partitions that were not read before an interruption."""
+    before = work.progress.entered()
+    for entered in before:
+        inputs.all[entered.corpus].enter_again(entered.about, entered.table)
+        anchors.enter(entered)
+    if work.progress.is_marked:
+        return
+    for place, corpus in enumerate(inputs.all):
+        done = len(corpus.counts)
+
+        def read(partition: Partition, corpus: InputCorpus = corpus) -> Any:
+            documents = corpus.read(partition)
+            return partition, documents, anchors.of(documents.text)
+
+        every = (partition for number, partition in corpus.reader.partitions() if number >= done)
+        for partition, documents, found in work.pool.ordered(read, every):
+            anchors.add(found, place, *corpus.enter(partition, documents))
+            advance(partition.size)
 
 
 def _again(
-    inputs: Inputs, advance: Callable[[int], None]
+    inputs: Inputs, begin: int, advance: Callable[[int], None]
 ) -> Iterator[tuple[int, Callable[[np.ndarray], pa.LargeStringArray]]]:
     first = 0
     for corpus in inputs.all:
@@ -134,7 +140,8 @@ def _again(
             ) -> pa.LargeStringArray:
                 return partition.texts(rows, count)
 
-            yield first + number, texts
+            if first + number >= begin:
+                yield first + number, texts
             advance(count)
         first += len(corpus.counts)
 
@@ -182,6 +189,20 @@ def _note_short(spec: PassageSpec, corpus: Corpus, notes: list[str]) -> None:
         notes.append(
             f"{short:,} documents have fewer than {spec.words} words and are never copied; "
             "`neardup dedup` finds equal ones"
+        )
+
+
+def _note_periodic(passages: Passages, notes: list[str]) -> None:
+    """Name documents that repeat themselves over and over: they take most time and disk."""
+    long = np.flatnonzero(passages.words >= _PERIODIC)
+    of = passages.position[long] >> np.uint64(32)
+    long, of = (values[of == passages.source[long] >> np.uint64(32)] for values in (long, of))
+    if len(long):
+        most = int(passages.words[long].max())
+        notes.append(
+            f"{len(np.unique(of)):,} documents repeat themselves over {_PERIODIC:,} words or more, "
+            f"such as a row of zeros, the longest over {most:,}; each of these words takes 64 "
+            "bytes of temporary disk"
         )
 
 

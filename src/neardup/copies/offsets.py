@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,13 @@ from neardup.copies.finding import Found, Inputs
 from neardup.copies.spans import ends_of
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.reading import Wanted
+from neardup.scratch import Scratch
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 
 _TOKEN = np.uint64((1 << 33) - 1)
+#: Keys that are looked at together.
+_STEP = 1 << 20
 
 
 def key_of(position: np.ndarray, end: bool) -> np.ndarray:
@@ -26,11 +29,30 @@ def key_of(position: np.ndarray, end: bool) -> np.ndarray:
 
 
 class Offsets:
-    """Characters, by `key_of` words of documents in the order of the input."""
+    """Characters, by `key_of` words of documents in the order of the input.
 
-    def __init__(self, keys: np.ndarray) -> None:
-        self.keys = np.unique(keys)
-        self.values = np.empty(len(self.keys), np.int64)
+    Args:
+        keys: What is asked for, some at a time, ``total`` in all.
+        total: At most.
+        scratch: Arrays that grow with the corpus.
+    """
+
+    def __init__(self, keys: Iterable[np.ndarray], total: int, scratch: Scratch) -> None:
+        every = scratch.empty(total, np.uint64)
+        filled = 0
+        for some in keys:
+            every[filled : filled + len(some)] = some
+            filled += len(some)
+        every = every[:filled]
+        every.sort()
+        kept = 0
+        for low in range(0, filled, _STEP):  # equal ones once
+            some = np.unique(every[low : low + _STEP])
+            some = some[1:] if kept and some[0] == every[kept - 1] else some
+            every[kept : kept + len(some)] = some
+            kept += len(some)
+        self.keys = every[:kept]
+        self.values = scratch.empty(kept, np.int64)
 
     def of(self, keys: np.ndarray) -> np.ndarray:
         """Return int64[asked]: code points of the original text before each."""
@@ -63,15 +85,22 @@ class Offsets:
         """Fill rows, from the first to the last, of a corpus with so many documents before it."""
         first, low, high = rows
         reader, ends = corpus.reader, np.cumsum(np.array(corpus.counts, np.int64))
-        of = (self.keys[low:high] >> np.uint64(33)).astype(np.int64) - first
-        documents = np.unique(of)
+        parts = [np.empty(0, np.int64)]
+        for at in range(low, high, _STEP):
+            some = self.keys[at : min(at + _STEP, high)] >> np.uint64(33)
+            parts.append(np.unique(some).astype(np.int64) - first)
+        documents = np.unique(np.concatenate(parts))
 
         def work(wanted: Wanted) -> None:
             assert wanted.rows is not None
             positions = wanted.first + wanted.rows
-            begin, end = np.searchsorted(of, [positions[0], positions[-1] + 1]).tolist()
-            rows = np.searchsorted(positions, of[begin:end])
-            asked = (self.keys[low + begin : low + end] & _TOKEN).astype(np.int64)
+            limits = np.array([positions[0], positions[-1] + 1]) + first
+            begin, end = np.searchsorted(
+                self.keys[low:high], limits.astype(np.uint64) << np.uint64(33)
+            ).tolist()
+            keys = self.keys[low + begin : low + end]
+            rows = np.searchsorted(positions, (keys >> np.uint64(33)).astype(np.int64) - first)
+            asked = (keys & _TOKEN).astype(np.int64)
             found = ends_of(tokeniser, reader.texts(wanted), rows, asked)
             self.values[low + begin : low + end] = found
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +13,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neardup import __version__
 from neardup.arrays import array_of
 from neardup.copies import copy_tables as tables
-from neardup.copies import stretches as st
 from neardup.copies.asked import CutSpec, PassageSpec
-from neardup.copies.cutting import Cut, cut
-from neardup.copies.finding import Found, Inputs, Work, find, tell
+from neardup.copies.cuts import stretches as st
+from neardup.copies.cuts.cutting import Cut, cut
+from neardup.copies.cuts.records import changer
+from neardup.copies.finding import Found, Inputs, find, tell
 from neardup.copies.offsets import Offsets
-from neardup.copies.records import changer
-from neardup.corpora.corpus import write_table
-from neardup.io.formats.json_text import common_schema, conform
+from neardup.copies.work import Work
+from neardup.io.writers import write_tables
 from neardup.kernels.passages import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
+from neardup.output.record import FORMAT, about_source
 from neardup.result_record import RECORD
 from neardup.sketch.tokenising import Tokeniser
 from neardup.state.output_folder import write_record
@@ -30,7 +34,13 @@ from neardup.state.output_folder import write_record
 #: What is written to an output folder.
 NAMES = ("passages", "documents", "boilerplate", "cuts")
 WRITES = (CLEAN, *(f"{name}.parquet" for name in NAMES), RECORD)
-_ANNOTATED = ("words", "copied_share", "copied_from")
+#: Columns that are added to each document; ``copied_from`` has the type of the ids.
+_TYPES: dict[str, pa.DataType] = {
+    "words": pa.int64(),
+    "copied_share": pa.float64(),
+    "copied_from": pa.int64(),
+}
+ADDED = pa.schema(_TYPES)
 #: Values of a column of which the totals are listed.
 _VALUES = 1000
 
@@ -41,7 +51,8 @@ class Result:
 
     Attributes:
         inputs: The corpus.
-        tables: Tables by name, see ``docs/formats.md``.
+        tables: Tables by name but for that of passages, see ``docs/formats.md``.
+        passages: Yields the table of passages, some rows at a time.
         record: What ``run.json`` holds.
     """
 
@@ -49,6 +60,7 @@ class Result:
     spec: PassageSpec
     cutting: CutSpec
     tables: dict[str, pa.Table]
+    passages: Callable[[], Iterator[pa.Table]]
     record: dict[str, Any]
     stretches: st.Stretches
     kept: np.ndarray  # bool[documents]
@@ -114,41 +126,26 @@ class Result:
         """Return the columns that are added to each document."""
         documents = self.tables["documents"]
         found = documents.select(["words", "copied_share", "source_id"])
-        return found.rename_columns(list(_ANNOTATED))
+        return found.rename_columns(ADDED.names)
 
     def clean_corpus(self, format: str | None, compression: str | None, work: Work) -> CleanCorpus:
         """Return what writes the corpus."""
         new = self.inputs.new
         form = self.form(format, compression, work)
         ends = np.cumsum(np.array(new.counts, np.int64))
-        return CleanCorpus(new.reader, new.places, ends, self.kept, form, work.pool)
+        arguments = new.reader, new.places, ends, self.kept, form, work.pool, work.state
+        return CleanCorpus(*arguments)
 
     def clean(self, work: Work) -> pa.Table:
         """Return the corpus as a table."""
-        new = self.inputs.new
-        form, parts, first = self.form(None, None, work), [], 0
-        for number, partition in new.reader.partitions():
-            count = new.counts[number]
-            rows = np.flatnonzero(self.kept[first : first + count])
-            positions = first + rows
-            added = None if form.adding is None else form.adding(positions)
-            part: Any = partition.table(None if len(rows) == count else rows, count, added)
-            if form.changing is not None:
-                part = form.changing(positions, part)
-            parts.append(part)
-            first += count
-        if not parts:
-            source = new.reader.source
-            found = source.layout(0 if source.files else -1).schema
-            return (found or pa.schema([])).empty_table()
-        schema = common_schema([part.schema for part in parts])
-        return pa.concat_tables([conform(part, schema, "the input") for part in parts])
+        return self.clean_corpus(None, None, work).table()
 
     def write(self, folder: Path, format: str | None, compression: str | None, work: Work) -> None:
         """Write all files into an empty folder."""
         with work.clock.stage("write tables"):
             for name, table in self.tables.items():
-                write_table(folder / f"{name}.parquet", table)
+                write_tables(folder / f"{name}.parquet", [table])
+            write_tables(folder / "passages.parquet", self.passages())
         if self.cutting.writes:
             with work.clock.stage("write clean corpus", self.inputs.new.documents) as advance:
                 self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
@@ -163,12 +160,14 @@ def make(
     """Find the passages of a corpus, and decide what is cut."""
     found = find(inputs, spec, work)
     old, tokeniser = inputs.old_documents, Tokeniser(spec.shingle)
-    rows = tables.Rows.of(found)
-    stretches = st.stretches_of(st.words_to_cut(found.passages, cutting), found)
-    if not cutting.cuts:
-        stretches = st.Stretches(*(column[:0] for column in stretches))
+    rows = tables.rows_of(found, work.scratch)
+    stretches = st.no_stretches()
+    if cutting.cuts:
+        stretches = st.stretches_of(st.words_to_cut(found.passages, cutting), found)
     with work.clock.stage("find characters", len(found.tokens)) as advance:
-        offsets = Offsets(np.concatenate([*rows.asked(), *st.keys_of(stretches)]))
+        keys = chain.from_iterable(some.asked() for some in rows())
+        total = tables.ASKED * len(found.passages.position) + 2 * len(stretches.words)
+        offsets = Offsets(chain(keys, st.keys_of(stretches)), total, work.scratch)
         offsets.fill(inputs, tokeniser, work.pool, advance)
         if cutting.whole is not None:
             stretches = st.complete_units(
@@ -179,13 +178,10 @@ def make(
     dropped = st.dropped_documents(found, stretches, cutting, old)
     lost = _lost_words(found, stretches, dropped, cutting, old)
     with work.clock.stage("make tables"):
-        made = {
-            "passages": tables.passages_table(found, rows, offsets, inputs, spec),
-            "documents": tables.documents_table(found, inputs, spec, ~dropped),
-        }
+        made = {"documents": tables.documents_table(found, inputs, spec, ~dropped)}
         if spec.boilerplate:
-            made["boilerplate"] = tables.boilerplate_table(found, rows, offsets, inputs)
-    counts = tables.counts_of(found, made["documents"], made["passages"])
+            made["boilerplate"] = tables.boilerplate_table(found, offsets, inputs)
+    counts = tables.counts_of(found, made["documents"])
     counts |= {
         "old_documents": old,
         "skipped": inputs.new.skipped,
@@ -199,20 +195,33 @@ def make(
                 f"{lost:,} words that were cut stand nowhere any more, since the documents that "
                 "have them are left out; `keep_sources` keeps these"
             )
+    job, ends = inputs.new.job, np.cumsum(np.array(inputs.new.counts, np.int64))
+    once = not inputs.new.how.get("given") or any(file.copy for file in job.source.files)
     record = {
+        "format": FORMAT,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "source": None if once else about_source(job, ends),
         "spec": vars(spec) | {"by": by},
         "cut": vars(cutting),
         "counts": counts,
         "notes": found.notes,
         "temporary_bytes": work.temporary,
+        "versions": {"neardup": __version__},
     }
-    result = Result(inputs, spec, cutting, made, record, stretches, ~dropped)
+
+    def passages() -> Iterator[pa.Table]:
+        table, empty = tables.PassageTable(found, offsets, inputs, spec), True
+        for some in rows():
+            yield table.of(some)
+            empty = False
+        if empty:
+            yield table.of(tables.Rows.of(found, np.empty(0, np.int64)))
+
+    result = Result(inputs, spec, cutting, made, passages, record, stretches, ~dropped)
     if by is not None:
         record["by_value"] = _totals(inputs, by, made)
     if spec.order_by is not None:
-        years = _years(inputs, spec.order_by, made)
-        if years:
-            record["by_year"] = years
+        record |= _times(inputs, spec.order_by, made)
     if cutting.cuts:
         result.tables["cuts"] = _cuts_table(result)
     tell(work.clock, found.notes)
@@ -278,19 +287,22 @@ def _totals(inputs: Inputs, by: str, made: dict[str, pa.Table]) -> list[dict[str
     return rows
 
 
-def _years(inputs: Inputs, name: str, made: dict[str, pa.Table]) -> list[dict[str, Any]]:
-    """Return the totals by year, where the column of the order holds dates."""
+def _times(inputs: Inputs, name: str, made: dict[str, pa.Table]) -> dict[str, list[dict[str, Any]]]:
+    """Return the totals by year and by month, where the column of the order holds dates."""
     column: Any = inputs.new.column(name)
     if pa.types.is_temporal(column.type) and not pa.types.is_time(column.type):
-        text = pc.cast(pc.year(column), pa.large_string())
+        text = pc.strftime(column, "%Y-%m")
     elif pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
         if pc.any(pc.invert(pc.match_substring_regex(column, r"^\d{4}-\d\d"))).as_py():
-            return []
-        text = pc.utf8_slice_codeunits(column, 0, 4)
+            return {}
+        text = pc.utf8_slice_codeunits(column, 0, 7)
     else:
-        return []
-    rows: list[dict[str, Any]] = _sums("year", text, made).sort_by("year").to_pylist()
-    return rows
+        return {}
+    found = {}
+    for unit, size in (("year", 4), ("month", 7)):
+        rows = _sums(unit, pc.utf8_slice_codeunits(text, 0, size), made).sort_by(unit)
+        found[f"by_{unit}"] = rows.to_pylist()
+    return found
 
 
 def _sums(name: str, values: Any, made: dict[str, pa.Table]) -> pa.Table:

@@ -2,93 +2,142 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from neardup.arrays import array_of
+from neardup.arrays import ArrowArray, array_of
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.identifiers import take_ids
-from neardup.index.answers import id_values
+from neardup.engines.ordering import LENGTH, document_order, keep_order
 from neardup.index.bodies import Id
-from neardup.index.inserting import insert_new
-from neardup.index.transactions import BATCH, Batch, Core
+from neardup.index.inserting import resolve_sketched
+from neardup.index.transactions import BATCH, Core, Sketched, joined_sketches
+from neardup.match.resolve import Limits
+from neardup.spec import Spec
 
 
-def decide(corpus: InputCorpus, old: Core, fresh: Core) -> tuple[pa.Table, np.ndarray]:
+class OldCorpus(NamedTuple):
+    """An index of the documents that stay.
+
+    Attributes:
+        core: The index.
+        spec: Settings; ``keep``, ``order_by`` and ``max_bucket`` are for the batch.
+        ids: Returns the ids that users know, of those that the index knows.
+    """
+
+    core: Core
+    spec: Spec
+    ids: Callable[[list[Id]], ArrowArray]
+
+
+def decide(corpus: InputCorpus, old: OldCorpus) -> tuple[pa.Table, np.ndarray]:
     """Decide which documents of a batch are new.
 
-    One is removed if it is similar to a document of the old corpus, or else to one of the batch
-    that is kept before it.
+    All documents of the old corpus stay, and come first in keep order. A document of the batch is
+    removed if it is similar to one of them, or else to one of the batch that is kept before it.
+    Others may write to the old corpus meanwhile; documents that come are not compared.
 
     Args:
         corpus: The batch, not read yet.
-        old: Index of the old corpus.
-        fresh: An empty index in memory, of the same recipe.
+        old: The old corpus.
 
     Returns:
         A row for each document: ``doc``, ``doc_id``, ``cluster``, ``kept``, ``duplicate_of``,
         ``similarity``, and ``in_old``, whether ``duplicate_of`` is a document of the old corpus.
         And bool[n]: which ones are kept.
+
+    Raises:
+        ColumnError: A column that decides what is kept is not there.
+        DuplicateIdError: Two documents have the same id.
     """
-    of: list[Id | None] = []
-    in_old: list[bool] = []
-    similarities = [np.empty(0)]
-    with old.reading() as state:
-        kind = state.ids
-        for _, partition in corpus.reader.partitions():
-            documents = corpus.read(partition)
-            corpus.enter(partition, documents)
-            for low in range(0, len(documents.text), BATCH):
-                texts = documents.text.slice(low, BATCH)
-                found = old.matches(texts, old.threshold, first=True)
-                answers: list[Id | None] = [None] * len(texts)
-                similarity = np.full(len(texts), np.nan)
-                similarity[found.row] = found.similarity
-                for row, name in zip(found.row.tolist(), found.id, strict=True):
-                    answers[row] = name
-                left = np.setdiff1d(np.arange(len(texts)), found.row)
-                # Numbers stand for ids meanwhile, which may be of another kind.
-                base = len(of)
-                with fresh.writing():
-                    batch = Batch([base + row for row in left.tolist()], texts.take(array_of(left)))
-                    more = insert_new(fresh, batch)
-                similarity[left] = more.similarity
-                in_old += (~np.isin(np.arange(len(texts)), left)).tolist()
-                for row, target in zip(left.tolist(), more.duplicate_of, strict=True):
-                    answers[row] = target
-                of += answers
-                similarities.append(similarity)
+    core, total = old.core, 0
+    of_old: list[Id] = []
+    rows_of_old, left, lengths = [], [], []
+    similarities, known = [np.empty(0)], list[Sketched]()
+    with core.reading() as state:
+        end = state.next
+    for _, partition in corpus.reader.partitions():
+        documents = corpus.read(partition)
+        corpus.enter(partition, documents)
+        lengths.append(pc.utf8_length(documents.text))
+        for low in range(0, len(documents.text), BATCH):
+            texts = documents.text.slice(low, BATCH)
+            sketched = core.sketched(texts)
+            # Others write between two batches: what came since is no part of the old corpus.
+            with core.reading():
+                found = core.matches(sketched, core.threshold, first=True)
+            is_old = found.doc < end
+            similarity = np.full(len(texts), np.nan)
+            similarity[found.row[is_old]] = found.similarity[is_old]
+            of_old += [
+                id_ for id_, known_before in zip(found.id, is_old, strict=True) if known_before
+            ]
+            rows_of_old.append(total + found.row[is_old])
+            rows = np.flatnonzero(np.isnan(similarity))
+            left.append(total + rows)
+            known.append(sketched.take(rows))
+            similarities.append(similarity)
+            total += len(texts)
     similarity = np.concatenate(similarities)
-    return _table(corpus, of, np.array(in_old, dtype=np.bool_), similarity, kind)
+    # Positions of the documents of the batch, then of those of the old corpus that are named.
+    target = np.full(total, -1)
+    if known:
+        target[np.concatenate(rows_of_old)] = total + np.arange(len(of_old))
+        rows = np.concatenate(left)
+        columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.wanted}
+        columns[LENGTH] = pa.chunked_array(lengths)
+        table = pa.table(columns)
+        rank = keep_order(table, total, old.spec, document_order(table, old.spec))
+        order = np.argsort(rank[rows])
+        limits = Limits(old.spec.max_bucket)
+        removed, of, how = resolve_sketched(core, joined_sketches(known), order, limits)
+        target[rows[removed]], similarity[rows[removed]] = rows[of], how
+    return _table(corpus, target, similarity, old.ids(of_old))
 
 
 def _table(
-    corpus: InputCorpus, of: list[Id | None], in_old: np.ndarray, similarity: np.ndarray, kind: str
+    corpus: InputCorpus, target: np.ndarray, similarity: np.ndarray, of_old: ArrowArray
 ) -> tuple[pa.Table, np.ndarray]:
-    kept = np.isnan(similarity)
-    ids = corpus.ids()
-    own: Any = take_ids(ids, np.arange(len(of)))
-    whole = pa.types.is_integer(own.type) and kind != "str"
-    own_ids = own.to_pylist()
-    # Within the batch, positions stand for ids.
-    names = [
-        target if target is None or old else own_ids[int(target)]
-        for target, old in zip(of, in_old.tolist(), strict=True)
-    ]
-    cluster = np.arange(len(of))
-    for row in np.flatnonzero(~kept & ~in_old).tolist():
-        cluster[row] = int(of[row] or 0)
+    documents = len(target)
+    kept, in_old = target < 0, target >= documents
+    own = take_ids(corpus.ids(), np.arange(documents))
+    both: Any = pa.concat_arrays(_of_one_type(own, of_old))
     table = pa.table(
         {
-            "doc": array_of(np.arange(len(of))),
+            "doc": array_of(np.arange(documents)),
             "doc_id": own,
-            "cluster": array_of(cluster, null=in_old),
+            "cluster": array_of(np.where(kept, np.arange(documents), target), null=in_old),
             "kept": array_of(kept),
-            "duplicate_of": id_values(names, "int" if whole else "str"),
+            "duplicate_of": both.take(array_of(target, null=kept)),
             "similarity": array_of(similarity, null=kept),
             "in_old": array_of(in_old),
         }
     )
     return table, kept
+
+
+def _of_one_type(own: Any, of_old: Any) -> list[Any]:
+    """Return the ids of a batch and of an old corpus in one type, as text if no other fits."""
+    types = own.type, of_old.type
+    kinds = [types[0]] if types[0] == types[1] or not len(of_old) else [pa.large_string()]
+    if all(pa.types.is_integer(kind) for kind in types):
+        kinds = [types[0], types[1], pa.large_string()]
+    elif pa.large_binary() in types:
+        kinds = [pa.large_binary()]
+    for kind in kinds:
+        try:
+            return [_cast(ids, kind) for ids in (own, of_old)]
+        except pa.ArrowInvalid:  # a number that the other type does not have
+            if kind == kinds[-1]:
+                raise
+    raise AssertionError("the last type fits all ids")
+
+
+def _cast(ids: Any, kind: pa.DataType) -> Any:
+    if kind == pa.large_binary() and pa.types.is_integer(ids.type):
+        ids = ids.cast(pa.large_string())
+    return ids.cast(kind)

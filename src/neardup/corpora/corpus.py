@@ -10,13 +10,19 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.identifiers import Ids, check_ids, id_array
+from neardup.engines.job import Job, Resources
 from neardup.engines.metadata import joined
 from neardup.engines.reading import Reader
-from neardup.io.opening import Reading
-from neardup.io.source import Documents, Layout, Partition
-from neardup.io.writers import open_writer
+from neardup.io.opening import Reading, paths_of
+from neardup.io.remote import located
+from neardup.io.source import Documents, Partition
+from neardup.memory_plan import Workload
 from neardup.output.clean import CleanCorpus, Form
-from neardup.threads import Pool
+from neardup.spec import Spec
+from neardup.threads import Pool, available_cores
+
+#: The ids, among the columns that are kept.
+_ID = "neardup.id"
 
 
 @dataclass
@@ -30,6 +36,7 @@ class InputCorpus:
         counts: Documents of each.
         skipped: Documents that were left out for their size.
         wanted: Other columns that are read.
+        how: How it is read, in JSON values.
     """
 
     reader: Reader
@@ -38,8 +45,10 @@ class InputCorpus:
     places: list[tuple[int, int]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     skipped: int = 0
+    how: dict[str, Any] = field(default_factory=dict)
     _ids: list[pa.ChunkedArray[Any]] = field(default_factory=list)
     _columns: list[pa.Table] = field(default_factory=list)
+    _unique: Ids = None
 
     @classmethod
     def open(cls, source: Any, reading: Reading, wanted: tuple[str, ...] = ()) -> InputCorpus:
@@ -48,8 +57,15 @@ class InputCorpus:
         Raises:
             InputError: It can't be used; the subclasses say why.
         """
-        opened, _ = reading.open_sized(source, wanted)
-        return cls(Reader(opened), opened.id_column, wanted)
+        opened, sized = reading.open_sized(source, wanted)
+        given = [located(path) for path in paths_of(source) or ()]
+        how = {"given": given, **sized.as_dict()}
+        return cls(Reader(opened), opened.id_column, wanted, how=how)
+
+    @property
+    def job(self) -> Job:
+        """What identifies it."""
+        return Job(self.reader.source, Spec(), Resources(), self.how)
 
     @property
     def documents(self) -> int:
@@ -61,30 +77,69 @@ class InputCorpus:
         ids = (self.id_column,) if self.id_column else ()
         return partition.read(tuple(dict.fromkeys((*ids, *self.wanted))))
 
-    def enter(self, partition: Partition, documents: Documents) -> None:
-        """Note that a partition was read; in the order of the input."""
-        self.places.append((partition.file, partition.start))
-        self.counts.append(len(documents.text))
-        self.skipped += documents.skipped
+    def workload(self, threads: int | None, char: bool) -> Workload:
+        """Estimate the corpus by its first partition; by its bytes where it is read only once."""
+        source, number = self.reader.source, threads or available_cores()
+        first = next(iter(source.partitions()), None) if source.rereadable else None
+        if first is None:
+            return Workload(0, source.total_bytes or 0, 0, 0, number, char)
+        found = self.read(first)
+        scale = max(1.0, (source.total_bytes or 0) / max(1, first.size))
+        documents, text, columns = len(found.text), found.text.nbytes, found.columns.nbytes
+        size = int(documents * scale), int(text * scale), int(columns * scale)
+        return Workload(*size, 0, number, char, False, text + columns, documents)
+
+    def enter(self, partition: Partition, documents: Documents) -> tuple[list[int], pa.Table]:
+        """Note that a partition was read; in the order of the input.
+
+        Returns:
+            What `enter_again` takes.
+        """
+        about = [partition.file, partition.start, len(documents.text), documents.skipped]
+        columns: dict[str, Any] = {}
         if self.id_column:
-            self._ids.append(id_array(documents.columns.column(self.id_column), self.id_column))
+            ids = documents.columns.column(self.id_column)
+            columns[_ID] = id_array(ids, self.id_column)
+        columns |= {name: documents.columns.column(name) for name in self.wanted}
+        table = pa.table(columns)
+        self.enter_again(about, table)
+        return about, table
+
+    def enter_again(self, about: list[int], table: pa.Table) -> None:
+        """Note that a partition was read before."""
+        file, start, count, skipped = about
+        self.places.append((file, start))
+        self.counts.append(count)
+        self.skipped += skipped
+        if self.id_column:
+            self._ids.append(table.column(_ID))
         if self.wanted:
-            self._columns.append(documents.columns.select(self.wanted))
+            self._columns.append(table.select(self.wanted))
 
     def ids(self) -> Ids:
         """Return the ids of all documents, once they are known to be unique.
 
         Raises:
-            DuplicateIdError: Two documents have the same id.
+            DuplicateIdError: Two documents have the same id, or one has none.
         """
         if self.id_column is None:
             return None
-        chunks = [chunk for ids in self._ids for chunk in ids.chunks]
-        if not chunks:
-            return pa.chunked_array([pa.array([], pa.int64())])
-        found: Any = pa.chunked_array(chunks)
-        check_ids(found, self.id_column, lambda place: f"record {place + 1}", False)
-        return found  # type: ignore[no-any-return]
+        if self._unique is None:
+            chunks = [chunk for ids in self._ids for chunk in ids.chunks]
+            found: Any = pa.chunked_array(chunks or [pa.array([], pa.int64())])
+            check_ids(found, self.id_column, self.place_of, self.job.secret_ids)
+            self._unique = found
+        return self._unique
+
+    def place_of(self, position: int) -> str:
+        """Return the file and the record of a document, for messages."""
+        ends = np.cumsum(self.counts)
+        partition = int(np.searchsorted(ends, position, side="right"))
+        file = self.places[partition][0]
+        first = next(number for number, (of, _) in enumerate(self.places) if of == file)
+        begin = int(ends[first - 1]) if first else 0
+        where = f"{self.reader.source.files[file].path}: " if file >= 0 else ""
+        return f"{where}record {position - begin + 1}"
 
     def column(self, name: str) -> pa.ChunkedArray[Any]:
         """Return one of the ``wanted`` columns of all documents."""
@@ -96,9 +151,3 @@ class InputCorpus:
         """Write some of the documents, bool[documents], into a new folder."""
         places, ends = self.places, np.cumsum(self.counts)
         CleanCorpus(self.reader, places, ends, kept, Form(format), pool).write(folder)
-
-
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table as Parquet."""
-    with open_writer(path, Layout("parquet", "zstd", b"", table.schema)) as writer:
-        writer.write(writer.prepare(table))

@@ -24,8 +24,10 @@ def results_of(run: Any) -> Results:
     return found
 
 
-def kept_batches(results: Results) -> Iterator[Batch]:
+def kept_batches(results: Results, numbered: bool = False) -> Iterator[Batch]:
     """Yield the kept documents in the order of the input.
+
+    With ``numbered`` their numbers are their ids: an index does not take ids of all types.
 
     Raises:
         InputError: The input has changed, or can't be read again.
@@ -39,7 +41,8 @@ def kept_batches(results: Results) -> Iterator[Batch]:
     def read(partition: Partition, rows: np.ndarray, count: int) -> Any:
         return partition.texts(rows, count)
 
-    for texts in results.kept_places().visit(read):
+    for texts in results.kept_documents().visit(read):
         some = kept[order[done : done + len(texts)]]
         done += len(texts)
-        yield Batch(checked_ids(ids.take(some)), as_text(texts))
+        names = some.tolist() if numbered else checked_ids(ids.take(some))
+        yield Batch(names, as_text(texts))

@@ -9,8 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from neardup.engines.job import Job
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, RecipeError, ResumeError, StoreError
@@ -18,15 +16,22 @@ from neardup.io.source import Documents, Partition
 from neardup.json_values import differences
 from neardup.memory_plan import MemoryPlan, Workload, plan_memory
 from neardup.recipe import Recipe
-from neardup.sketch.bands import SAMPLE, recipe_for, sample_pairs
+from neardup.sketch.bands import recipe_for
 from neardup.state import open_store
 from neardup.state.band_store import BandStore, Header
 from neardup.state.shards import require_shards
+from neardup.threads import available_cores
+
+#: Documents of a run: they are numbered by int32.
+MAX_DOCUMENTS = 2**31 - 1
+
+#: Documents by which the memory is estimated.
+_FIRST = 512
 
 
 @dataclass
 class Head:
-    """The first partitions of a source, read to choose the bands and to estimate the memory."""
+    """The first partitions of a source, read to estimate the memory."""
 
     parts: list[tuple[int, Partition, Documents]]  # with their numbers
     rest: Iterator[tuple[int, Partition]]
@@ -34,9 +39,9 @@ class Head:
 
     @classmethod
     def of(cls, reader: Reader, columns: tuple[str, ...]) -> Head:
-        """Read partitions until there are enough documents for a sample."""
+        """Read partitions until there are some documents."""
         head = cls([], reader.partitions())
-        while head.documents < SAMPLE and (found := next(head.rest, None)):
+        while head.documents < _FIRST and (found := next(head.rest, None)):
             number, partition = found
             head.parts.append((number, partition, partition.read(columns)))
         following = list(itertools.islice(head.rest, 1))
@@ -64,25 +69,27 @@ class Beginning(NamedTuple):
     head: Head | None = None  # what was read already; None where a run is resumed
 
 
-def begin(
-    job: Job, store: BandStore, reader: Reader, threads: int, shared: bool = False
-) -> Beginning:
+def begin(job: Job, store: BandStore, reader: Reader, shared: bool = False) -> Beginning:
     """Begin a run with a store, see `store_of`, which is open then.
 
     With ``shared``, several processes sketch a corpus into it.
+
+    Raises:
+        SpecError: The memory does not suffice.
+        InputError: There are no documents, or too many.
     """
     if not shared and job.state is not None and job.state.manifest:
         recipe = _resume(job, store)
-        return Beginning(recipe, _plan(job, recipe, threads))
+        return Beginning(recipe, _plan(job, recipe))
     if not shared and job.resources.run is not None:
         recipe = _from_shared(job, store)
-        return Beginning(recipe, _plan(job, recipe, threads))
+        return Beginning(recipe, _plan(job, recipe))
     if job.sketches is not None and job.recipe is not None:
         job.recipe.require_usable("the earlier run")
-        return Beginning(job.recipe, _plan(job, job.recipe, threads))
+        return Beginning(job.recipe, _plan(job, job.recipe))
     head = Head.of(reader, job.wanted)
-    recipe = choose_recipe(job, head)
-    plan = _plan(job, recipe, threads, head)
+    recipe = recipe_of(job)
+    plan = _plan(job, recipe, head)
     header = Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
     if shared:
         try:
@@ -90,47 +97,47 @@ def begin(
         except StoreError:  # another process was faster
             _open(job, store, recipe)
     else:
-        plan.check(int(head.documents * head.scale(job.source.total_bytes)))
+        plan.check()
+        check_documents(plan.workload.documents)
         _drop(job, store)  # what an earlier run of this output left there
         store.create(header)
         note_in_manifest(job, recipe)  # after the store: what has a manifest can be resumed
     return Beginning(recipe, plan, head)
 
 
-def choose_recipe(job: Job, head: Head) -> Recipe:
-    """Choose the bands by the first documents, unless the user did."""
-    if head.documents == 0:
-        refuse_nothing(job)
-    if job.recipe is not None:
-        job.recipe.require_usable("the earlier run")
-        return job.recipe
-    spec, documents, sample = job.spec, 0, None
-    # With ``order_by`` the result must not depend on which documents are the first of the input.
-    if spec.method == "lsh" and spec.num_bands is None and spec.order_by is None and head.documents:
-        documents = int(head.documents * head.scale(job.source.total_bytes))
-        texts: Any = pa.chunked_array([found.text for found in head.read])
-        sample = sample_pairs(texts.slice(0, SAMPLE), spec.shingle)
-    return recipe_for(spec, documents, sample)
+def recipe_of(job: Job) -> Recipe:
+    """Return the recipe of an earlier run, or that of the spec."""
+    if job.recipe is None:
+        return recipe_for(job.spec)
+    job.recipe.require_usable("the earlier run")
+    return job.recipe
 
 
-def refuse_nothing(job: Job) -> None:
-    """Refuse files without documents; a frame may be empty."""
-    files = job.source.files
-    where = f"{files[0].path}: " if len(files) == 1 else ""
-    if files:
-        raise InputError(f"{where}the input holds no documents", "is this the right file?")
+def check_documents(documents: int) -> None:
+    """Raise InputError where documents can't be numbered by int32."""
+    if documents > MAX_DOCUMENTS:
+        raise InputError(
+            f"the input holds {documents:,} documents; a run takes at most {MAX_DOCUMENTS:,}",
+            "split the input, or use neardup.spark",
+        )
 
 
-def _plan(job: Job, recipe: Recipe, threads: int, head: Head | None = None) -> MemoryPlan:
+def _plan(job: Job, recipe: Recipe, head: Head | None = None) -> MemoryPlan:
     """Divide the memory; without a head, as if there were no documents."""
-    documents = text = columns = 0
-    if head is not None:
-        scale = head.scale(job.source.total_bytes)
-        documents = int(head.documents * scale)
-        text = int(sum(found.text.nbytes for found in head.read) * scale)
-        columns = int(sum(found.columns.nbytes for found in head.read) * scale)
-    char, edges = recipe.shingle.unit == "char", job.spec.enumerates
-    load = Workload(documents, text, columns, recipe.num_bands, threads, char, edges)
+    read = [] if head is None else head.read
+    scale = 1.0 if head is None else head.scale(job.source.total_bytes)
+    texts = [found.text.nbytes + found.columns.nbytes for found in read]
+    load = Workload(
+        documents=int(sum(len(found.text) for found in read) * scale),
+        text=int(sum(found.text.nbytes for found in read) * scale),
+        columns=int(sum(found.columns.nbytes for found in read) * scale),
+        num_bands=recipe.num_bands,
+        threads=job.resources.threads or available_cores(),
+        char=recipe.shingle.unit == "char",
+        edges=job.spec.enumerates,
+        partition=max(texts, default=0),
+        rows=max((len(found.text) for found in read), default=0),
+    )
     return plan_memory(load, job.resources.memory)
 
 
@@ -194,8 +201,7 @@ def _owner(job: Job) -> str:
         return job.resources.run
     if job.state is None:  # nothing is left that could be continued
         return f"dedup-{uuid.uuid4().hex}"
-    # The same for the same output, so that what was given up there makes room.
-    return f"dedup-{uuid.uuid5(uuid.NAMESPACE_URL, str(job.state.folder.absolute())).hex}"
+    return f"dedup-{job.state.owner()}"
 
 
 def _about(job: Job) -> dict[str, Any]:

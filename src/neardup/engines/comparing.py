@@ -1,6 +1,6 @@
-"""From sketches to what is a duplicate of what: buckets, sets, answers, pairs, clusters."""
+"""From sketches to answers and clusters: buckets, sets, pairs."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,14 +9,15 @@ from neardup.cluster.edges import Edges
 from neardup.cluster.methods import counts_of, kept_set, star
 from neardup.engines.clock import Watch
 from neardup.engines.job import Job
-from neardup.engines.metadata import Corpus
+from neardup.engines.keys import BandKeys
+from neardup.engines.metadata import CorpusMetadata
 from neardup.engines.reading import Reader, SetBuilder
 from neardup.kernels.jaccard import Sets
-from neardup.kernels.resolving import Answers, Buckets
+from neardup.kernels.resolving import Buckets
 from neardup.match import bucketing
-from neardup.match.bucketing import BandBuckets, bucket_bands, plausible
-from neardup.match.pairs import Found, edges_of, join, pairs_of_buckets
-from neardup.match.resolve import Limits, Resolved, resolve
+from neardup.match.bucketing import BandBuckets, bands_at_once, bucket_bands, plausible
+from neardup.match.pairs import FoundPairs, PairCounts, edges_of, join, pairs_of_buckets
+from neardup.match.resolve import Limits, resolve
 from neardup.match.verifying import content_order
 from neardup.recipe import Recipe
 from neardup.scratch import Scratch
@@ -27,10 +28,10 @@ from neardup.threads import Pool
 
 
 @dataclass
-class Answer:
-    """What was found, by position of the documents in the input."""
+class RunAnswer:
+    """For each document, by position in the input, the one that it is a duplicate of, and more."""
 
-    first: np.ndarray  # int32[documents]: the document that stands for all with the same tokens
+    first: np.ndarray  # int32[documents]: the document that represents all with the same tokens
     duplicate_of: np.ndarray  # int32[documents]: -1 where a document is kept
     similarity: np.ndarray  # float64[documents]: of the two; NaN where a document is kept
     cluster: np.ndarray  # int32[documents]: the first document, in keep order, of the cluster
@@ -47,9 +48,9 @@ class Answer:
 class Comparing:
     job: Job
     recipe: Recipe
-    corpus: Corpus
+    corpus: CorpusMetadata
     rank: np.ndarray  # int32[documents]: in keep order
-    keys_of: Callable[[int], np.ndarray]  # uint64[documents] of a band; from several threads
+    keys: BandKeys
     reader: Reader
     scratch: Scratch
     pool: Pool
@@ -57,7 +58,7 @@ class Comparing:
     def __post_init__(self) -> None:
         self.spec, self.clock = self.job.spec, self.job.clock
 
-    def run(self) -> Answer:
+    def run(self) -> RunAnswer:
         spec, corpus, rank = self.spec, self.corpus, self.rank
         documents = corpus.documents
         with self.clock.stage("exact duplicates", documents):
@@ -66,7 +67,7 @@ class Comparing:
             docs = filled[first[filled] == filled]
             if spec.keep != "first" or spec.order_by is not None:
                 docs = docs[np.argsort(rank[docs])]
-        answer = Answer(
+        answer = RunAnswer(
             first,
             self.scratch.filled(documents, np.int32, -1),
             self.scratch.filled(documents, np.float64, np.nan),
@@ -79,7 +80,7 @@ class Comparing:
                 "short": int(((corpus.tokens > 0) & (corpus.tokens < spec.shingle.n)).sum()),
                 "tokens": int(corpus.tokens.sum(dtype=np.int64)),
                 "shingles": int(corpus.shingles.sum(dtype=np.int64)),
-                "exact_duplicates": int((first != np.arange(documents)).sum()),
+                "exact_duplicates": int((first != np.arange(documents, dtype=np.int32)).sum()),
                 "encoding_replaced": corpus.replaced,
                 "skipped": corpus.skipped,
             },
@@ -93,31 +94,35 @@ class Comparing:
         answer.counts |= counts_of(answer.duplicate_of, answer.cluster)
         return answer
 
-    def _bands(self, docs: np.ndarray) -> Iterable[BandBuckets]:
-        return bucket_bands(lambda band: self.keys_of(band)[docs], self.recipe.num_bands, self.pool)
+    def _bands(self, docs: np.ndarray, numbers: np.ndarray | None = None) -> Iterator[BandBuckets]:
+        """Yield the buckets of some documents, which may have other ``numbers``, int32[n]."""
+        keys_of, bands = self.keys.of(docs), self.recipe.num_bands
+        at_once = bands_at_once(len(docs), self.pool, self.scratch.left)
+        yield from bucket_bands(keys_of, bands, self.pool, numbers, at_once)
 
-    def _choose(self, answer: Answer) -> None:
+    def _choose(self, answer: RunAnswer) -> None:
         """Leave only the documents that may be similar to another one."""
         docs, classes = answer.docs, np.zeros(32, np.int64)  # buckets of up to 2**k documents
         with self.clock.stage("buckets", self.recipe.num_bands, "bands") as advance:
 
             def counted() -> Iterator[BandBuckets]:
-                for band in self._bands(docs):
+                for band in self._bands(docs, docs):
                     answer.candidates_by_band.append(band.candidates)
                     k = np.ceil(np.log2(np.diff(band.starts))).astype(np.int64)
                     classes[...] += np.bincount(k, minlength=32)
                     advance(1)
                     yield band
 
-            sizes, bitmaps = self.corpus.shingles[docs], self.corpus.bitmaps[docs]
-            marked = plausible(counted(), sizes, bitmaps, self.spec.threshold, self.pool)
-        answer.docs = docs[marked]
+            about = self.corpus.shingles, self.corpus.bitmaps
+            marked = plausible(counted(), *about, self.spec.threshold, self.pool)
+        bucketing.check_buckets(int(classes.sum()))  # before any text is read again
+        answer.docs = docs[marked[docs]]
         answer.counts["candidates"] = sum(answer.candidates_by_band)
         for k in np.flatnonzero(classes).tolist():
             name = "2" if k == 1 else f"{2 ** (k - 1) + 1}-{2**k}"
             answer.bucket_sizes[name] = int(classes[k])
 
-    def _sets(self, answer: Answer) -> Sets:
+    def _sets(self, answer: RunAnswer) -> Sets:
         """Read the texts of those again and make their shingle sets."""
         answer.counts["compared_documents"] = len(answer.docs)
         with self.clock.stage("shingle sets", len(answer.docs)) as advance:
@@ -133,25 +138,30 @@ class Comparing:
         bands, empty = self.recipe.num_bands, self.scratch.empty
         return bucketing.bucket_documents(self._bands(docs), len(docs), bands, empty)
 
-    def _decide(self, answer: Answer, sets: Sets) -> None:
+    def _decide(self, answer: RunAnswer, sets: Sets) -> None:
         spec, docs, counts = self.spec, answer.docs, answer.counts
         if spec.enumerates:
             found, edges = self._pairs(docs, sets)
             _add(counts, found)
-            answer.edges, counts["edges"] = edges, _listed(answer, edges, spec.pairs == "all")
+            answer.edges = edges
         with self.clock.stage("resolve", len(docs)) as advance:
             if answer.edges is not None and not counts["not_compared"] and spec.max_bucket is None:
                 # All pairs are there: they decide, without another comparison.
-                decided: Answers | Resolved = kept_set(answer.edges, len(docs))
+                decided = kept_set(answer.edges, len(docs))
             else:
                 buckets = self._buckets(docs)
                 watch = Watch(self.clock, "resolve", _largest(buckets), len(docs), advance)
-                limits = Limits(spec.max_bucket, self.scratch.empty)
-                decided = resolve(sets, buckets, spec.threshold, self.pool, limits, watch)
-                _add(counts, decided)
+                limits = Limits(spec.max_bucket, scratch=self.scratch)
+                decided, pairs = resolve(sets, buckets, spec.threshold, self.pool, limits, watch)
+                _add(counts, pairs)
+                if answer.edges is not None:
+                    found_by = decided.duplicate_of, decided.similarity, self.scratch.empty
+                    answer.edges = answer.edges.with_answers(*found_by)
         removed = np.flatnonzero(decided.duplicate_of >= 0)
         answer.duplicate_of[docs[removed]] = docs[decided.duplicate_of[removed]]
         answer.similarity[docs[removed]] = decided.similarity[removed]
+        if answer.edges is not None:
+            counts["edges"] = _listed(answer, answer.edges, spec.pairs == "all")
         with self.clock.stage("clusters", len(docs)):
             labels = star(decided.duplicate_of)
             if answer.edges is not None and spec.cluster != "star":
@@ -161,7 +171,7 @@ class Comparing:
             cluster[docs] = docs[labels]
             answer.cluster = cluster[answer.first]
 
-    def _pairs(self, docs: np.ndarray, sets: Sets) -> tuple[Found, Edges]:
+    def _pairs(self, docs: np.ndarray, sets: Sets) -> tuple[FoundPairs, Edges]:
         bands, empty = self.recipe.num_bands, self.scratch.empty
         with self.clock.stage("pairs", len(docs)) as advance:
             order = content_order(sets) if bands else np.arange(len(docs))
@@ -169,17 +179,21 @@ class Comparing:
             watch = Watch(self.clock, "pairs", _largest(buckets), len(docs), advance)
             common = self.spec.threshold, self.pool, empty, watch
             if bands:
-                found = pairs_of_buckets(sets.take(order), buckets, *common)
+                found = pairs_of_buckets(sets.take(order, empty), buckets, *common)
             else:
                 found = join(sets, *common)
             return found, edges_of(found, order, empty)
 
 
-def _listed(answer: Answer, edges: Edges, every: bool) -> int:
+def _listed(answer: RunAnswer, edges: Edges, every: bool) -> int:
     """Return how many edges there are, those of exact duplicates included."""
-    docs, sizes = answer.docs, np.bincount(answer.first)
+    docs, first = answer.docs, answer.first
     if not every:
-        return len(edges) + answer.counts["exact_duplicates"]
+        # An exact duplicate has an edge to the first of its group, and to its ``duplicate_of``.
+        others = np.flatnonzero(first != np.arange(len(first)))
+        removed = int((answer.duplicate_of[first[others]] >= 0).sum())
+        return len(edges) + len(others) + removed
+    sizes = np.bincount(first)
     within = int((sizes * (sizes - 1) // 2).sum())
     return within + int((sizes[docs[edges.a]] * sizes[docs[edges.b]]).sum())
 
@@ -188,7 +202,7 @@ def _largest(buckets: Buckets) -> int:
     return int(np.diff(buckets.starts).max(initial=0))
 
 
-def _add(counts: dict[str, int], found: Found | Resolved) -> None:
+def _add(counts: dict[str, int], found: PairCounts) -> None:
     done = found.compared, found.ruled_out, found.not_compared
     names = ("pairs_compared", "pairs_ruled_out", "not_compared")
     counts |= {name: counts.get(name, 0) + more for name, more in zip(names, done, strict=True)}

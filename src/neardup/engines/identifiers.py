@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of, numbers
 from neardup.errors import ColumnError, DuplicateIdError
+from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.tokens import hash_tokens
 from neardup.match.bucketing import group
 from neardup.sketch.texts import text_buffers
@@ -18,7 +19,6 @@ Ids: TypeAlias = "pa.ChunkedArray[Any] | None"
 
 _HINT = "leave the id out to use positions as ids"
 _LONGEST = 100  # characters of an id that a message shows
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def id_array(column: "pa.ChunkedArray[Any]", name: str) -> "pa.ChunkedArray[Any]":
@@ -95,7 +95,7 @@ def _value(scalar: "pa.Scalar[Any]") -> Any:
 def _hashes(chunk: "pa.Array[Any]") -> np.ndarray:
     """Return uint64[n]: evenly distributed, equal for equal ids."""
     if pa.types.is_integer(chunk.type):
-        values = numbers(chunk).astype(np.uint64) * _MULTIPLIER
+        values = numbers(chunk).astype(np.uint64) * TOKEN_MULTIPLIER
     else:
         values = np.empty(len(chunk), dtype=np.uint64)
         strings: Any = chunk.view(pa.large_string())

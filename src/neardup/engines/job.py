@@ -110,5 +110,5 @@ class Job:
 
 def wanted_columns(spec: Spec, id_column: str | None) -> tuple[str, ...]:
     """Return the columns that a run needs besides the texts: ids, and what orders documents."""
-    names = (id_column, spec.keep.partition(":")[2], spec.order_by)
+    names = (id_column, spec.keep_column, spec.order_by)
     return tuple(dict.fromkeys(name for name in names if name))

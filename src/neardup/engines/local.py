@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -13,28 +14,45 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.cluster.edges import Edges
-from neardup.engines.beginning import Beginning, begin, note_in_manifest, refuse_nothing, store_of
+from neardup.engines.beginning import (
+    Beginning,
+    begin,
+    check_documents,
+    note_in_manifest,
+    store_of,
+)
 from neardup.engines.clock import Event
-from neardup.engines.comparing import Answer, Comparing
+from neardup.engines.comparing import Comparing, RunAnswer
 from neardup.engines.identifiers import Ids, check_ids, id_array
 from neardup.engines.job import Job
-from neardup.engines.metadata import Corpus, PartitionMetadata, about_partition, gather
+from neardup.engines.keys import BandKeys
+from neardup.engines.metadata import (
+    CorpusMetadata,
+    PartitionMetadata,
+    about_partition,
+    gather,
+    no_rows,
+)
 from neardup.engines.ordering import document_order, keep_order, require_stored
 from neardup.engines.reading import Reader
 from neardup.engines.warming import Warming
-from neardup.errors import InputError
 from neardup.io.source import Documents, Partition
-from neardup.memory_plan import DOCUMENT
+from neardup.memory_plan import COMPILER, DOCUMENT, KEY
 from neardup.recipe import Recipe
-from neardup.scratch import Scratch
+from neardup.scratch import Scratch, Slabs
+from neardup.sketch.bands import advice_on_bands
 from neardup.sketch.sketcher import Sketcher
-from neardup.state.band_store import BandStore, Entry
+from neardup.state.band_store import BandStore
 from neardup.state.memory_store import MemoryStore
 from neardup.state.shards import Shard, require_division, shards_of
 from neardup.threads import Pool
 
-_TOGETHER = 8  # partitions that are stored at once
-_HELD = 64 << 20  # bytes of band keys that are held
+#: Partitions that are stored at once, where their sketches have no more bytes.
+_TOGETHER, _TOGETHER_BYTES = 8, 64 << 20
+#: Words of 8 bytes of a sketch besides its keys.
+_WORDS = 8
+#: Bytes of metadata up to which it is not read from the store again.
+_METADATA = 16 << 20
 #: Steps of the run state: an array each, and the other values, which come last.
 _ARRAYS, _ANSWER = "arrays", "answer"
 _NAMES = ("first", "duplicate_of", "similarity", "cluster", "docs")
@@ -47,13 +65,14 @@ class Outcome:
 
     job: Job
     reader: Reader
-    corpus: Corpus
-    answer: Answer
+    corpus: CorpusMetadata
+    answer: RunAnswer
     recipe: Recipe
     ids: Ids
     order: np.ndarray | None  # see `document_order`
     store: dict[str, Any]  # where the band keys were, and its bytes
     scratch: Scratch
+    threads: int | None = None  # that fit into the memory; None for all cores
     sketches: BandStore | None = None  # the store, open, where it is in memory
     places: pa.Table | None = None  # ``file`` and ``row`` of each, where only a table has them
 
@@ -71,34 +90,39 @@ def run(job: Job) -> Outcome:
 
 
 def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
-    clock = job.clock
-    with Pool(job.resources.threads) as pool:
-        store = store_of(job)
-        # Sketches in memory stay with the run, for another threshold.
-        sketches = store if isinstance(store, MemoryStore) else None
-        with store if sketches is None else nullcontext():
-            with clock.stage("choose bands"):
-                beginning = begin(job, store, reader, pool.threads)
-            recipe = beginning.recipe
+    clock, store = job.clock, store_of(job)
+    # Sketches in memory stay with the run, for another threshold.
+    sketches = store if isinstance(store, MemoryStore) else None
+    with store if sketches is None else nullcontext():
+        with clock.stage("begin"):
+            beginning = begin(job, store, reader)
+        recipe, plan = beginning.recipe, beginning.plan
+        scratch = Scratch(plan.arrays, None if job.state is None else job.state.folder)
+        if sketches is not None:
+            sketches.slabs = Slabs(scratch.empty)
+        if plan.threads < plan.workload.threads:
+            note = f"{plan.threads} of {plan.workload.threads} threads, as the memory allows"
+            clock.emit(Event("begin", note=note))
+        # (A second process has private memory of its own.)
+        warming.begin(aside=scratch.left > COMPILER)
+        with Pool(plan.threads) as pool:
             parts = _Sketching(job, store, reader, beginning, pool).run()
             entries = store.partitions()
             documents = sum(entry.documents for entry in entries.values())
-            if documents == 0:
-                refuse_nothing(job)
-            if documents >= 2**31:
-                raise InputError(
-                    f"the input holds {documents:,} documents; a run takes at most {2**31 - 1:,}"
-                )
-            arrays = beginning.plan.arrays
-            if beginning.head is None:  # nothing was known of the size then
-                arrays = max(0, arrays - DOCUMENT * documents)
-            scratch = Scratch(arrays, None if job.state is None else job.state.folder)
+            check_documents(documents)
+            if note := advice_on_bands(job.spec, documents):
+                clock.emit(Event("read and sketch", note=note))
+            # More than was estimated, or nothing was known of the size then.
+            scratch.shrink(DOCUMENT * max(0, documents - plan.workload.documents))
             with clock.stage("metadata", documents):
                 stored = (
                     PartitionMetadata.unpack(store.metadata(number), store.url)
                     for number in entries
                 )
                 corpus = gather(parts or stored, documents, scratch)
+                parts.clear()
+                if not documents:
+                    corpus = corpus._replace(columns=no_rows(job))
                 clock.sizes["read and sketch"] = sum(size for _, _, size in corpus.places)
                 clock.sizes["text"] = corpus.text
                 ids = _ids(job, corpus)
@@ -113,10 +137,22 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
             if answer is None:
                 with clock.stage("compile"):
                     warming.finish()
-                keys_of = _keys_of(store, entries, documents, scratch)
-                answer = Comparing(job, recipe, corpus, rank, keys_of, reader, scratch, pool).run()
+                keys = BandKeys(store, scratch)
+                answer = Comparing(job, recipe, corpus, rank, keys, reader, scratch, pool).run()
                 _keep_answer(job, answer)
-    return Outcome(job, reader, corpus, answer, recipe, ids, order, about_store, scratch, sketches)
+    return Outcome(
+        job,
+        reader,
+        corpus,
+        answer,
+        recipe,
+        ids,
+        order,
+        about_store,
+        scratch,
+        plan.threads,
+        sketches,
+    )
 
 
 class _Sketching:
@@ -128,19 +164,24 @@ class _Sketching:
         self._job, self._store, self._reader, self._pool = job, store, reader, pool
         self._head = beginning.head
         self._sketcher = Sketcher(beginning.recipe)
-        self._room = beginning.plan.held if job.source.format != "text" else 0
+        # Bytes of documents that may still be cached.
+        self._free = beginning.plan.held if job.source.format != "text" else 0
+        self._lock = threading.Lock()
+        load = beginning.plan.workload
+        self._small = load.rows * (load.num_bands + _WORDS) * KEY * _TOGETHER <= _TOGETHER_BYTES
 
     def run(self, shard: Shard | None = None) -> list[PartitionMetadata]:
         """Sketch what is not in the store yet.
 
-        Returns the metadata of all partitions; none where some of it was in the store already.
+        Returns the metadata of all partitions; none where it is large, or some of it was in the
+        store already.
         """
         job, store = self._job, self._store
         there = store.partitions()
         if job.resources.run is not None and shard is None:
             return []  # others have sketched it
         found: list[PartitionMetadata] = []
-        total = 0
+        total = size = 0
         with job.clock.stage("read and sketch", job.source.total_bytes, "bytes") as advance:
 
             def items() -> Iterator[tuple[int, Partition, Documents | None]]:
@@ -152,18 +193,22 @@ class _Sketching:
                     else:
                         yield number, partition, documents
 
-            sketched = self._pool.ordered(lambda item: self._sketch(*item), items())
+            most = 0 if self._small else self._pool.threads + 1
+            sketched = self._pool.ordered(lambda item: self._sketch(*item), items(), most)
             # To wait until a disk has each by itself would take longer than to sketch it.
-            while some := list(islice(sketched, _TOGETHER)):
+            while some := list(islice(sketched, _TOGETHER if self._small else 1)):
                 with store.together():
                     for number, part, keys in some:
                         store.put(number, keys, part.pack())
                 for _, part, _ in some:
+                    size += part.table.nbytes
                     found.append(part)
                     advance(part.size)
+                if size > _METADATA:
+                    found.clear()
         if shard is not None:
             store.note(f"shard {shard}", json.dumps({"partitions": total}))
-        return [] if there or shard is not None else found
+        return [] if there or shard is not None or size > _METADATA else found
 
     def _partitions(self) -> Iterator[tuple[int, Partition, Documents | None]]:
         """Yield all partitions, the first ones with what was read of them; once."""
@@ -178,8 +223,11 @@ class _Sketching:
     ) -> tuple[int, PartitionMetadata, np.ndarray]:
         if documents is None:
             documents = partition.read(self._job.wanted)
-        if self._room > 0:
-            self._room -= documents.text.nbytes + documents.columns.nbytes
+        size = documents.text.nbytes + documents.columns.nbytes
+        with self._lock:  # looked at and subtracted in one step
+            fits = size <= self._free
+            self._free -= size if fits else 0
+        if fits:
             self._reader.held[number] = documents
         sketches = self._sketcher(documents.text)
         part = about_partition(self._job, partition, documents, sketches)
@@ -193,10 +241,11 @@ def sketch_shard(job: Job, shard: Shard) -> dict[str, int]:
     ``documents`` of this shard, and ``of``, the partitions of the corpus.
     """
     reader = Reader(job.source)
-    with Pool(job.resources.threads) as pool, store_of(job) as store:
-        beginning = begin(job, store, reader, pool.threads, shared=True)
+    with store_of(job) as store:
+        beginning = begin(job, store, reader, shared=True)
         require_division(store, shard)
-        _Sketching(job, store, reader, beginning, pool).run(shard)
+        with Pool(beginning.plan.threads) as pool:
+            _Sketching(job, store, reader, beginning, pool).run(shard)
         job.source.check_unchanged()
         mine = [entry for n, entry in store.partitions().items() if shard.has(n)]
         return {
@@ -206,28 +255,7 @@ def sketch_shard(job: Job, shard: Shard) -> dict[str, int]:
         }
 
 
-def _keys_of(
-    store: BandStore, entries: dict[int, Entry], documents: int, scratch: Scratch
-) -> Callable[[int], np.ndarray]:
-    """Return a function from bands to their keys, uint64[documents]; it holds some."""
-    ends = np.cumsum([entry.documents for entry in entries.values()]).tolist()
-    held: dict[int, np.ndarray] = {}
-
-    def keys_of(band: int) -> np.ndarray:
-        if band in held:
-            return held[band]
-        hold = (len(held) + 1) * 8 * documents <= _HELD
-        keys = (scratch.empty if hold else np.empty)(documents, np.uint64)
-        for (_, part), end in zip(store.band(band), ends, strict=True):
-            keys[end - len(part) : end] = part
-        if hold:
-            held[band] = keys
-        return keys
-
-    return keys_of
-
-
-def _ids(job: Job, corpus: Corpus) -> Ids:
+def _ids(job: Job, corpus: CorpusMetadata) -> Ids:
     """Return the users' ids, once they are known to be unique."""
     name = job.source.id_column
     if name is None:
@@ -243,7 +271,7 @@ def _ids(job: Job, corpus: Corpus) -> Ids:
     return ids
 
 
-def _keep_answer(job: Job, answer: Answer) -> None:
+def _keep_answer(job: Job, answer: RunAnswer) -> None:
     state, edges = job.state, answer.edges
     if state is None:
         return
@@ -254,7 +282,7 @@ def _keep_answer(job: Job, answer: Answer) -> None:
     state.put(_ANSWER, 0, about={name: getattr(answer, name) for name in _VALUES})
 
 
-def _answered(job: Job, documents: int) -> Answer | None:
+def _answered(job: Job, documents: int) -> RunAnswer | None:
     """Return what an interrupted run has found already, if it has."""
     state = job.state
     if state is None or not state.done(_ANSWER):
@@ -267,4 +295,4 @@ def _answered(job: Job, documents: int) -> Answer | None:
     arrays: dict[str, Any] = dict(zip(_NAMES, found, strict=False))
     edges = Edges(*found[len(_NAMES) :]) if found[len(_NAMES) :] else None
     job.clock.emit(Event("resolve", documents, documents, note="the answer was stored before"))
-    return Answer(**arrays, edges=edges, **about)
+    return RunAnswer(**arrays, edges=edges, **about)

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of, binary_of, numbers, words
+from neardup.arrays import array_of, binary_of, buffer_of, numbers, words
 from neardup.engines.job import Job
 from neardup.engines.ordering import LENGTH
 from neardup.errors import ColumnError, StoreError
 from neardup.io.source import Documents, Partition
-from neardup.scratch import Scratch
+from neardup.scratch import Scratch, Slabs
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers
 
@@ -43,10 +43,10 @@ class PartitionMetadata(NamedTuple):
         return sink.getvalue().to_pybytes()
 
     @classmethod
-    def unpack(cls, data: bytes, where: str) -> "PartitionMetadata":
+    def unpack(cls, data: bytes | memoryview, where: str) -> "PartitionMetadata":
         """Return what `pack` packed; StoreError, about ``where``, for anything else."""
         try:
-            table = pa.ipc.open_stream(data).read_all()
+            table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
             table.select(_OWN)
             about: dict[str, int] = json.loads((table.schema.metadata or {})[_ABOUT])
             return cls(**about, table=table.replace_schema_metadata())
@@ -79,7 +79,7 @@ def about_partition(
     )
 
 
-class Corpus(NamedTuple):
+class CorpusMetadata(NamedTuple):
     """The metadata of all documents, by position in the input; see `Sketches`."""
 
     hashes: np.ndarray  # uint64[documents, 2]
@@ -109,8 +109,13 @@ class Corpus(NamedTuple):
         return files[partitions], positions - starts[partitions]
 
 
-def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch) -> Corpus:
-    """Put the metadata of all partitions, in their order, one behind the other."""
+def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch) -> CorpusMetadata:
+    """Concatenate the metadata of all partitions, in their order.
+
+    Raises:
+        StoreError: The store has more or fewer documents than it says.
+    """
+    slabs = Slabs(scratch.empty)
     hashes = scratch.empty((documents, 2), np.uint64)
     tokens, shingles = (scratch.empty(documents, np.int32) for _ in range(2))
     bitmaps = scratch.empty((documents, BITMAP_WORDS), np.uint64)
@@ -127,10 +132,10 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
             shingles[at:end] = numbers(batch.column("neardup.shingles"))
             bitmaps[at:end] = words(batch.column("neardup.bitmap"))
         ends.append(end)
-        about.append(part._replace(table=part.table.drop(_OWN)))
+        about.append(part._replace(table=_copied(part.table.drop(_OWN), slabs)))
     if end != documents:
         raise StoreError("the store has fewer documents than it says")
-    return Corpus(
+    return CorpusMetadata(
         hashes,
         tokens,
         shingles,
@@ -142,6 +147,26 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
         sum(part.replaced for part in about),
         sum(part.skipped for part in about),
     )
+
+
+def no_rows(job: Job) -> pa.Table:
+    """Return the columns that a run needs, of an input without documents, with known types."""
+    source = job.source
+    known = source.column_names() is not None
+    schema = source.layout(0 if source.files else -1).schema if known else None
+    types = {} if schema is None else {field.name: field.type for field in schema}
+    columns = {name: pa.nulls(0, types.get(name, pa.null())) for name in job.wanted}
+    if job.spec.keep == "longest":
+        columns[LENGTH] = pa.nulls(0, pa.int64())
+    return pa.table(columns)
+
+
+def _copied(table: pa.Table, slabs: Slabs) -> pa.Table:
+    """Return a copy: a table may be a few columns of a large buffer, which it would keep alive."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return pa.ipc.open_stream(buffer_of(slabs.copy(sink.getvalue()))).read_all()
 
 
 def joined(tables: list[pa.Table]) -> pa.Table:

@@ -10,11 +10,10 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of, numbers
 from neardup.errors import ColumnError, StoreError
 from neardup.spec import Spec
+from neardup.stages.number_text import EXACT, NUMBER, REMEDY
 
 #: Characters of each document, where the longest is kept.
 LENGTH = "neardup.length"
-#: Up to here float64 holds every whole number.
-_EXACT = 2.0**53
 
 
 def require_stored(columns: pa.Table, spec: Spec) -> None:
@@ -33,7 +32,7 @@ def require_stored(columns: pa.Table, spec: Spec) -> None:
 
 def keep_column(spec: Spec) -> str:
     """Return the column whose values decide what is kept; empty where the order alone does."""
-    return LENGTH if spec.keep == "longest" else spec.keep.partition(":")[2]
+    return LENGTH if spec.keep == "longest" else spec.keep_column
 
 
 def document_order(table: pa.Table, spec: Spec) -> np.ndarray | None:
@@ -87,20 +86,17 @@ def _ranks(
 
 def _as_numbers(column: Any, name: str) -> Any:
     """Return strings as numbers if all of them are; CSV has no others."""
+    if not pc.all(pc.match_substring_regex(column, NUMBER), min_count=0).as_py():
+        return column
     with suppress(pa.ArrowInvalid):
         return column.cast(pa.int64())
-    try:
-        found = column.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return column
+    found = column.cast(pa.float64())
     largest: Any = pc.max(pc.abs(found.filter(pc.is_finite(found))))
-    if (largest.as_py() or 0.0) < _EXACT:
+    if (largest.as_py() or 0.0) < EXACT:
         return found
     # As float64, different whole numbers would become equal.
     try:
         return column.cast(pa.decimal256(76, 38))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:  # more than 76 digits; 1e300
-        raise ColumnError(
-            f"column {name!r} holds numbers as text that can't be compared exactly",
-            "give it a numeric type, such as float64 in a Parquet file",
-        ) from error
+        message = f"column {name!r} holds numbers as text that can't be compared exactly"
+        raise ColumnError(message, REMEDY) from error

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.engines.metadata import Corpus
+from neardup.engines.metadata import CorpusMetadata
+from neardup.io.formats.json_text import common_schema
 from neardup.io.source import Documents, Partition, Source
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import SET_WORDS, make_sets
@@ -45,6 +46,11 @@ class Reader:
             yield number, partition
         self._once = held
 
+    def schema(self) -> pa.Schema:
+        """Return the schema of the input as a table, for one without documents."""
+        found = self.source.layout(0 if self.source.files else -1).schema
+        return found or common_schema(part.schema() for _, part in self.partitions())
+
     def again(self, ends: np.ndarray, positions: np.ndarray) -> Iterator[Wanted]:
         """Yield the partitions that have some documents, by positions int64[], ascending.
 
@@ -78,7 +84,7 @@ class SetBuilder:
     """
 
     def __init__(
-        self, corpus: Corpus, positions: np.ndarray, tokeniser: Tokeniser, scratch: Scratch
+        self, corpus: CorpusMetadata, positions: np.ndarray, tokeniser: Tokeniser, scratch: Scratch
     ) -> None:
         self._corpus, self._tokeniser = corpus, tokeniser
         self._number = scratch.filled(corpus.documents, np.int32, -1)

@@ -22,7 +22,12 @@ class Warming:
     """Compiles the kernels that a spec needs, if they are not on disk yet, and announces it."""
 
     def __init__(self, spec: Spec) -> None:
+        self._spec = spec
         self._process: subprocess.Popen[bytes] | None = None
+
+    def begin(self, aside: bool) -> None:
+        """Announce it; with ``aside``, in a second process what this one does not come to yet."""
+        spec = self._spec
         # Of each stage the kernel that is compiled last.
         later: list[Any] = [resolving.among_themselves]
         later += [grouping.window_pairs] if spec.enumerates else []
@@ -32,7 +37,7 @@ class Warming:
             return
         announce_compiling()
         # This process compiles those of the first pass as it comes to them.
-        if cold and sys.executable:
+        if cold and aside and sys.executable:
             values = json.dumps(spec.as_dict())
             try:
                 self._process = subprocess.Popen(  # noqa: S603

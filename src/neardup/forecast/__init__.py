@@ -1,1 +1,1 @@
-"""What a run would find and take, before it; never imported by a run."""
+"""Estimates before a run; never imported by a run."""

@@ -1,4 +1,4 @@
-"""What a user should know of texts and settings before a run: warnings, with their numbers."""
+"""Warnings about texts and settings before a run, with their numbers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,32 +6,34 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.engines.local import Outcome
+from neardup.sketch.bands import advice_on_bands
 
 #: From this share of the documents on, many have fewer tokens than a shingle.
 _SHORT = 0.05
-#: Buckets are crowded where so many documents share one with another, and each shares one of each
-#: band with so many others on average, as a number and as a share of all.
+#: Density is reported where so many documents share a bucket with another one, and each has so many
+#: others in its buckets of a band on average, as a number and as a share of all.
 _COMPARED, _OTHERS, _DENSITY = 0.8, 10, 0.02
 
 
 @dataclass(frozen=True)
 class Advice:
-    kind: str  # ``short``, ``long shingle`` or ``crowded``
+    kind: str  # ``short``, ``long shingle``, ``dense`` or ``many``
     text: str
     value: float  # the number that it is about
 
 
-def advice(outcome: Outcome) -> Iterator[Advice]:
+def advice(outcome: Outcome, total: int) -> Iterator[Advice]:
+    """Yield warnings for a run over ``total`` documents, by one over a sample of them."""
     counts, tokens, spec = outcome.answer.counts, outcome.corpus.tokens, outcome.job.spec
-    n, word, documents = spec.shingle.n, spec.shingle.unit == "word", len(tokens)
-    unit, one = ("words", "word") if word else ("characters", "character")
+    n, one, documents = spec.shingle.n, spec.shingle.unit_name, len(tokens)
+    unit, word, items = f"{one}s", one == "word", one == "item"
     short = counts["short"] / documents
     if short >= _SHORT:
         text = f"{_percent(short)} of the texts have fewer than {n} {unit}, the length of a shingle"
         yield Advice("short", f"{text}; of these only equal ones are found", short)
     median = float(np.median(tokens[tokens > 0])) if (tokens > 0).any() else 0.0
     reached = one_word_changed(median, n)
-    if median > 0 and reached < spec.threshold:
+    if median > 0 and not items and reached < spec.threshold:
         fits = [k for k in range(n - 1, 0, -1) if one_word_changed(median, k) >= spec.threshold]
         remedy = f"; shingle='{spec.shingle.unit}:{fits[0]}' would find it" if fits else ""
         text = f"a shingle of {n} {unit} is long for these texts: with one {one} changed, a text "
@@ -41,15 +43,18 @@ def advice(outcome: Outcome) -> Iterator[Advice]:
     if density := _density(outcome):
         share = _percent(density)
         text = f"nearly all documents share buckets, each with {share} of the others in each band, "
-        text += "so that time grows with the square of their number; use "
-        text += f"{'longer' if word else 'words as'} shingles for texts of this length, or raise "
-        yield Advice("crowded", f"{text}the `threshold`", density)
+        text += "so that time grows with the square of their number; "
+        longer = f"use {'longer' if word else 'words as'} shingles for texts of this length, or "
+        text += "" if items else longer
+        yield Advice("dense", f"{text}raise the `threshold`", density)
+    if text := advice_on_bands(spec, total):
+        yield Advice("many", text, total)
 
 
 def one_word_changed(tokens: float, n: int) -> float:
     """Return the similarity of two texts of so many tokens that differ in one in the middle.
 
-    Of the ``tokens - n + 1`` shingles of each, up to n hold that token.
+    Of the ``tokens - n + 1`` shingles of each, up to n have that token.
 
     >>> round(one_word_changed(40, 8), 3), one_word_changed(5, 8)
     (0.61, 0.0)
@@ -62,7 +67,7 @@ def one_word_changed(tokens: float, n: int) -> float:
 
 
 def _density(outcome: Outcome) -> float:
-    """Return the share of the others that a document shares a bucket with; 0 if not crowded."""
+    """Return the share of the others that a document shares a bucket with; 0 if it is low."""
     counts, bands = outcome.answer.counts, outcome.recipe.num_bands
     documents = counts["documents"] - counts["empty"] - counts["exact_duplicates"]
     if not bands or counts["compared_documents"] < _COMPARED * documents:

@@ -1,4 +1,4 @@
-"""All that is wrong with an input, where a run names the first that it finds."""
+"""All errors of an input, where a run reports only the first."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,14 +13,14 @@ _MOST = 1000
 
 
 class Checked(NamedTuple):
-    """What was found in an input that was read to its end, or to so many problems."""
+    """The problems of an input that was read to its end, or to so many of them."""
 
     documents: int  # that are good
-    problems: list[str]  # with file and place, and no text
+    problems: list[str]  # with file and line, and no text
 
 
 def check(job: Job) -> Checked:
-    """Read all files of a job, and list what a run would refuse."""
+    """Read all files of a job, and list the errors that a run would report."""
     documents, problems = 0, list[str]()
     with Pool(job.resources.threads) as pool:
         for good, wrong in pool.ordered(lambda item: _read(item, job.wanted), _items(job)):
@@ -41,7 +41,7 @@ def _items(job: Job) -> Iterator[Partition | InputError]:
 
 
 def _read(item: Partition | InputError, columns: tuple[str, ...]) -> tuple[int, list[str]]:
-    """Return how many good documents a partition has, and what is wrong with the others."""
+    """Return how many good documents a partition has, and the errors of the others."""
     if isinstance(item, InputError):
         return 0, [str(item)]
     documents, problems, left = 0, list[str](), [item]

@@ -1,8 +1,7 @@
-"""What a run would find, need and take, from a sample of its documents; nothing is written."""
+"""Estimates of a run, from a sample of its documents; nothing is written."""
 
 import itertools
 import math
-import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.beginning import Head, choose_recipe
+from neardup.engines.beginning import Head, recipe_of
 from neardup.engines.clock import Clock
 from neardup.engines.job import Job, Resources
 from neardup.engines.local import Outcome, run
@@ -27,9 +26,9 @@ from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import as_text
 from neardup.threads import Pool
 
-#: Documents, bytes of text, and partitions that are looked at, at most.
+#: Documents, bytes of text, and partitions that are sampled, at most.
 _DOCUMENTS, _TEXT, _PARTITIONS = 20_000, 64 << 20, 24
-#: Formats that can be entered anywhere; others are looked at from their beginning.
+#: Formats that can be entered anywhere; others are sampled from their beginning.
 _SPREAD = ("jsonl", "parquet", "arrow", "text", "frame")
 #: Of a source with fewer bytes all partitions are known in no time.
 _SMALL = 64 << 20
@@ -37,8 +36,6 @@ _SMALL = 64 << 20
 _WARM, _FIRST = 64, 1000
 #: Shingles to go through while pairs of more of them are compared; some ten seconds of one core.
 _WORK = 2_000_000_000
-#: A run takes between so many times the time of the sample, scaled, and so many seconds to start.
-_FASTEST, _SLOWEST, _START = 0.5, 3.0, (0.7, 2.0)
 #: Bytes of a document in the run folder and in the tables, without keys and ids.
 _METADATA, _ROW = 60, 20
 
@@ -58,7 +55,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan(Shown):
-    """What a run would find, need and take.
+    """Estimated duplicates, memory and disk of a run.
 
     Shares of duplicates are those in the sample. A duplicate whose original is not in the sample is
     not seen, so that the corpus has at least so many; and at most about so many divided by the
@@ -87,8 +84,6 @@ class Plan(Shown):
     threads: int
     disk: int
     disk_output: int
-    seconds_low: float
-    seconds_high: float
     warnings: tuple[Advice, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -99,16 +94,21 @@ class Plan(Shown):
 
 
 def plan(job: Job) -> Plan:
-    """Estimate what a run would find, need and take, from some 20,000 documents.
+    """Estimate duplicates, memory and disk of a run, from some 20,000 documents.
 
     Nothing is written. Fewer documents are compared where that would take long. What can be read
     only once is read.
     """
     with Pool(job.resources.threads) as pool:
         head = Head.of(Reader(job.source), job.wanted)
-        recipe = choose_recipe(job, head)
-        if not head.documents:  # a frame
-            raise InputError("the input holds no documents", "there is nothing to estimate")
+        recipe = recipe_of(job)
+        if not head.documents:
+            files = job.source.files
+            where = f"{files[0].path}: " if len(files) == 1 else ""
+            raise InputError(
+                f"{where}the input has no documents",
+                "there is nothing to estimate; is this the right file?",
+            )
         looked = _look(job, head, pool)
         threads = pool.threads
     _measured(job, recipe, looked, _WARM)
@@ -125,13 +125,14 @@ def plan(job: Job) -> Plan:
 
 class _Looked(NamedTuple):
     sample: str
-    whole: bool
+    complete: bool  # all of the source was read
     texts: pa.LargeStringArray  # some of each partition
     documents: int  # of all of them
     text: int  # bytes
     columns: int  # bytes
     scale: float  # how much larger the source is; 1 where that is unknown
-    seconds: float  # wall time of reading
+    partition: int  # bytes of texts and columns in the largest partition
+    rows: int  # documents of that partition
 
 
 def _look(job: Job, head: Head, pool: Pool) -> _Looked:
@@ -145,24 +146,25 @@ def _look(job: Job, head: Head, pool: Pool) -> _Looked:
         known = list(source.partitions())
         parts = (known[number] for number in _spread_order(len(known)))
     texts: list[pa.LargeStringArray] = []
-    documents = text = columns = size = 0
-    begin = time.monotonic()
-    reads = pool.ordered(lambda part: (part.read(job.wanted), part.size), parts, pool.threads)
+    documents = text = columns = size = partition = rows = 0
+    reads = pool.ordered(lambda part: (part.read(job.wanted), part.size), parts)
     for found, of in reads:
         texts.append(found.text)
         documents, text = documents + len(found.text), text + found.text.nbytes
         columns, size = columns + found.columns.nbytes, size + of
+        partition = max(partition, found.text.nbytes + found.columns.nbytes)
+        rows = max(rows, len(found.text))
         if documents >= _DOCUMENTS or text >= _TEXT or len(texts) >= _PARTITIONS:
-            whole = source.total_bytes is not None and size >= source.total_bytes
+            complete = source.total_bytes is not None and size >= source.total_bytes
             break
     else:
-        whole = True
-    seconds = time.monotonic() - begin
-    scale = 1.0 if whole else max(1.0, (source.total_bytes or 0) / max(1, size))
+        complete = True
+    scale = 1.0 if complete else max(1.0, (source.total_bytes or 0) / max(1, size))
     share = min(1.0, _DOCUMENTS / max(1, documents), _TEXT / max(1, text))
     some = pa.concat_arrays([part.slice(0, math.ceil(len(part) * share)) for part in texts])
-    sample = "spread" if spread or whole else "head"
-    return _Looked(sample, whole, as_text(some), documents, text, columns, scale, seconds)
+    sample = "spread" if spread or complete else "head"
+    about = documents, text, columns, scale, partition, rows
+    return _Looked(sample, complete, as_text(some), *about)
 
 
 def _spread_order(number: int) -> list[int]:
@@ -193,26 +195,30 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
     documents, text, columns = (round(looked.scale * n) for n in read)
     growth = documents / sampled
     char = spec.shingle.unit == "char"
-    load = Workload(documents, text, columns, recipe.num_bands, threads, char, spec.enumerates)
+    load = Workload(
+        documents,
+        text,
+        columns,
+        recipe.num_bands,
+        threads,
+        char,
+        spec.enumerates,
+        looked.partition,
+        looked.rows,
+    )
     memory = plan_memory(load, job.resources.memory)
     sets = 8 * counts["shingles"] * compared.share * growth
     kept = counts["kept"] / sampled
     output = round((job.source.total_bytes or text) * kept + documents * _ROW + 2 * columns)
-    # Reading once, again for what is compared, and once more for the clean corpus.
-    reading = looked.seconds * looked.scale * (2 + compared.share)
-    seconds = outcome.job.clock.seconds
-    comparing = sum(seconds.get(stage, 0.0) for stage in ("resolve", "pairs", "clusters"))
-    fastest = reading + growth * sum(seconds.values())
-    slowest = fastest + growth * comparing * compared.share**2 * (growth - 1)
     low, median, high = np.percentile(tokens, [5, 50, 95]).tolist()
     shape = recipe.num_bands, recipe.rows
     recall = candidate_probability(spec.threshold, *shape) if recipe.num_bands else 1.0
     return Plan(
         documents=documents,
-        exact=looked.whole,
+        exact=looked.complete,
         text=text,
         sampled=sampled,
-        sample="all" if looked.whole and sampled == documents else looked.sample,
+        sample="all" if looked.complete and sampled == documents else looked.sample,
         tokens={"median": median, "low": low, "high": high},
         empty=counts["empty"] / sampled,
         short=counts["short"] / sampled,
@@ -228,7 +234,5 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
         threads=threads,
         disk=round(output + documents * _METADATA + memory.keys + columns + sets),
         disk_output=output,
-        seconds_low=_START[0] + _FASTEST * fastest,
-        seconds_high=_START[1] + _SLOWEST * slowest,
-        warnings=tuple(advice(outcome)),
+        warnings=tuple(advice(outcome, documents)),
     )

@@ -7,13 +7,19 @@ from typing import Any
 import numpy as np
 
 from neardup.errors import SpecError, spelled
-from neardup.sketch.bands import Bands, band_cost, candidate_probability, similarity_at, steepest
+from neardup.sketch.bands import (
+    COMMON,
+    DOCUMENTS,
+    Bands,
+    band_cost,
+    candidate_probability,
+    similarity_at,
+    steepest,
+)
 from neardup.spec import check_probability, check_whole
 
 #: As in `neardup.Spec`.
 _MAX_HASHES, _MAX_BANDS, _MAX_ROWS = 8192, 4096, 64
-#: Documents that the cost is estimated for.
-_DOCUMENTS = 1_000_000
 #: Probabilities whose similarities are reported of each choice.
 REPORTED = (0.001, 0.5, 0.99)
 _EXAMPLE = "for example 0.5:0.99, similarity 0.5 with probability 99 %"
@@ -69,11 +75,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Bands and rows, and what they give."""
+    """Bands and rows, and their probabilities."""
 
     num_bands: int
     rows: int  # signature entries in a band
-    points: tuple[Point, ...] = ()  # what was asked for
+    points: tuple[Point, ...] = ()  # the points asked for
 
     @property
     def num_hashes(self) -> int:
@@ -126,7 +132,7 @@ class Choice:
 class Tuning:
     """What `tune` found."""
 
-    points: tuple[Point, ...]  # what was asked for
+    points: tuple[Point, ...]  # the points asked for
     num_hashes: int  # length of the signature
     choices: tuple[Choice, ...]  # the cheapest first, or the nearest if none satisfies all points
     satisfied: bool | None  # whether the choices satisfy all points; None where none are asked for
@@ -150,7 +156,7 @@ def tune(
     """Find the bands and rows that satisfy points of the S-curve 1 - (1 - s**rows)**num_bands.
 
     The cheapest come first, by the cost by which a run chooses its bands. If no choice satisfies
-    all points, the whole signature is used: for each number of rows as many bands as it holds,
+    all points, the complete signature is used: for each number of rows as many bands as fit,
     those first that satisfy the points that are asked for as *at least*, and of these the one that
     misses the others by the smallest factor.
 
@@ -185,8 +191,42 @@ def tune(
         return Tuning(asked, num_hashes, tuple(found), True)
     longer = min(solve(asked, _MAX_HASHES), key=lambda c: (c.num_hashes, c.num_bands), default=None)
     every = range(1, min(num_hashes, _MAX_ROWS) + 1)
-    whole = [Choice(min(_MAX_BANDS, num_hashes // rows), rows, asked) for rows in every]
-    return Tuning(asked, num_hashes, tuple(sorted(whole, key=_distance)), False, longer)
+    complete = [Choice(min(_MAX_BANDS, num_hashes // rows), rows, asked) for rows in every]
+    return Tuning(asked, num_hashes, tuple(sorted(complete, key=_distance)), False, longer)
+
+
+def by_bands(similarities: Sequence[float], num_hashes: int = 128) -> list[dict[str, Any]]:
+    """Return what becomes a candidate at fixed similarities, by the number of bands.
+
+    Args:
+        similarities: Similarities, each in [0, 1].
+        num_hashes: Length of the signature, which is cut into as many bands as fit.
+
+    Returns:
+        For each number of bands: ``num_bands``, ``rows`` (as many as fit), and ``probabilities``,
+        one for each similarity.
+
+    Raises:
+        SpecError: A number is out of range.
+
+    Examples:
+        >>> {r["num_bands"]: round(r["probabilities"][0], 4) for r in by_bands([0.25], 360)}[90]
+        0.2969
+    """
+    check_whole("`num_hashes`", num_hashes, 1, _MAX_HASHES)
+    for similarity in similarities:
+        check_probability("a similarity", similarity, low_open=False, high_open=False)
+    every = range(1, min(num_hashes, _MAX_ROWS) + 1)
+    most = {min(_MAX_BANDS, num_hashes // rows): rows for rows in every}
+    choices = [Choice(num_bands, rows) for num_bands, rows in sorted(most.items())]
+    return [
+        {
+            "num_bands": choice.num_bands,
+            "rows": choice.rows,
+            "probabilities": [choice.probability(s) for s in similarities],
+        }
+        for choice in choices
+    ]
 
 
 def solve(points: Sequence[Point], num_hashes: int) -> list[Choice]:
@@ -209,7 +249,7 @@ def solve(points: Sequence[Point], num_hashes: int) -> list[Choice]:
             asked = point.probability
             fits &= chance >= asked if point.at_least else chance <= asked
         for number in bands[fits].tolist():
-            cost = band_cost(Bands(number, rows, 0.0), threshold, _DOCUMENTS, None)
+            cost = band_cost(Bands(number, rows, 0.0), threshold, DOCUMENTS, COMMON)
             found.append((cost, rows, Choice(number, rows, tuple(points))))
     return [choice for _, _, choice in sorted(found, key=lambda f: f[:2])]
 

@@ -1,21 +1,66 @@
-"""What an index answers, as Arrow tables."""
+"""What an index answers, as Arrow tables, and a walk through its buckets."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import ArrowArray, array_of, strings_of
+from neardup.errors import SpecError, spelled
 from neardup.index.bodies import Id
 from neardup.index.inserting import Answers
+from neardup.index.segments import Entries
+from neardup.index.transactions import BATCH, Batch, Core
 from neardup.index.verified import Matches
+from neardup.recipe import Recipe
+from neardup.sketch.bands import candidate_probability
+from neardup.spec import Spec
 
 _COLUMNS = ["query", "id", "similarity", "query_contained", "match_contained"]
 _NOWHERE = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class NewAnswer:
+    """What `neardup.Index.add_if_new` did with a document.
+
+    Attributes:
+        id: Its id.
+        kept: Whether it is in the index now.
+        duplicate_of: Id of the first document that it is similar to; None if it was kept.
+        similarity: Exact similarity of the two; None if it was kept.
+    """
+
+    id: Id
+    kept: bool
+    duplicate_of: Id | None
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateAnswer:
+    """What `neardup.Index.update` did with a document.
+
+    Attributes:
+        id: Its id.
+        kept: Whether it is in the index now, with the new text.
+        duplicate_of: Id of the first other document that the new text is similar to, or None.
+            Where ``kept`` is true, both are in the index now.
+        similarity: Exact similarity of the two, or None.
+        released: Ids of documents that were answered as duplicates of the old text, ascending. The
+            index has none in their stead now: send them again.
+    """
+
+    id: Id
+    kept: bool
+    duplicate_of: Id | None
+    similarity: float | None
+    released: list[Id]
 
 
 def id_values(ids: Sequence[Id | None], kind: str) -> ArrowArray:
@@ -84,14 +129,129 @@ def _nothing(names: pa.DataType, kind: str) -> pa.Table:
     return pa.Table.from_arrays(columns, names=_COLUMNS)
 
 
+def found_in(
+    core: Core,
+    batches: Iterable[Batch],
+    threshold: float,
+    *,
+    first: bool = False,
+    top: int | None = None,
+) -> pa.Table:
+    """Return, as a table, the documents that are similar to some texts.
+
+    Args:
+        core: The index.
+        batches: The texts, with ids that name them in the table; without, their rows do.
+        threshold: Lowest similarity.
+        first: Only the first document of each text.
+        top: Documents of a text, at most; None for all.
+    """
+    tables: list[pa.Table] = []
+    base = 0
+    with core.reading() as state:
+        for batch in batches:
+            for low in range(0, max(1, len(batch.texts)), BATCH):
+                some = batch.part(low, low + BATCH)
+                found = core.matches(some.texts, threshold, first)
+                names = id_values(some.ids, type(some.ids[0]).__name__) if some.ids else None
+                tables.append(matches_table(found, base + low, names, state.ids, top))
+            base += len(batch.texts)
+        if not tables:
+            tables.append(_nothing(pa.int64(), state.ids))
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+
+def numbers_of(core: Core, spec: Spec) -> dict[str, Any]:
+    """Return numbers of documents, segments and bytes, by name, and how texts become keys."""
+    with core.reading() as state:
+        removed, pending, duplicates = (
+            core.catalogue.rows(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608
+            for table in ("removed", "log", "duplicates")
+        )
+        sizes = [segment.bytes for segment in core.snapshot.segments]
+        pages = [core.catalogue.rows(f"PRAGMA {n}")[0][0] for n in ("page_count", "page_size")]
+    return {
+        "documents": state.documents,
+        "duplicates": duplicates,
+        "removed": removed,
+        "pending": pending,
+        "segments": len(sizes),
+        "bytes_segments": sum(sizes),
+        "bytes_documents": pages[0] * pages[1],
+        "num_bands": core.recipe.num_bands,
+        "rows": core.recipe.rows,
+        "threshold": spec.threshold,
+        "shingle": str(spec.shingle),
+        "store_text": core.stores_texts,
+        "recipe": core.digest,
+    }
+
+
 def answers_table(ids: Sequence[Id], answers: Answers, kind: str) -> pa.Table:
     """Return what was decided of some documents as a table."""
     null = np.isnan(answers.similarity)
-    return pa.table(
-        {
-            "id": id_values(ids, kind),
-            "kept": array_of(null),
-            "duplicate_of": id_values(answers.duplicate_of, kind),
-            "similarity": array_of(answers.similarity, null=null),
-        }
-    )
+    columns = [
+        id_values(ids, kind),
+        array_of(null),
+        id_values(answers.duplicate_of, kind),
+        array_of(answers.similarity, null=null),
+    ]
+    return pa.Table.from_arrays(columns, names=["id", "kept", "duplicate_of", "similarity"])
+
+
+def first_answer(answers: Answers) -> tuple[Id | None, float | None]:
+    """Return what one document is a duplicate of, and their similarity; None twice for nothing."""
+    of = answers.duplicate_of[0]
+    return of, None if of is None else float(answers.similarity[0])
+
+
+def required_threshold(spec: Spec, recipe: Recipe, threshold: float | None) -> float:
+    """Return the threshold of a query; that of the index where none is given.
+
+    Raises:
+        SpecError: It is none, or below that of the index.
+    """
+    own = spec.threshold
+    if threshold is None:
+        return own
+    if not isinstance(threshold, int | float) or not 0 < threshold <= 1:
+        raise SpecError(f"threshold is {spelled(threshold)}; expected a number in (0, 1]")
+    if threshold < own and recipe.num_bands:
+        found = candidate_probability(threshold, recipe.num_bands, recipe.rows)
+        raise SpecError(
+            f"threshold {threshold:g} is below {own:g}, which the bands were chosen for: they "
+            f"would find {found:.1%} of the pairs at {threshold:g}",
+            "make an index for the lower threshold",
+        )
+    return float(threshold)
+
+
+def buckets_of(core: Core, minimum: int) -> Iterator[list[Id]]:
+    """Yield the ids of each bucket of so many documents or more, as they are at the first call.
+
+    Args:
+        core: The index.
+        minimum: Documents of a bucket, at least.
+    """
+    with core.reading():
+        rows = core.catalogue.rows("SELECT doc, id FROM documents ORDER BY doc")
+        there = np.array([doc for doc, _ in rows], dtype=np.int64)
+        found = [_shared(part, there, minimum) for part in core.snapshot.entries()]
+    ids = [id_ for _, id_ in rows]
+    for docs, ends in found:
+        places = np.searchsorted(there, docs).tolist()
+        first = 0
+        for end in ends.tolist():
+            yield [ids[place] for place in places[first:end]]
+            first = end
+
+
+def _shared(part: Entries, there: np.ndarray, minimum: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return int64[m]: documents by bucket, and int64[buckets]: where each bucket ends."""
+    keys, docs = part.keys, part.docs.astype(np.int64)
+    stored = np.isin(docs, there)
+    keys, docs = keys[stored], docs[stored]
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else keys[:0]
+    sizes: np.ndarray = np.diff(np.append(first, len(keys)).astype(np.int64))
+    large = sizes >= minimum
+    return docs[np.repeat(large, sizes)], np.cumsum(sizes[large])

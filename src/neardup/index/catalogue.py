@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import threading
 import time
 import zlib
 from collections.abc import Iterator, Sequence
@@ -19,13 +18,16 @@ from typing import Any, NamedTuple
 
 from neardup.errors import NeardupError, OutputError, StoreError
 from neardup.index.bodies import Id, Row
-from neardup.index.place import is_writable_disk, note_commit
+from neardup.index.place import CommitNote, is_writable_disk
 from neardup.private_files import make_private, sync_folder, system_errors
 from neardup.state.database import FileKind, sqlite_error
+from neardup.threads import FairLock
 
 KIND = FileKind(
-    0x6E646978, 1, OutputError, StoreError, "restore the index from a copy, or make it anew"
+    0x6E646978, 2, OutputError, StoreError, "restore the index from a copy, or make it anew"
 )
+#: Seconds that SQLite waits for another process, at most.
+_LONGEST = 2e6
 #: Values of a statement at once.
 _VALUES = 256
 #: The log is copied into the file seldom, so that documents that come one by one need not wait.
@@ -33,14 +35,18 @@ _SETTINGS = ("page_size = 8192", "cache_size = -8192", "mmap_size = 0", "wal_aut
 _TABLES = """
 CREATE TABLE about (one INTEGER PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE state (one INTEGER PRIMARY KEY, generation INTEGER NOT NULL, manifest INTEGER NOT NULL,
-    next INTEGER NOT NULL, documents INTEGER NOT NULL, ids TEXT NOT NULL, writer TEXT NOT NULL);
+    next INTEGER NOT NULL, segment INTEGER NOT NULL, came INTEGER NOT NULL,
+    documents INTEGER NOT NULL, ids TEXT NOT NULL, writer TEXT NOT NULL);
 CREATE TABLE documents (doc INTEGER PRIMARY KEY, id UNIQUE NOT NULL, body BLOB NOT NULL,
     checksum INTEGER NOT NULL);
 CREATE TABLE log (doc INTEGER PRIMARY KEY, keys BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE removed (doc INTEGER PRIMARY KEY);
+CREATE TABLE duplicates (id PRIMARY KEY, duplicate_of NOT NULL, checksum INTEGER NOT NULL)
+    WITHOUT ROWID;
+CREATE INDEX representatives ON duplicates (duplicate_of);
 CREATE TABLE segments (number INTEGER PRIMARY KEY, entries INTEGER NOT NULL,
     checksum INTEGER NOT NULL);
-INSERT INTO state VALUES (1, 0, 0, 0, 0, '', '');
+INSERT INTO state VALUES (1, 0, 0, 0, 0, 0, 0, '', '');
 """
 
 
@@ -50,7 +56,9 @@ class State(NamedTuple):
     Attributes:
         generation: Counts the transactions that wrote.
         manifest: Counts those that changed the segments.
-        next: Number of the next document, or segment; never used again.
+        next: Number of the next document; never used again.
+        segment: Number of the next segment; never used again.
+        came: Documents that came so far, also duplicates: the next id that the index gives.
         documents: How many there are.
         ids: ``"int"`` or ``"str"``: what ids are; empty before there is any.
         writer: Who wrote last.
@@ -59,6 +67,8 @@ class State(NamedTuple):
     generation: int
     manifest: int
     next: int
+    segment: int
+    came: int
     documents: int
     ids: str
     writer: str
@@ -78,6 +88,15 @@ class Options(NamedTuple):
     power: bool = True
 
 
+class BusyError(StoreError):
+    """Another process, or another thread, writes."""
+
+
+def _checksum(id_: Id, of: Id) -> int:
+    """Return the CRC-32 of a duplicate and what it is one of."""
+    return zlib.crc32(f"{id_!r}\0{of!r}".encode(errors="replace"))
+
+
 #: What was opened before a fork; to close it in the child would harm the parent's.
 _inherited: list[object] = []
 
@@ -94,12 +113,14 @@ class Catalogue:
 
     def __init__(self, path: Path | None, options: Options) -> None:
         self.path, self.options = path, options
-        self.lock = threading.RLock()
+        self.lock = FairLock()
+        self.closed = False
         self._connection: sqlite3.Connection | None = None
         self._pid = os.getpid()
         self._depth = 0
         self._state: State | None = None  # of a transaction that writes
         self._me = f"process {os.getpid()}"
+        self._note = None if path is None else CommitNote(path, options.power)
 
     def create(self, about: dict[str, Any]) -> None:
         """Make the tables.
@@ -169,33 +190,38 @@ class Catalogue:
                     connection.execute("COMMIT")
 
     @contextmanager
-    def writing(self) -> Iterator[State]:
+    def writing(self, wait: float | None = None) -> Iterator[State]:
         """A transaction that writes: all of it, or nothing if an error comes out.
 
+        Args:
+            wait: Seconds to wait for other threads, and not for other processes; None to wait for
+                either as long as the options say.
+
         Raises:
-            StoreError: Another process writes, and did not end within the timeout.
+            BusyError: Another process or thread writes, and did not end in time.
+            StoreError: The index was opened for reading only, or was closed.
         """
         if self.options.readonly:
             raise StoreError(f"{self.path} was opened for reading only", "open it without readonly")
-        with self.own_lock(self.options.timeout), self._errors():
+        with self.own_lock(self.options.timeout if wait is None else wait), self._errors():
             connection = self._connected()
             if self._depth:
                 yield self.state()
                 return
-            self._begin(connection)
+            self._begin(connection, self.options.timeout if wait is None else 0)
             self._depth += 1
             try:
                 self._state = state = self.state()
                 self._sign(state)
                 yield state
                 connection.execute(
-                    "UPDATE state SET generation = ?, manifest = ?, next = ?, documents = ?, "
-                    "ids = ?, writer = ?",
+                    "UPDATE state SET generation = ?, manifest = ?, next = ?, segment = ?, "
+                    "came = ?, documents = ?, ids = ?, writer = ?",
                     self._state._replace(generation=state.generation + 1, writer=self._me),
                 )
                 connection.execute("COMMIT")
-                if self.options.power and self.path is not None:
-                    note_commit(self.path, state.generation + 1)
+                if self._note is not None:
+                    self._note.write(state.generation + 1)
             except BaseException:
                 with suppress(sqlite3.Error):
                     if connection.in_transaction:
@@ -210,20 +236,33 @@ class Catalogue:
         assert self._state is not None
         self._state = self._state._replace(**fields)
 
-    def _begin(self, connection: sqlite3.Connection) -> None:
+    def _begin(self, connection: sqlite3.Connection, timeout: float) -> None:
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            with self._busy_timeout(connection, timeout):
+                connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or self.path is None:
                 raise
             last = ""  # who it is now is not certain: a writer signs once it writes
             with suppress(OSError, ValueError):
                 last = f"; the last known writer is {self._signature().read_text(encoding='utf-8')}"
-            raise StoreError(
+            raise BusyError(
                 f"{self.path.parent}: another process is writing to this index, and did not end "
-                f"within {self.options.timeout:g} s{last}",
+                f"within {timeout:g} s{last}",
                 "try again later, or with a longer timeout",
             ) from error
+
+    @contextmanager
+    def _busy_timeout(self, connection: sqlite3.Connection, timeout: float) -> Iterator[None]:
+        if timeout == self.options.timeout:
+            yield
+            return
+        text = "PRAGMA busy_timeout = {:.0f}"  # milliseconds
+        connection.execute(text.format(1000 * timeout))
+        try:
+            yield
+        finally:
+            connection.execute(text.format(1000 * min(self.options.timeout, _LONGEST)))
 
     def _sign(self, state: State) -> None:
         """Leave a note of who writes, for those who wait."""
@@ -243,7 +282,7 @@ class Catalogue:
         if self._state is not None:
             return self._state
         rows = self._connected().execute(
-            "SELECT generation, manifest, next, documents, ids, writer FROM state"
+            "SELECT generation, manifest, next, segment, came, documents, ids, writer FROM state"
         )
         try:
             return State(*rows.fetchall()[0])
@@ -285,45 +324,90 @@ class Catalogue:
 
     def fetch(self, docs: Sequence[int]) -> list[Row]:
         """Return the documents that are still there, of some numbers, in any order."""
-        return [Row(*row) for row in self._some("doc, id, body, checksum", "doc", docs)]
+        return [
+            Row(*row) for row in self._some("doc, id, body, checksum", "documents", "doc", docs)
+        ]
 
     def numbers(self, ids: Sequence[Id]) -> dict[Id, int]:
         """Return the numbers of documents by their ids; ids that are not there are left out."""
-        return dict(self._some("id, doc", "id", ids))
+        return dict(self._some("id, doc", "documents", "id", ids))
 
-    def _some(self, columns: str, name: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    def _some(
+        self, columns: str, table: str, name: str, values: Sequence[Any]
+    ) -> Iterator[tuple[Any, ...]]:
         for low in range(0, len(values), _VALUES):
             some = list(values[low : low + _VALUES])
             # Few lengths, so that few statements are prepared.
             room = 1 << (len(some) - 1).bit_length()
             some += [some[-1]] * (room - len(some))
             marks = ",".join("?" * room)
-            text = f"SELECT {columns} FROM documents WHERE {name} IN ({marks})"  # noqa: S608
+            text = f"SELECT {columns} FROM {table} WHERE {name} IN ({marks})"  # noqa: S608
             yield from self._connected().execute(text, some).fetchall()
+
+    # What was answered as a duplicate, and so is no document.
+
+    def note_duplicates(self, pairs: Sequence[tuple[Id, Id]]) -> None:
+        """Store the ids of duplicates, each with that of the document that it is one of."""
+        rows = [(id_, of, _checksum(id_, of)) for id_, of in pairs]
+        self.insert("INSERT OR REPLACE INTO duplicates VALUES (?, ?, ?)", rows)
+
+    def duplicates(self) -> Iterator[tuple[Id, Id]]:
+        """Yield what `note_duplicates` has stored.
+
+        Raises:
+            StoreError: It is damaged.
+        """
+        for *pair, checksum in self._connected().execute(
+            "SELECT id, duplicate_of, checksum FROM duplicates"
+        ):
+            if _checksum(*pair) != checksum:
+                raise self.damaged("its list of duplicates")
+            yield (pair[0], pair[1])
+
+    def noted(self, ids: Sequence[Id]) -> set[Id]:
+        """Return those of some ids that are noted as duplicates."""
+        return {row[0] for row in self._some("id", "duplicates", "id", ids)}
+
+    def release(self, ids: Sequence[Id]) -> list[Id]:
+        """Forget what was noted of some ids.
+
+        Returns:
+            The duplicates of theirs, ascending, that neither are documents nor among these ids.
+        """
+        given = [(id_,) for id_ in ids]
+        self.insert("DELETE FROM duplicates WHERE id = ?", given)
+        found = {row[0] for row in self._some("id", "duplicates", "duplicate_of", ids)}
+        self.insert("DELETE FROM duplicates WHERE duplicate_of = ?", given)
+        return sorted(found - self.numbers(list(found)).keys())
 
     # The connection.
 
     @contextmanager
     def own_lock(self, timeout: float = -1) -> Iterator[None]:
-        """Lock out other threads; in a process that was forked since, begin anew.
+        """Lock out other threads; in a process that was forked since, begin again.
 
         Raises:
-            StoreError: Another thread did not end within the timeout; -1 for none.
+            BusyError: Another thread did not end within the timeout; -1 for none.
+            StoreError: The index was closed.
         """
         if self._pid != os.getpid():
             _inherited.append((self._connection, self.lock))
             self._pid, self._depth, self._state = os.getpid(), 0, None
             self._me = f"process {self._pid}"
-            self.lock = threading.RLock()
+            self.lock = FairLock()
             if self.path is not None:
                 self._connection = None
-        if not self.lock.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
-            raise StoreError(
+                # The position in the file is that of the parent too.
+                self._note = CommitNote(self.path, self.options.power)
+        if not self.lock.acquire(timeout):
+            raise BusyError(
                 f"another thread uses {self.path or 'this index'}, and did not end within "
                 f"{timeout:g} s",
                 "try again later, or with a longer timeout",
             )
         try:
+            if self.closed:
+                raise StoreError("the index was closed", "open it again, by `Index.open`")
             yield
         finally:
             self.lock.release()
@@ -354,7 +438,11 @@ class Catalogue:
                         "ask for the permission to write there, or copy the index",
                     )
         connection = sqlite3.connect(
-            name, uri=True, timeout=options.timeout, isolation_level=None, check_same_thread=False
+            name,
+            uri=True,
+            timeout=min(options.timeout, _LONGEST),
+            isolation_level=None,
+            check_same_thread=False,
         )
         try:
             connection.text_factory = lambda data: data.decode(errors="replace")
@@ -370,9 +458,14 @@ class Catalogue:
         return connection
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file; every later call is refused."""
+        if self.closed:
+            return
         with self.own_lock():
+            self.closed = True
             connection, self._connection = self._connection, None
+            if self._note is not None:
+                self._note.close()
             if connection is not None:
                 with self._errors():
                     connection.close()

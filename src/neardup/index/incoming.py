@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.identifiers import id_array
-from neardup.errors import InputError, SpecError
+from neardup.errors import ArgumentError, InputError, SpecError
 from neardup.index.bodies import Id
 from neardup.index.transactions import Batch
 from neardup.io.opening import Reading
+from neardup.sketch.baskets import is_basket
 from neardup.sketch.texts import as_text
 
 _LONGEST = 2**63
@@ -62,10 +63,27 @@ def checked_ids(ids: Iterable[Any]) -> list[Id]:
     return [checked_id(value) for value in values]
 
 
-def texts_of(texts: Any) -> pa.LargeStringArray | None:
-    """Return texts that are in memory; None for everything else."""
-    is_list = isinstance(texts, list | tuple) and all(isinstance(t, str | None) for t in texts)
-    return as_text(texts) if is_list or isinstance(texts, pa.Array | pa.ChunkedArray) else None
+def checked_text(value: object, name: str = "text") -> str:
+    """Return an argument that must be a text.
+
+    Raises:
+        ArgumentError: It is something else, as None.
+    """
+    if isinstance(value, str):
+        return value
+    given = "None" if value is None else f"of type {type(value).__name__}"
+    raise ArgumentError(f"`{name}` is {given}; expected a string", "give the text of a document")
+
+
+def texts_of(texts: Any, items: bool = False) -> pa.LargeStringArray | None:
+    """Return texts that are in memory, or with ``items`` baskets; None for everything else."""
+
+    def is_one(text: object) -> bool:
+        return isinstance(text, str | None) or (items and is_basket(text))
+
+    is_list = isinstance(texts, list | tuple) and all(map(is_one, texts))
+    is_array = isinstance(texts, pa.Array | pa.ChunkedArray)
+    return as_text(texts, items) if is_list or is_array else None
 
 
 def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iterator[Batch]:
@@ -80,9 +98,10 @@ def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iter
         InputError: The source can't be used; its subclasses say why.
         SpecError: There are more or fewer ids than documents.
     """
-    if isinstance(source, str):
-        raise SpecError(
-            "a string was given; expected texts or a table",
+    if isinstance(source, str) or source is None:
+        what = "None" if source is None else "a string"
+        raise ArgumentError(
+            f"{what} was given; expected texts or a table",
             "give a list of texts, or a pathlib.Path to read a file",
         )
     given = None if ids is None else checked_ids(ids)
@@ -98,7 +117,7 @@ def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iter
 
 
 def _read(source: Any, reading: Reading) -> Iterator[tuple[pa.LargeStringArray, list[Id]]]:
-    texts = texts_of(source)
+    texts = texts_of(source, reading.items)
     if texts is not None:
         yield texts, []
         return

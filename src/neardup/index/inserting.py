@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import DuplicateIdError
+from neardup.errors import DuplicateIdError, InputError, SpecError
 from neardup.index.bodies import Id, pack_sets, pack_texts, unpack_sets
 from neardup.index.snapshot import bucket_names
 from neardup.index.transactions import BATCH, STEP, Batch, Core, Sketched
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
-from neardup.match.resolve import resolve
+from neardup.match.resolve import NO_LIMITS, Limits, resolve
 from neardup.match.verifying import make_sets, taken
 from neardup.sketch.sketcher import Signer, Sketches, band_keys
 from neardup.sketch.texts import Ragged
@@ -29,6 +31,106 @@ class Answers(NamedTuple):
 
     duplicate_of: list[Id | None]
     similarity: np.ndarray
+
+
+def add_all(core: Core, batches: Iterable[Batch], on_conflict: str) -> int:
+    """Do `insert_all` with documents that come in; return how many were inserted."""
+    count = 0
+    for batch in batches:
+        for low in range(0, len(batch.texts), BATCH):
+            count += insert_all(core, core.with_ids(batch, low, BATCH), on_conflict)
+    return count
+
+
+def add_new(core: Core, batches: Iterable[Batch]) -> tuple[list[Id], Answers]:
+    """Do `insert_new` with documents that come in, and note what the others are duplicates of.
+
+    Returns:
+        Their ids, and what was decided of them.
+    """
+    ids: list[Id] = []
+    parts: list[Answers] = []
+    for batch in batches:
+        some = core.with_ids(batch, 0, len(batch.texts))
+        core.require_kind(some.ids)
+        parts.append(insert_new(core, some))
+        ids += some.ids
+        _note(core, some.ids, parts[-1])
+    if len(parts) == 1:
+        return ids, parts[0]
+    return ids, Answers(
+        [of for part in parts for of in part.duplicate_of],
+        np.concatenate([np.empty(0), *(part.similarity for part in parts)]),
+    )
+
+
+def _note(core: Core, ids: list[Id], answers: Answers) -> None:
+    pairs = zip(ids, answers.duplicate_of, strict=True)
+    if found := [(id_, of) for id_, of in pairs if of is not None]:
+        core.catalogue.note_duplicates(found)
+
+
+def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Answers, list[Id]]:
+    """Replace the text of a document.
+
+    Args:
+        core: The index.
+        batch: The document, with its new text.
+        if_new: Leave the new text out where it is similar to that of another document.
+
+    Returns:
+        What it is similar to; and the ids of documents that were duplicates of the old text.
+
+    Raises:
+        UnknownIdError: There is no such document.
+    """
+    core.remove(batch.ids)
+    released = core.catalogue.release(batch.ids)
+    if if_new:
+        answers = insert_new(core, batch)
+        _note(core, batch.ids, answers)
+        return answers, released
+    known = core.sketched(batch.texts)
+    found = core.matches(known, core.threshold, first=True)
+    insert(core, batch, known)
+    answers = Answers([None], np.array([np.nan]))
+    return Answers(list(found.id), found.similarity) if found.id else answers, released
+
+
+def merge_all(core: Core, other: Core, on_conflict: str) -> int:
+    """Insert all documents of another index, and note what was a duplicate of them.
+
+    Returns:
+        How many documents were inserted.
+
+    Raises:
+        RecipeError: The other index has another recipe.
+        InputError: It stores shingles only, and this one texts; or keys were made elsewhere.
+        SpecError: It is the same index.
+        DuplicateIdError: An id is in both, and that is an error.
+    """
+    core.recipe.require_same(other.recipe, f"the index {core.folder or 'in memory'}")
+    if core.stores_texts and not other.stores_texts:
+        raise InputError(
+            "the other index stores shingles only, and this one stores texts",
+            "merge it into an index with store_text=False",
+        )
+    if any("seed" in each.catalogue.about() for each in (core, other)):
+        raise InputError("an index of MinHashLSH has keys of its own", "use MinHashLSH.merge")
+    if other is core:
+        raise SpecError("an index can't be merged with itself")
+    with ExitStack() as locks:
+        # In one order, whoever merges whom.
+        for each in sorted((core, other), key=id):
+            locks.enter_context(each.catalogue.own_lock())
+        locks.enter_context(other.reading())
+        state = locks.enter_context(core.writing())
+        count = add_all(core, other.batches(), on_conflict)
+        noted = other.catalogue.duplicates()
+        while pairs := list(islice(noted, BATCH)):
+            there = core.catalogue.numbers(list({of for _, of in pairs}))
+            core.catalogue.note_duplicates([p for p in pairs if there.get(p[1], -1) >= state.next])
+    return count
 
 
 def insert(core: Core, batch: Batch, known: Sketched | None = None) -> None:
@@ -99,8 +201,9 @@ def insert_new(core: Core, batch: Batch) -> Answers:
 
 
 def _insert_new(core: Core, batch: Batch, base: int, answers: Answers) -> None:
-    there = core.catalogue.numbers(batch.ids)
-    rows = np.arange(len(batch.ids))
+    ids = batch.ids
+    there = core.catalogue.numbers(ids)
+    rows = np.arange(len(ids))
     if there:
         stored = {row.id: row for row in core.catalogue.fetch(list(there.values()))}
         for i, id_ in enumerate(batch.ids):
@@ -123,48 +226,59 @@ def _insert_new(core: Core, batch: Batch, base: int, answers: Answers) -> None:
     new = np.ones(len(rows), dtype=np.bool_)
     new[old.row] = False
     left = np.flatnonzero(new)
-    kept = _among_themselves(core, batch.ids, known, left, rows + base, answers)
+    removed, of, how = resolve_sketched(core, known, left)
+    for row, other, similarity in zip(
+        rows[removed].tolist(), rows[of].tolist(), how.tolist(), strict=True
+    ):
+        answers.duplicate_of[base + row] = ids[other]
+        answers.similarity[base + row] = similarity
+    kept = np.setdiff1d(left, removed, assume_unique=True)
     if not len(kept):
         return
     insert(core, batch.take(kept), known.take(kept))
 
 
-def _among_themselves(
-    core: Core,
-    ids: list[Id],
-    known: Sketched,
-    left: np.ndarray,
-    places: np.ndarray,
-    answers: Answers,
-) -> np.ndarray:
-    """Decide some rows of a batch that are similar to nothing before it; return those kept."""
+def resolve_sketched(
+    core: Core, known: Sketched, rows: np.ndarray, limits: Limits = NO_LIMITS
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Decide some documents among themselves; ``rows``, int64[m], are theirs, in keep order.
+
+    Returns:
+        int64[r], the rows of those that are removed, int64[r], of what each is a duplicate of, and
+        float64[r], the similarity of the two.
+    """
     pool, threshold, sketches = core.verifier.pool, core.threshold, known.sketches
-    docs = left[sketches.tokens[left] > 0]
+    docs = rows[sketches.tokens[rows] > 0]
     bands = core.recipe.num_bands
-    if len(docs) < 2:
-        return left
     if bands:
-        grouped = [group(keys) for keys in np.ascontiguousarray(sketches.keys[docs].T)]
-        sizes, bitmaps = sketches.shingles[docs], sketches.bitmaps[docs]
-        docs = docs[plausible(grouped, sizes, bitmaps, threshold, pool)]
-        if len(docs) < 2:
-            return left
+        docs = docs[_sharing(bucket_names(sketches.keys[docs]))]
+        # With few, it takes longer than it saves; a limit counts the plausible ones.
+        if len(docs) > STEP or limits.max_bucket is not None:
+            grouped = [group(keys) for keys in np.ascontiguousarray(sketches.keys[docs].T)]
+            sizes, bitmaps = sketches.shingles[docs], sketches.bitmaps[docs]
+            docs = docs[plausible(grouped, sizes, bitmaps, threshold, pool)]
+    if len(docs) < 2:
+        return docs[:0], docs[:0], np.empty(0)
+    if bands:
         grouped = [group(keys) for keys in np.ascontiguousarray(sketches.keys[docs].T)]
         buckets = bucket_documents(grouped, len(docs), bands)
     else:
         buckets = one_bucket(len(docs))
-    sets = make_sets(taken(known.sets, docs))
-    done = resolve(sets, buckets, threshold, pool)
+    done, _ = resolve(make_sets(taken(known.sets, docs)), buckets, threshold, pool, limits)
     removed = np.flatnonzero(done.duplicate_of >= 0)
-    for row, of, similarity in zip(
-        docs[removed].tolist(),
-        docs[done.duplicate_of[removed]].tolist(),
-        done.similarity[removed].tolist(),
-        strict=True,
-    ):
-        answers.duplicate_of[places[row]] = ids[of]
-        answers.similarity[places[row]] = similarity
-    return np.setdiff1d(left, docs[removed], assume_unique=True)
+    return docs[removed], docs[done.duplicate_of[removed]], done.similarity[removed]
+
+
+def _sharing(names: np.ndarray) -> np.ndarray:
+    """Return which documents share a bucket, bool[n], by the names of theirs, uint64[n, bands]."""
+    flat = names.reshape(-1)
+    order = np.argsort(flat)
+    ordered = flat[order]
+    same = ordered[1:] == ordered[:-1]
+    found = np.zeros(len(names), dtype=np.bool_)
+    for shared in (order[1:][same], order[:-1][same]):
+        found[shared // names.shape[1]] = True
+    return found
 
 
 def insert_all(core: Core, batch: Batch, on_conflict: str) -> int:

@@ -6,21 +6,34 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
-from neardup.errors import NeardupError, StoreError
+from neardup.errors import NeardupError, ResumeError, StoreError
+from neardup.index.catalogue import BusyError, State
 from neardup.index.segments import Entries, Segment, merged, write_file
 from neardup.index.snapshot import segment_path
 from neardup.index.transactions import LOGGED, Core
 from neardup.private_files import sync_folder
+from neardup.state.database import lock_file
 
 #: So many segments of one size become one of the next.
 _FANOUT = 4
-_PARTIAL = "merge-"
+#: What a merge writes, and the file that is locked meanwhile. Locks hold across containers, where
+#: numbers of processes mean nothing.
+_PARTIAL, _LOCK = "merge.partial", "merge.lock"
+#: Seconds that a merge waits for a thread before it looks whether it is to stop; that it pauses
+#: between attempts where another process writes; and that a writer leaves to a merge of another
+#: process.
+_WAIT, _PAUSE, _LEFT = 1.0, 0.02, 0.05
+
+
+#: Given the seconds that a merge has waited for others, returns whether it is given up.
+Stop: TypeAlias = Callable[[float], bool]
 
 
 def spill(core: Core) -> None:
@@ -35,8 +48,51 @@ def spill(core: Core) -> None:
     catalogue.execute("DELETE FROM log")
 
 
-class _GivenUpError(Exception):
-    """Another process has merged the same segments, or this one ends."""
+class _StoppedError(Exception):
+    """The merge is no longer wanted."""
+
+
+@contextmanager
+def _only_merge(core: Core, timeout: float = 0.0) -> Iterator[bool]:
+    """Lock out other merges of an index; give whether that could be done."""
+    if core.folder is None:
+        yield True
+        return
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            lock = lock_file(core.folder / _LOCK)
+        except ResumeError:  # another process or thread has it
+            if time.monotonic() >= end:
+                yield False
+                return
+            time.sleep(_PAUSE)
+            continue
+        try:
+            yield True
+        finally:
+            lock.close()
+        return
+
+
+@contextmanager
+def _turn(core: Core, stop: Stop | None) -> Iterator[State]:
+    """A transaction that writes, as soon as others leave a chance to begin it, unless stopped."""
+    begin = time.monotonic()
+    with ExitStack() as stack:
+        while True:
+            if stop is None:
+                state = stack.enter_context(core.writing())
+                break
+            if stop(time.monotonic() - begin):
+                raise _StoppedError
+            try:
+                state = stack.enter_context(core.writing(_WAIT))
+            except BusyError:
+                time.sleep(_PAUSE)  # not within the lock: other threads read meanwhile
+                continue
+            break
+        yield state
 
 
 class Merger:
@@ -53,6 +109,8 @@ class Merger:
         self._pid = os.getpid()
         self._spill_at = LOGGED
         self._seen: list[Segment] = []  # as they were when it was last looked at what is due
+        self._elsewhere = False  # another process merges
+        self._closing = False
         self._end = weakref.finalize(self, self._stop.set)
 
     def after_insert(self) -> None:
@@ -62,6 +120,9 @@ class Merger:
             # Within a transaction it isn't known yet whether they stay.
             if not self._core.catalogue.inside:
                 self._after_insert()
+        if self._elsewhere:
+            self._elsewhere = False
+            time.sleep(_LEFT)  # else it might never come between two of our transactions
 
     def _after_insert(self) -> None:
         core = self._core
@@ -87,9 +148,12 @@ class Merger:
 
     def _run(self) -> None:
         # What fails here is tried again later, and reported where the user asks for it.
-        with suppress(NeardupError):
-            while not self._stop.is_set() and self._merge():
-                pass
+        with suppress(NeardupError, OSError, _StoppedError):
+            more = True
+            while more and not self._is_over(0.0):
+                with _only_merge(self._core) as mine:
+                    self._elsewhere = not mine
+                    more = mine and self._merge()
 
     def _merge(self) -> bool:
         """Merge some segments that are about equally large; return whether there were any."""
@@ -97,12 +161,18 @@ class Merger:
         with core.reading():
             chosen = _due(core.snapshot.segments)
             removed = _removed(core)
-        if not chosen:
-            return False
-        return merge(core, chosen, removed, self._stop)
+        if chosen:
+            merge(core, chosen, removed, self._is_over)
+        return bool(chosen)
+
+    def _is_over(self, waited: float) -> bool:
+        """Return whether a merge is given up that has waited so many seconds for other writers."""
+        patience = self._core.catalogue.options.timeout
+        return self._stop.is_set() or (self._closing and waited > patience)
 
     def finish(self) -> None:
-        """Wait until what is due is done."""
+        """Wait until what is due is done, or other writers leave no chance to do it."""
+        self._closing = True
         if self._thread is not None and self._pid == os.getpid():
             self._thread.join()
 
@@ -132,58 +202,56 @@ def _removed(core: Core) -> np.ndarray:
 
 
 def merge(
-    core: Core, segments: list[Segment], removed: np.ndarray, stop: threading.Event | None = None
-) -> bool:
-    """Merge some segments into one, while others read and write.
+    core: Core, segments: list[Segment], removed: np.ndarray, stop: Stop | None = None
+) -> None:
+    """Merge some segments into one, while others read and write, within `_only_merge`.
 
     Args:
         core: The index.
         segments: Segments of it.
         removed: uint32[], ascending: documents that are gone.
-        stop: Given up where this is set.
+        stop: Given up where this returns true. None to wait for another writer as long as the
+            options say, and no longer.
 
-    Returns:
-        Whether it was done; else another process has merged one of them.
+    Raises:
+        OutputError: The disk is full.
+        StoreError: Another process or thread writes.
     """
     dropped: list[np.ndarray] = []
 
     def parts() -> Iterator[Entries]:
         for part in merged(segments):
-            if stop is not None and stop.is_set():
-                raise _GivenUpError
+            if stop is not None and stop(0.0):
+                raise _StoppedError
             if len(removed):
                 gone = np.isin(part.docs, removed)
                 dropped.append(np.unique(part.docs[gone]))
                 part = Entries(part.keys[~gone], part.docs[~gone])
             yield part
 
-    name = f"{_PARTIAL}{os.getpid()}-{threading.get_ident()}"
-    partial = None if core.folder is None else core.folder / name
+    numbers = [segment.number for segment in segments]
+    partial = None if core.folder is None else core.folder / _PARTIAL
     try:
         if partial is not None:
             about = write_file(partial, parts(), core.digest)
-        with core.writing() as state:
-            numbers = [segment.number for segment in segments]
+        with _turn(core, stop) as state:
             marks = ",".join("?" * len(numbers))
             text = f"DELETE FROM segments WHERE number IN ({marks})"  # noqa: S608
-            if core.catalogue.execute(text, numbers) != len(numbers):
-                raise _GivenUpError
+            core.catalogue.execute(text, numbers)
             if partial is None:
                 core.write_segment(parts())
                 for number in numbers:
                     del core.snapshot.held[number]
             else:
                 assert core.folder is not None
-                partial.replace(segment_path(core.folder, state.next))
+                partial.replace(segment_path(core.folder, state.segment))
                 sync_folder(core.folder)  # before the manifest has it
-                core.enter_segment(state.next, *about)
+                core.enter_segment(state.segment, *about)
             docs = np.unique(np.concatenate([np.empty(0, np.uint32), *dropped]))
             core.catalogue.insert(
                 "DELETE FROM removed WHERE doc = ?", [(d,) for d in docs.tolist()]
             )
         core.forget()
-    except _GivenUpError:
-        return False
     finally:
         if partial is not None:
             partial.unlink(missing_ok=True)
@@ -192,7 +260,6 @@ def merge(
         for segment in segments:
             with suppress(OSError):  # Windows keeps it while somebody reads; removed later
                 segment_path(core.folder, segment.number).unlink()
-    return True
 
 
 def compact(core: Core, purge: bool) -> None:
@@ -204,20 +271,25 @@ def compact(core: Core, purge: bool) -> None:
 
     Raises:
         OutputError: The disk is full.
-        StoreError: Other processes write, or read, all the time.
+        StoreError: Other processes write, merge, or read, all the time.
     """
-    with core.writing():
-        spill(core)
-    core.forget()
-    with core.reading():
-        segments, removed = list(core.snapshot.segments), _removed(core)
-    if (len(segments) > 1 or len(removed)) and not (not segments or merge(core, segments, removed)):
-        raise StoreError(
-            "another process merges segments of this index", "try again when it has ended"
-        )
-    with core.writing():
-        # Empty documents are in no segment.
-        core.catalogue.insert("DELETE FROM removed WHERE doc = ?", [(d,) for d in removed.tolist()])
+    with _only_merge(core, core.catalogue.options.timeout) as mine:
+        if not mine:
+            raise StoreError(
+                "another process merges segments of this index", "try again when it has ended"
+            )
+        with core.writing():
+            spill(core)
+        core.forget()
+        with core.reading():
+            segments, removed = list(core.snapshot.segments), _removed(core)
+        if len(segments) > 1 or (segments and len(removed)):
+            merge(core, segments, removed)
+        with core.writing():
+            # Empty documents are in no segment.
+            core.catalogue.insert(
+                "DELETE FROM removed WHERE doc = ?", [(d,) for d in removed.tolist()]
+            )
     clean(core)
     if purge:
         _purge(core)
@@ -241,22 +313,27 @@ def _purge(core: Core) -> None:
 
 
 def clean(core: Core) -> None:
-    """Remove files that processes which were killed have left."""
+    """Remove files that processes which were killed have left, unless another one writes now."""
     if core.folder is None:
         return
-    with core.writing():
-        rows = core.catalogue.rows("SELECT number FROM segments")
-        known = {segment_path(core.folder, number).name for (number,) in rows}
+    found = list(core.folder.glob("segment-*"))  # before the manifest is read: it may get others
+    with core.reading():
+        orphans = set(found) - _listed(core)
+    partial = core.folder / _PARTIAL
+    if partial.exists():
+        with _only_merge(core) as mine:
+            if mine:
+                partial.unlink(missing_ok=True)
+    if not orphans:
+        return
+    with suppress(BusyError), core.writing(0):  # a file may be there before the manifest has it
         core.catalogue.sync()  # what is no longer needed is known to be so after a failure too
-        for path in core.folder.iterdir():
-            orphan = path.name.startswith("segment-") and path.name not in known
-            if orphan or (path.name.startswith(_PARTIAL) and not _is_running(path)):
-                with suppress(OSError):
-                    path.unlink()
+        for path in orphans - _listed(core):
+            with suppress(OSError):
+                path.unlink()
 
 
-def _is_running(path: Path) -> bool:
-    import psutil
-
-    pid = path.name.removeprefix(_PARTIAL).partition("-")[0]
-    return pid.isdigit() and int(pid) != 0 and psutil.pid_exists(int(pid))
+def _listed(core: Core) -> set[Path]:
+    assert core.folder is not None
+    rows = core.catalogue.rows("SELECT number FROM segments")
+    return {segment_path(core.folder, number) for (number,) in rows}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import zlib
@@ -21,7 +22,9 @@ _REMOTE = re.compile(
     re.IGNORECASE,
 )
 
+#: The file of `CommitNote`: a note of transactions that survive a power failure, then of others.
 _NOTE = "committed"
+_NOTED = 16  # bytes of each: the transaction, when the system started, a checksum
 
 
 def file_system_of(path: Path) -> str:
@@ -65,17 +68,38 @@ def index_folder(folder: Path) -> Iterator[Path]:
         yield made
 
 
-def note_commit(database: Path, generation: int) -> None:
-    """Write down which transaction was committed last, and can't be lost any more.
+class CommitNote:
+    """Says which transaction was committed last, and can't be lost any more.
 
-    SQLite takes a damaged last transaction for one that was not finished.
+    SQLite takes a damaged transaction, and all that follow it, for some that were not finished.
+
+    Args:
+        database: The database.
+        power: Transactions survive a power failure; else the end of their process, until the system
+            restarts.
     """
-    data = generation.to_bytes(8, "little")
-    flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    with suppress(OSError):  # it is committed without the note too
-        handle = os.open(database.with_name(_NOTE), flags, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data + zlib.crc32(data).to_bytes(4, "little"))
+
+    def __init__(self, database: Path, power: bool) -> None:
+        self._path, self._power = database.with_name(_NOTE), power
+        self._handle = -1
+
+    def write(self, generation: int) -> None:
+        """Write down a transaction."""
+        data = generation.to_bytes(8, "little") + (bytes(4) if self._power else _this_boot())
+        with suppress(OSError):  # it is committed without the note too
+            if self._handle < 0:
+                flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+                self._handle = os.open(self._path, flags, 0o600)
+            os.lseek(self._handle, 0 if self._power else _NOTED, os.SEEK_SET)
+            os.write(self._handle, data + zlib.crc32(data).to_bytes(4, "little"))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+    __del__ = close
 
 
 def noted_commit(database: Path) -> int:
@@ -89,9 +113,27 @@ def noted_commit(database: Path) -> int:
         data = note.read_bytes()
     except FileNotFoundError:
         return 0
-    if len(data) != 12 or zlib.crc32(data[:8]) != int.from_bytes(data[8:], "little"):
-        raise StoreError(f"{note} is damaged", "delete it if nothing else is damaged")
-    return int.from_bytes(data[:8], "little")
+    last = 0
+    for entry in (data[:_NOTED], data[_NOTED:]):
+        if not any(entry):  # only one of the two kinds was committed
+            continue
+        if len(entry) != _NOTED or zlib.crc32(entry[:12]) != int.from_bytes(entry[12:], "little"):
+            raise StoreError(f"{note} is damaged", "delete it if nothing else is damaged")
+        if entry[8:12] in (bytes(4), _this_boot()):
+            last = max(last, int.from_bytes(entry[:8], "little"))
+    return last
+
+
+@functools.cache
+def _this_boot() -> bytes:
+    """Return four bytes that change when the system restarts."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    except OSError:
+        import psutil
+
+        boot = str(int(psutil.boot_time())).encode()
+    return zlib.crc32(boot).to_bytes(4, "little")
 
 
 def require_local(path: Path) -> None:

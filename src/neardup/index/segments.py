@@ -12,14 +12,15 @@ import mmap
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from neardup.errors import NeardupError, StoreError
-from neardup.kernels.lookups import ENTRIES, STRIDE, Blocks, checksum, find_in_blocks
+from neardup.kernels.lookups import ENTRIES, STRIDE, KeyBlocks, checksum, find_in_blocks
 from neardup.private_files import sync_folder, system_error, system_errors
 
 _MAGIC = b"NDINDEX2"
@@ -166,7 +167,7 @@ class Segment:
         words, halves = (np.frombuffer(view[:table], dtype=kind) for kind in ("<u8", "<u4"))
         tables = np.frombuffer(rest[: 16 * blocks], dtype="<u8").astype(np.uint64)
         fences, sums = tables.reshape(2, blocks)
-        self._blocks = Blocks(words, halves, fences, sums, np.zeros(blocks, dtype=np.bool_))
+        self._blocks = KeyBlocks(words, halves, fences, sums, np.zeros(blocks, dtype=np.bool_))
 
     @classmethod
     def open(cls, path: Path, number: int, digest: str, checksum: int) -> Segment:
@@ -214,7 +215,7 @@ class Segment:
             for _ in range(count):
                 yield Entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
             return
-        limits = [(2**64 * i) // count for i in range(1, count)]
+        limits = _limits(count)
         low = 0
         for number in range(count):
             high = self.entries
@@ -308,10 +309,23 @@ class Found:
         return self._docs[: self._count]
 
 
-def merged(segments: list[Segment]) -> Iterator[Entries]:
-    """Yield the entries of some segments in ascending order."""
+def _limits(count: int) -> list[int]:
+    """Return the first key of each of so many ranges, but for that of the first."""
+    return [(2**64 * i) // count for i in range(1, count)]
+
+
+def merged(segments: list[Segment], others: Entries | None = None) -> Iterator[Entries]:
+    """Yield the entries of some segments in ascending order, and others with them.
+
+    The entries of a key are in one part.
+    """
     count = max(1, sum(segment.entries for segment in segments) // _MERGED)
-    for parts in zip(*(segment.slices(count) for segment in segments), strict=True):
+    every: list[Iterable[Entries]] = [segment.slices(count) for segment in segments]
+    if others is not None:
+        ends = np.searchsorted(others.keys, np.array(_limits(count), np.uint64)).tolist()
+        bounds = pairwise([0, *ends, len(others.keys)])
+        every.append([Entries(others.keys[i:j], others.docs[i:j]) for i, j in bounds])
+    for parts in zip(*every, strict=True):
         keys = np.concatenate([part.keys for part in parts])
         docs = np.concatenate([part.docs for part in parts])
         order = np.argsort(keys, kind="stable")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from neardup.errors import StoreError
 from neardup.index.catalogue import Catalogue, State
-from neardup.index.segments import Found, Segment, SegmentEntry, distinct
+from neardup.index.segments import Entries, Found, Segment, SegmentEntry, distinct, merged
+from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.lookups import Chains, add_entries, find_in_chains
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 #: Candidates that there is room for at first.
 _ROOM = 2048
 #: Given rows and documents, int64[] each, it moves the pairs to keep to the front, and counts them.
@@ -57,7 +57,7 @@ def bucket_names(keys: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _offsets(bands: int) -> np.ndarray:
-    found: np.ndarray = np.arange(bands, dtype=np.uint64) * _MULTIPLIER
+    found: np.ndarray = np.arange(bands, dtype=np.uint64) * TOKEN_MULTIPLIER
     return found
 
 
@@ -160,6 +160,13 @@ class Snapshot:
         if self._generation >= 0:  # else it was to be read again
             self._generation = state.generation + 1
 
+    def entries(self) -> Iterator[Entries]:
+        """Yield all names of buckets, ascending, with their documents; removed ones are there too.
+
+        The documents of a bucket are in one part.
+        """
+        return merged(self.segments, self._log.entries())
+
     def candidates(self, names: np.ndarray, keep: Keep | None = None) -> Candidates:
         """Find the documents that share a bucket with some rows.
 
@@ -215,6 +222,11 @@ class _Log:
         add_entries(self._chains, count, names, docs)
         self._entries += names.size
         self.documents += len(docs)
+
+    def entries(self) -> Entries:
+        """Return the names of buckets, ascending, with their documents."""
+        count = self._entries
+        return Entries.sorted(self._chains.keys[:count, None], self._chains.docs[:count])
 
     def find(self, names: np.ndarray, found: Found) -> None:
         """Do what `Segment.find` does."""

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of, strings_of
-from neardup.errors import InputError, NeardupError, StoreError
+from neardup.errors import InputError, NeardupError, StoreError, UnknownIdError
 from neardup.index.bodies import Id, Row, checksum_of, unpack_text
-from neardup.index.catalogue import Catalogue, State
+from neardup.index.catalogue import BusyError, Catalogue, State
 from neardup.index.segments import Entries, SegmentWriter, write_file
 from neardup.index.snapshot import SegmentGoneError, Snapshot, bucket_names, segment_path
 from neardup.index.verified import Matches, Verifier, joined_matches
@@ -73,6 +73,20 @@ class Sketched(NamedTuple):
         return Sketched(some, taken(self.sets, rows))
 
 
+def no_document(id_: Id) -> UnknownIdError:
+    """Return the error for an id that no document has."""
+    return UnknownIdError(
+        f"the index has no document with the id {id_!r}", "ask with `in` whether there is one"
+    )
+
+
+def joined_sketches(parts: Sequence[Sketched]) -> Sketched:
+    """Return several sketched texts, at least one, one after the other."""
+    columns = zip(*(part.sketches for part in parts), strict=True)
+    every = Sketches(*(np.concatenate(column) for column in columns))
+    return Sketched(every, joined(part.sets for part in parts))
+
+
 class Core:
     """An index that is open.
 
@@ -119,15 +133,18 @@ class Core:
                 return
 
     @contextmanager
-    def writing(self) -> Iterator[State]:
-        """A transaction that writes."""
-        with self.catalogue.own_lock(self.catalogue.options.timeout):
+    def writing(self, wait: float | None = None) -> Iterator[State]:
+        """A transaction that writes; see `Catalogue.writing`."""
+        timeout = self.catalogue.options.timeout if wait is None else wait
+        with self.catalogue.own_lock(timeout):
             try:
-                with self.catalogue.writing() as state:
+                with self.catalogue.writing(wait) as state:
                     self._own_snapshot()
                     self.snapshot.refresh(state)
                     yield state
                 self.snapshot.advanced(state)
+            except BusyError:  # it did not begin
+                raise
             except BaseException:
                 self.snapshot.forget()
                 self.verifier.forget()
@@ -158,11 +175,9 @@ class Core:
         parts = self.verifier.pool.ranges(some, len(texts), STEP)
         if len(parts) == 1:
             return parts[0]
-        columns = zip(
-            Sketches.empty(0, self.recipe.num_bands), *(p.sketches for p in parts), strict=True
-        )
-        whole = Sketches(*(np.concatenate(column) for column in columns))
-        return Sketched(whole, joined(part.sets for part in parts))
+        if not parts:
+            return Sketched(Sketches.empty(0, self.recipe.num_bands), joined([]))
+        return joined_sketches(parts)
 
     def matches(
         self, texts: pa.LargeStringArray | Sketched, threshold: float, first: bool = False
@@ -185,10 +200,6 @@ class Core:
         return parts[0] if len(parts) == 1 else joined_matches(parts)
 
     # Writing, within a transaction.
-
-    def give_away(self, below: int) -> None:
-        """Never use numbers below one again."""
-        self.catalogue.change(next=max(self.catalogue.state().next, below))
 
     def store(self, ids: Sequence[Id], bodies: Iterable[bytes]) -> int:
         """Store documents; return the number of the first, which the others follow.
@@ -236,7 +247,7 @@ class Core:
 
     def write_segment(self, parts: Iterator[Entries]) -> int:
         """Write a segment and put it into the manifest; return its number."""
-        number = self.catalogue.state().next
+        number = self.catalogue.state().segment
         if self.folder is None:
             sink = io.BytesIO()
             writer = SegmentWriter(sink, self.digest)
@@ -254,14 +265,18 @@ class Core:
         """Put a segment into the manifest."""
         self.catalogue.execute("INSERT INTO segments VALUES (?, ?, ?)", (number, entries, checksum))
         state = self.catalogue.state()
-        self.catalogue.change(manifest=state.manifest + 1, next=state.next + 1)
+        self.catalogue.change(manifest=state.manifest + 1, segment=number + 1)
 
     def with_ids(self, batch: Batch, low: int, count: int) -> Batch:
-        """Return some documents of a batch; those without ids get the numbers that come next."""
+        """Return documents of a batch that comes in.
+
+        Those without ids get the number of documents that came before, also of duplicates.
+        """
         texts = batch.texts.slice(low, count)
+        first = self.catalogue.state().came
+        self.catalogue.change(came=first + len(texts))
         if batch.ids:
             return Batch(batch.ids[low : low + len(texts)], texts)
-        first = self.catalogue.state().next
         return Batch(list(range(first, first + len(texts))), texts)
 
     def require_kind(self, ids: Sequence[Id]) -> None:
@@ -315,22 +330,21 @@ class Core:
         similarities(sets, pair, pair, self.threshold, self.verifier.pool)
 
     def close(self) -> None:
-        """Let go of the files."""
-        with self.catalogue.own_lock():
-            self.snapshot.forget(reopen=True)
-            self.catalogue.close()
+        """Let go of the files; every later call is refused."""
+        self.catalogue.close()
+        self.snapshot.forget(reopen=True)
 
     def remove(self, ids: Sequence[Id]) -> None:
         """Remove documents.
 
         Raises:
-            InputError: There is none with one of the ids.
+            UnknownIdError: There is none with one of the ids.
         """
         catalogue = self.catalogue
         found = catalogue.numbers(ids)
         for id_ in ids:
             if id_ not in found:
-                raise InputError(f"the index has no document with the id {id_!r}")
+                raise no_document(id_)
         docs = [(doc,) for doc in found.values()]
         catalogue.insert("DELETE FROM documents WHERE doc = ?", docs)
         # What is in a segment stays there until it is merged.
@@ -340,3 +354,16 @@ class Core:
         )
         catalogue.insert("DELETE FROM log WHERE doc = ?", docs)
         catalogue.change(documents=catalogue.state().documents - len(docs))
+
+    def remove_known(self, ids: Sequence[Id]) -> list[Id]:
+        """Remove documents, and forget duplicates; return what `Catalogue.release` does.
+
+        Raises:
+            UnknownIdError: No document has one of the ids, and none was a duplicate.
+        """
+        there, noted = self.catalogue.numbers(ids), self.catalogue.noted(ids)
+        for id_ in ids:
+            if id_ not in there and id_ not in noted:
+                raise no_document(id_)
+        self.remove(list(there))
+        return self.catalogue.release(ids)

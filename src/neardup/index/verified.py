@@ -12,7 +12,7 @@ from neardup.arrays import strings_of
 from neardup.index.bodies import Id, Row, is_intact, pack_sets, unpack_sets, unpack_text
 from neardup.index.catalogue import Catalogue
 from neardup.index.snapshot import Candidates, Keep
-from neardup.kernels.jaccard import Known, fill_bitmaps, keep_reachable, remember
+from neardup.kernels.jaccard import Known, fill_bitmaps, keep_reachable, remember, slack_of
 from neardup.match.verifying import make_sets, similarities, taken
 from neardup.sketch.texts import Ragged, joined
 from neardup.sketch.tokenising import Tokeniser
@@ -84,7 +84,7 @@ class Verifier:
             asked: int64[n], ascending: the sets that rows stand for.
             threshold: Lowest similarity.
         """
-        slack = (1 - threshold) / (1 + threshold)
+        slack = slack_of(threshold)
 
         def keep(rows: np.ndarray, docs: np.ndarray) -> int:
             begin = sets.offsets[asked]
@@ -136,6 +136,8 @@ class Verifier:
         """
         if not len(found.row):  # nearly always
             return _NONE
+        if len(sets.offsets) == 2 and len(found.doc) <= _FIRST:
+            return self._of_one(sets, found.doc, threshold, first)
         own, asked, back = sets, _FIRST_ROW, found.row
         if len(sets.offsets) > 2:
             asked, back = np.unique(found.row, return_inverse=True)
@@ -158,6 +160,29 @@ class Verifier:
                 open_[parts[-1].row] = False
             low, step = high, min(4 * step, _MOST)
         return _sorted(parts, asked, first)
+
+    def _of_one(self, own: Ragged, docs: np.ndarray, threshold: float, first: bool) -> Matches:
+        """Do `matches` with one set and few candidates; much of what NumPy does costs 1 us."""
+        rows = sorted(self._catalogue.fetch(docs.tolist()))
+        if not rows:  # removed since
+            return _NONE
+        stored = self.sets(rows)
+        self.learn(np.array([row.doc for row in rows], dtype=np.int64), stored)
+        sets = make_sets(joined((own, stored)))
+        other = np.arange(1, len(rows) + 1, dtype=np.int32)
+        similarity = similarities(sets, np.zeros_like(other), other, threshold, self.pool)
+        reached = [i for i, value in enumerate(similarity.tolist()) if value >= threshold]
+        if first:
+            del reached[1:]
+        size = sets.size.tolist()
+        return Matches(
+            np.zeros(len(reached), dtype=np.int64),
+            np.array([rows[i].doc for i in reached], dtype=np.int64),
+            [rows[i].id for i in reached],
+            similarity[reached] if reached else similarity[:0],
+            np.full(len(reached), size[0], dtype=np.int64),
+            np.array([size[1 + i] for i in reached], dtype=np.int64),
+        )
 
     def _compared(
         self, own: Ragged, numbers: np.ndarray, docs: np.ndarray, threshold: float

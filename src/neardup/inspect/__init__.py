@@ -1,1 +1,1 @@
-"""What a finished run did, missed and would do with other settings; never imported by a run."""
+"""Questions to a finished run: explain, audit, evaluate, recluster; never imported by a run."""

@@ -14,7 +14,7 @@ class PairCounts(NamedTuple):
     true: int
 
     def scores(self) -> dict[str, Any]:
-        """Return what is given, and its precision, recall and F1; None without a divisor.
+        """Return the given numbers, and their precision, recall and F1; None without a divisor.
 
         >>> PairCounts(shared=3, given=4, true=6).scores()
         {'given': 4, 'true': 3, 'precision': 0.75, 'recall': 0.5, 'f1': 0.6}
@@ -50,7 +50,7 @@ def pairs_between(a: np.ndarray, b: np.ndarray, group: np.ndarray, label: np.nda
     >>> pairs_between(np.array([0, 0]), np.array([0, 1]), groups, labels).tolist()
     [1, 3]
     """
-    # A label of one document alone has no pairs: without these a group has few labels.
+    # A label of a single document has no pairs: without these a group has few labels.
     many = np.bincount(label)[label] > 1 if len(label) else np.zeros(0, np.bool_)
     width = int(label.max(initial=0)) + 1
     cells, sizes = np.unique(group[many] * width + label[many], return_counts=True)
@@ -62,9 +62,9 @@ def pairs_between(a: np.ndarray, b: np.ndarray, group: np.ndarray, label: np.nda
     pair = np.repeat(np.arange(len(a)), length)
     cell = np.arange(len(pair)) + np.repeat(begin - np.cumsum(length) + length, length)
     wanted = other[pair] * width + cells[cell] % width
-    place = np.minimum(np.searchsorted(cells, wanted), max(0, len(cells) - 1))
-    size, there = sizes[cell], cells[place] == wanted
-    both = np.where(cell == place, size * (size - 1) // 2, size * sizes[place])
+    slot = np.minimum(np.searchsorted(cells, wanted), max(0, len(cells) - 1))
+    size, there = sizes[cell], cells[slot] == wanted
+    both = np.where(cell == slot, size * (size - 1) // 2, size * sizes[slot])
     found = np.zeros(len(a), np.int64)
     np.add.at(found, pair[there], both[there])
     return found
@@ -94,5 +94,5 @@ def _cells(given: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, ...]:
     return a, b, sizes, cells // max(1, len(b)), cells % max(1, len(b))
 
 
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
+def _ratio(part: float, total: float) -> float | None:
+    return part / total if total else None

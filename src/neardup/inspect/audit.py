@@ -1,4 +1,4 @@
-"""What a finished run missed, by exact search for the near-duplicates of some of its documents."""
+"""Audit of a finished run by exact search for the near-duplicates of some of its documents."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ from neardup.threads import Pool
 FORMAT = 2
 _Check = Callable[..., None]
 #: Name of the file in the output folder.
-# Memory in bytes: of a sampled document but for its shingles (number, id, place in the index), and
+# Memory in bytes: of a sampled document but for its shingles (number, id, entry in the index), and
 # in each thread its counters; of each of its band keys; of a shingle, before the index is made.
 _SAMPLED, _SEARCHED, _KEY, _HELD = 400, 21, 8, 16
 
@@ -90,7 +90,7 @@ class Audit(Shown):
 def audit(
     results: Results, sample: int, seed: int, resources: Resources, listener: Listener | None
 ) -> Audit:
-    """Measure what a run missed, see `neardup.Run.audit`."""
+    """Measure the recall of a run, see `neardup.Run.audit`."""
     for name, value, minimum in (("sample", sample, 1), ("seed", seed, 0)):
         if value < minimum:
             raise SpecError(f"`{name}` is {value}; expected {minimum} or more")
@@ -124,8 +124,8 @@ def store_audit(results: Results, made: Audit, listener: Listener | None) -> Non
             note = f"{path} can't be written: it is a file that neardup did not write"
             Clock(listener).emit(Event("search", note=note))
             return
-        held = {"of": _digest(results.folder), **made.as_dict()}
-        write_private(path, f"{json.dumps(held, indent=1, ensure_ascii=False)}\n".encode())
+        stored = {"of": _digest(results.folder), **made.as_dict()}
+        write_private(path, f"{json.dumps(stored, indent=1, ensure_ascii=False)}\n".encode())
     except OSError as error:
         # The answer is there, and was minutes of work.
         reason = (error.strerror or "the system refused it").lower()
@@ -140,11 +140,11 @@ def stored_audit(results: Results) -> dict[str, Any] | None:
     if results.folder is None:
         return None
     try:
-        held: dict[str, Any] = json.loads((results.folder / AUDIT).read_text(encoding="utf-8"))
-        same = held.pop("of") == _digest(results.folder) and held["format"] == FORMAT
+        stored: dict[str, Any] = json.loads((results.folder / AUDIT).read_text(encoding="utf-8"))
+        same = stored.pop("of") == _digest(results.folder) and stored["format"] == FORMAT
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return held if same else None
+    return stored if same else None
 
 
 def _digest(folder: Path) -> str:
@@ -162,7 +162,8 @@ def _room(results: Results, sample: int, memory: int | None, threads: int) -> _C
     each_document = _SAMPLED + COUNTER_BYTES + threads * _SEARCHED + _KEY * num_bands
 
     def check(shingles: int, each: int = _HELD) -> None:
-        needed = plan.minimum + each_document * documents + shingles * each
+        working = plan.minimum + (threads - 1) * plan.thread
+        needed = working + each_document * documents + shingles * each
         if needed > plan.memory:
             what = f"a sample with {shingles:,} shingles needs at least {show_size(needed)}"
             hint = "allow more memory, use fewer threads, or draw a smaller `sample`"
@@ -173,14 +174,14 @@ def _room(results: Results, sample: int, memory: int | None, threads: int) -> _C
 
 
 class _Tables:
-    """What the tables say, and the removed documents that they alone don't justify."""
+    """The tables, and the removed documents that they do not justify by themselves."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
         self.kept, self.stated = results.array("kept"), results.array("similarity")
         self.named: Any = results.clusters(["duplicate_of"]).column(0)
-        places: Any = pc.index_in(self.named, value_set=results.ids, skip_nulls=True)
-        self.duplicate_of = np.asarray(pc.fill_null(places, -1).to_numpy(), dtype=np.int64)
+        rows: Any = pc.index_in(self.named, value_set=results.ids, skip_nulls=True)
+        self.duplicate_of = np.asarray(pc.fill_null(rows, -1).to_numpy(), dtype=np.int64)
         if len(self.kept) != results.documents:
             what = f"the table of clusters has {len(self.kept):,} rows"
             expected = f"expected {results.documents:,}"
@@ -259,12 +260,12 @@ class _Search:
         between = true & kept[a] & kept[b]
         found = shared & ~between
         # Two sampled documents find each other.
-        place = np.minimum(np.searchsorted(sample.docs, b), len(sample.docs) - 1)
-        again = (a > b) & (sample.docs[place] == b)
+        slot = np.minimum(np.searchsorted(sample.docs, b), len(sample.docs) - 1)
+        again = (a > b) & (sample.docs[slot] == b)
         of_all, of_kept = sample.of_all[query], sample.of_kept[query]
-        once = of_all & ~(again & sample.of_all[place])
+        once = of_all & ~(again & sample.of_all[slot])
         columns = (query, similarity, shared, found, once)
-        left = between & of_kept & ~(again & sample.of_kept[place])
+        left = between & of_kept & ~(again & sample.of_kept[slot])
         with self._lock:
             self._tally.add(*(column[of_all] for column in columns))
             self._near[query[between & of_kept]] = True
@@ -272,7 +273,7 @@ class _Search:
                 pairs.add(a[rows], b[rows], similarity[rows], shared[rows])
 
     def findings(self) -> dict[str, Any]:
-        """Return the fields of an `Audit`, but for what was measured of the audit itself."""
+        """Return the fields of an `Audit`, but for those about the audit itself."""
         results, sample, tally = self._tables.results, self._sample, self._tally
         documents, empty = results.documents, int(results.record["counts"]["empty"])
         bands, rows = self._recipe.num_bands, self._recipe.rows

@@ -1,4 +1,4 @@
-"""What an audit counts: whole numbers, which threads may add to in any order, one at a time."""
+"""Counts of an audit: integers, which threads may add to in any order, one at a time."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from neardup.sketch.bands import candidate_probability
 COUNTER_BYTES = 360
 #: Pairs that are listed at most; all are counted.
 LISTED = 10_000
-#: Similarities and probabilities are summed up as whole multiples of one over this.
+#: Similarities and probabilities are summed up as integral multiples of one over this.
 _SCALE = 100_000_000
 
 
@@ -22,7 +22,7 @@ def class_limits(threshold: float, lowest: float) -> np.ndarray:
     # A limit so near to the threshold would be a class with hardly a pair in it.
     grid = [k / 20 for k in range(2, 20) if abs(k / 20 - threshold) >= 0.01]
     limits = np.unique([*grid, threshold, lowest, 1.0])
-    return np.append(limits, 1.0) if threshold == 1 else limits  # a class of 1 alone
+    return np.append(limits, 1.0) if threshold == 1 else limits  # a class for 1 only
 
 
 class Tally:
@@ -58,10 +58,10 @@ class Tally:
         for the second of two rows of a pair of sampled documents.
         """
         kind = np.searchsorted(self._limits[:-1], similarity, side="right") - 1
-        true, whole = similarity >= self._threshold, np.rint(similarity * _SCALE).astype(np.int64)
+        true, units = similarity >= self._threshold, np.rint(similarity * _SCALE).astype(np.int64)
         self.pairs += int((true & once).sum())
         self._expected += int(np.rint(self.chance(similarity[true]) * _SCALE).sum())
-        np.add.at(self._similarity, kind[once], whole[once])
+        np.add.at(self._similarity, kind[once], units[once])
         np.add.at(self.neighbours, query[true], 1)
         np.add.at(self.found, query[true & found], 1)
         for counts, rows in zip(self._counts, (once, once & shared), strict=True):
@@ -101,16 +101,16 @@ class PairList:
 
     def __init__(self, limit: int = LISTED) -> None:
         self._limit = limit
-        self._held = [np.zeros(0, kind) for kind in (np.int64, np.int64, np.float64, np.bool_)]
+        self._top = [np.zeros(0, kind) for kind in (np.int64, np.int64, np.float64, np.bool_)]
         self.total = 0
 
     def add(self, a: np.ndarray, b: np.ndarray, similarity: np.ndarray, shared: np.ndarray) -> None:
         new = [np.minimum(a, b), np.maximum(a, b), similarity, shared]
         self.total += len(a)
-        held = [np.concatenate(both) for both in zip(self._held, new, strict=True)]
-        order = np.lexsort((held[1], held[0], -held[2]))[: self._limit]
-        self._held = [column[order] for column in held]
+        top = [np.concatenate(both) for both in zip(self._top, new, strict=True)]
+        order = np.lexsort((top[1], top[0], -top[2]))[: self._limit]
+        self._top = [column[order] for column in top]
 
     def rows(self) -> list[tuple[int, int, float, bool]]:
         """Return (lower document, higher one, similarity, shared), the most similar first."""
-        return list(zip(*(column.tolist() for column in self._held), strict=True))
+        return list(zip(*(column.tolist() for column in self._top), strict=True))

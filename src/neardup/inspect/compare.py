@@ -1,16 +1,20 @@
-"""Two texts next to each other: what they share, exactly."""
+"""Two texts compared exactly."""
 
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from neardup.errors import ShortTextWarning, SpecError
-from neardup.sketch.texts import Ragged
+from neardup.sketch.baskets import Basket, is_basket
+from neardup.sketch.texts import Ragged, as_text
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec, Spec
+
+#: A text, or a list of items.
+Text: TypeAlias = str | Basket
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class Comparison:
 
     @property
     def note(self) -> str:
-        """Why the similarity is what it is, in a word; empty where there is nothing to say."""
+        """The reason of the similarity in short; empty where there is none to give."""
         few, many = sorted((self.tokens_a, self.tokens_b))
         if not few:
             which = "one text is" if many else "both texts are"
@@ -54,7 +58,7 @@ class Comparison:
             return "the texts are equal, byte for byte" if same else "the texts have equal tokens"
         if few < self.n:
             which = "both texts are" if many < self.n else "one text is"
-            what = "one shingle as a whole, so that only equal tokens make a duplicate"
+            what = "one shingle, so that only equal tokens make a duplicate"
             return f"{which} shorter than a shingle of {self.n}: such a text is {what}"
         return ""
 
@@ -110,13 +114,14 @@ def compare_forms(forms: Forms, spec: Spec) -> Comparison:
     )
 
 
-def compare(text_a: str, text_b: str, spec: Spec | None = None) -> Comparison:
+def compare(text_a: Text, text_b: Text, spec: Spec | None = None) -> Comparison:
     """Return what two texts share, and whether they would be near-duplicates.
 
     Args:
         text_a: The first text.
         text_b: The second text.
-        spec: What a document becomes, and the threshold; the preset ``web`` by default.
+        spec: Shingles and threshold; the preset ``web`` by default. Of two
+            lists of items, these are compared.
 
     Raises:
         SpecError: One of them is not a text.
@@ -129,23 +134,27 @@ def compare(text_a: str, text_b: str, spec: Spec | None = None) -> Comparison:
         >>> compare("Hello", "hello!").note
         'the texts have equal tokens'
     """
+    if spec is None and is_basket(text_a) and is_basket(text_b):
+        spec = Spec(shingle=ShingleSpec("item"))
+    if spec is not None and spec.shingle.unit == "item":
+        text_a, text_b = cast(list[str], as_text([text_a, text_b], items=True).to_pylist())
     for name, text in (("text_a", text_a), ("text_b", text_b)):
         if not isinstance(text, str):
             raise SpecError(f"`{name}` is of type {type(text).__name__}; expected a str")
     spec = spec or Spec()
-    return compare_forms(forms_of([text_a, text_b], spec.shingle), spec)
+    return compare_forms(forms_of(cast(list[str], [text_a, text_b]), spec.shingle), spec)
 
 
-def similarity(first: str, second: str, spec: ShingleSpec | None = None) -> float:
+def similarity(first: Text, second: Text, spec: ShingleSpec | None = None) -> float:
     """Return the exact Jaccard similarity of two texts; 0.0 where either is empty.
 
     A text shorter than a shingle equals its copies and nothing else: where that is why the
     similarity is 0.0, a `neardup.errors.ShortTextWarning` says so.
 
     Args:
-        first: A text.
-        second: Another text.
-        spec: What a document becomes; word:5 by default.
+        first: A text, or a list of items.
+        second: Another one.
+        spec: Shingles; word:5 by default, and item for two lists.
 
     Raises:
         SpecError: One of them is not a text.
@@ -153,8 +162,10 @@ def similarity(first: str, second: str, spec: ShingleSpec | None = None) -> floa
     Examples:
         >>> similarity("a b c d", "a b c e", ShingleSpec(n=2))
         0.5
+        >>> similarity(["milk", "ice cream"], ["milk", "bread", "ice cream"])
+        0.6666666666666666
     """
-    found = compare(first, second, Spec(shingle=spec or ShingleSpec()))
+    found = compare(first, second, None if spec is None else Spec(shingle=spec))
     if found.note and not found.similarity:
         warnings.warn(found.note, ShortTextWarning, stacklevel=2)
     return found.similarity

@@ -99,7 +99,7 @@ def evaluate(
 
 
 class Judge:
-    """What the truth says of pairs: labels of true clusters, documents named, number of pairs."""
+    """The truth about pairs: labels of true clusters, documents named, number of pairs."""
 
     def __init__(self, known: GroundTruth, documents: int) -> None:
         there = (known.others >= 0) & known.right
@@ -134,8 +134,8 @@ class Judge:
         found = _codes(edges.a, edges.b, self._documents)
         if not len(codes):
             return np.zeros(len(found), np.int64)
-        place = np.minimum(np.searchsorted(codes, found), len(codes) - 1)
-        return np.where(codes[place] == found, counts[place], 0)
+        slot = np.minimum(np.searchsorted(codes, found), len(codes) - 1)
+        return np.where(codes[slot] == found, counts[slot], 0)
 
     def within(self, labels: np.ndarray) -> int:
         if self._closed:
@@ -208,7 +208,7 @@ def _by_stars(
     true = pair_counts(true_labels, true_labels).true
     several = np.bincount(labels)[labels] > 1
     similarity, labels, true_labels = (of[several] for of in (similarity, labels, true_labels))
-    own = labels.max(initial=0) + 1 + np.arange(len(labels))
+    singletons = labels.max(initial=0) + 1 + np.arange(len(labels))
     for threshold in thresholds:
-        cut = np.where(similarity < threshold, own, labels)
+        cut = np.where(similarity < threshold, singletons, labels)
         yield pair_counts(cut, true_labels)._replace(true=true)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.io.source import Partition
-from neardup.kernels import searching as kernels
+from neardup.kernels import prefixes as kernels
 from neardup.kernels.jaccard import Sets
-from neardup.kernels.searching import Counters, QueryIndex
+from neardup.kernels.prefixes import Counters, QueryIndex
 from neardup.match.verifying import make_sets, taken
 from neardup.results.results import Results
 from neardup.sketch.sketcher import Signer, band_keys
@@ -20,7 +20,7 @@ from neardup.threads import Local, Pool
 SHINGLE_BYTES = 72
 #: Of a shingle that so many of the queries have, a row of bytes is quicker than a list.
 _DENSE_SHARE, _DENSE_MINIMUM = 1 / 16, 32
-#: More leading bits than the shingles need: a list with 2 to the power of that places for each.
+#: More leading bits than the shingles need: a list with 2 to the power of that slots for each.
 _BITS = 1
 #: Pairs that are reported at a time, or a pair for each query.
 _PAIRS = 1 << 17
@@ -49,12 +49,12 @@ class ExactSearch:
     def __init__(self, sets: Sets) -> None:
         queries = len(sets.size)
         self._index = _index(sets)
-        room, words = max(queries, _PAIRS), -(-queries // 8)
+        capacity, words = max(queries, _PAIRS), -(-queries // 8)
 
-        def make() -> tuple[Counters, kernels.Matches]:
+        def make() -> tuple[Counters, kernels.Overlaps]:
             packed = np.zeros(words, dtype=np.uint64)
             counts, touched = (np.zeros(queries, dtype=np.int32) for _ in range(2))
-            out = kernels.Matches(*(np.empty(room, dtype=np.int32) for _ in range(3)))
+            out = kernels.Overlaps(*(np.empty(capacity, dtype=np.int32) for _ in range(3)))
             return Counters(counts, touched, packed, packed.view(np.uint8)), out
 
         self._memory = Local(make)
@@ -74,10 +74,10 @@ class ExactSearch:
             )
             if count:
                 doc, query, overlap = (column[:count].copy() for column in out)
-                whole = self._index.sizes[query]
+                total = self._index.sizes[query]
                 if not contained:
-                    whole = whole + size[doc] - overlap
-                yield Similar(doc, query, overlap / whole)
+                    total = total + size[doc] - overlap
+                yield Similar(doc, query, overlap / total)
 
 
 def _index(sets: Sets) -> QueryIndex:
@@ -100,7 +100,7 @@ def _index(sets: Sets) -> QueryIndex:
     bytes_of_rows = rows.view(np.uint8)
     for entry in np.flatnonzero(dense).tolist():
         bytes_of_rows[row_of[entry], postings[starts[entry] : starts[entry + 1]]] = 1
-    # Hashes fill their range evenly, so that leading bits find a place in the sorted list.
+    # Hashes fill their range evenly, so that leading bits estimate a position in the sorted list.
     head_bits = len(shingles).bit_length() + _BITS
     head_shift = np.uint64(64 - head_bits)
     heads = np.zeros((1 << head_bits) + 1, dtype=np.int32)
@@ -118,15 +118,15 @@ _SIGNED = 4096
 
 
 class CorpusSearch:
-    """Makes of the texts what the run made of them. Documents go by their numbers."""
+    """Makes shingle sets as the run did. Documents are given by their numbers."""
 
     def __init__(self, results: Results, pool: Pool) -> None:
         self._results, self.pool = results, pool
         self._recipe = recipe = results.recipe
         self._tokeniser = Tokeniser(recipe.shingle)
         self._signer = Signer(recipe.num_hashes, recipe.scheme, recipe.seed)
-        places = results.positions_of
-        self._number_at = None if places is None else np.argsort(places)
+        order = results.positions_of
+        self._number_at = None if order is None else np.argsort(order)
 
     def keys(self, sets: Ragged | Sets, rows: np.ndarray) -> np.ndarray:
         """Return the band keys of some sets: uint64[rows, num_bands]."""
@@ -140,8 +140,8 @@ class CorpusSearch:
 
     def sets(self, docs: np.ndarray, check: Callable[[int], None] = lambda shingles: None) -> Sets:
         """Return the sets of some documents; ``check`` may refuse so many shingles."""
-        places = self._results.positions_of
-        wanted, back = np.unique(docs if places is None else places[docs], return_inverse=True)
+        order = self._results.positions_of
+        wanted, back = np.unique(docs if order is None else order[docs], return_inverse=True)
         values, sizes = [np.empty(0, np.uint64)], [np.zeros(1, np.int64)]
         shingles = 0
 
@@ -165,14 +165,14 @@ class CorpusSearch:
         ``look`` is called in several threads with pairs that reach the minimum, which is above 0.
         """
         ends = self._results.ends
-        held = self._results.reader.held
+        cached = self._results.reader.held
 
         def work(item: tuple[int, Partition]) -> int:
             number, partition = item
             if number >= len(ends):
                 raise self._results.changed()
             first, last = int(ends[number - 1]) if number else 0, int(ends[number])
-            documents = held.get(number) or partition.read(())
+            documents = cached.get(number) or partition.read(())
             if len(documents.text) != last - first:
                 raise self._results.changed()
             sets = self._tokeniser.sets(documents.text)

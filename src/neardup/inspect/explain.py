@@ -12,6 +12,7 @@ from neardup.json_values import plain_id
 from neardup.results.results import Results
 from neardup.results.shown import Shown
 from neardup.sketch.bands import candidate_probability
+from neardup.sketch.baskets import sorted_lines
 from neardup.sketch.sketcher import Sketcher
 from neardup.threads import check_threads
 
@@ -61,10 +62,10 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Shown):
-    """What a run did with a document, or with two, and why.
+    """The decision of a run about a document, or about two, and its reasons.
 
     The fields are in ``docs/formats.md``, JSON of explain. What needs the input is None where it
-    was not read, and what was not asked for is None.
+    was not read, and values that were not asked for are None.
     """
 
     run: str
@@ -80,7 +81,7 @@ class Explanation(Shown):
     buckets: CommonBuckets | None
     listed: bool  # whether the run listed pairs; else there are no edges
     edge: bool  # whether it lists them, or documents with the same shingles
-    edge_of: tuple[Any, ...]  # ids of such documents, listed in their place; else empty
+    edge_of: tuple[Any, ...]  # ids of such documents, listed instead; else empty
     duplicates: tuple[Neighbour, ...]
     duplicates_count: int
     exact_copies: int  # how many of the duplicates have similarity 1; they are named last
@@ -122,7 +123,7 @@ def explain(
         raise SpecError(f"`limit` is {limit}; expected 0 or more")
     docs = results.numbers([id] if other is None else [id, other]).tolist()
     if len(set(docs)) < len(docs):
-        raise SpecError("both ids are those of one document", "name two, or one alone")
+        raise SpecError("both ids are those of one document", "name two, or only one")
     table, ids = results.clusters(["cluster", "kept", "duplicate_of", "similarity"]), results.ids
     cluster, kept = (np.asarray(table.column(i).to_numpy()) for i in range(2))
     duplicates = np.flatnonzero(results.duplicate_of == docs[0])
@@ -140,7 +141,7 @@ def explain(
         forms = forms_of(results.texts(np.array(docs), threads), results.recipe.shingle)
     except InputError as error:
         if texts:
-            error.hint += f"{'; ' if error.hint else ''}texts=False shows what the tables say"
+            error.hint += f"{'; ' if error.hint else ''}texts=False answers from the tables"
             raise
         notes = (f"the input was not read: {error}; texts are not compared",)
     shown = []
@@ -179,14 +180,20 @@ def explain(
         duplicates_count=len(duplicates),
         exact_copies=int((near == 1).sum()),
         notes=notes,
-        texts=tuple(forms.texts) if texts and forms is not None else None,
+        texts=_shown(results, forms.texts) if texts and forms is not None else None,
     )
+
+
+def _shown(results: Results, texts: list[str]) -> tuple[str, ...]:
+    """Return texts as they are, and baskets with their items in order."""
+    items = results.recipe.shingle.unit == "item"
+    return tuple(map(sorted_lines, texts)) if items else tuple(texts)
 
 
 def _edge(results: Results, doc: int, other: int) -> tuple[float | None, list[int]]:
     """Return the similarity of the edge of two documents, and which two it lists.
 
-    An exact copy has one edge, to the document that stands for it: the edges of that one are
+    An exact copy has one edge, to its representative: the edges of that one are
     edges of the copy as well.
     """
     found = _joins(results, np.array([doc]), np.array([other]))

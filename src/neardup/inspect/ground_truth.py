@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.io.columns import shown
-from neardup.io.whole import read_whole
+from neardup.io.input_tables import read_table
 from neardup.results.results import Results
 
 KINDS = ("pairs", "links", "groups", "judged")
@@ -76,12 +76,12 @@ def read_truth(
     later = results.ids if second_ids is None else second_ids
     try:
         groups = kind == "groups"
-        places = _group_numbers(others) if groups else _numbers(others, later)
+        numbers = _group_numbers(others) if groups else _numbers(others, later)
     except pa.ArrowException as error:
         what = f"{name}: {second} is of type {others.type}"
         raise ColumnError(f"{what}, which can't name groups") from error
     if not groups:
-        unknown |= (places < 0) & _valid(others)
+        unknown |= (numbers < 0) & _valid(others)
     if unknown.any() and missing == "error":
         row = int(np.argmax(unknown))
         value = _quoted(results, ids[row] if docs[row] < 0 else others[row])
@@ -90,7 +90,7 @@ def read_truth(
         raise InputError(what, f"rows are counted without the header; {others_out}")
     right = _verdicts(name, table, kind)
     known = ~unknown
-    truth = GroundTruth(kind, docs[known], places[known], int(unknown.sum()), right[known])
+    truth = GroundTruth(kind, docs[known], numbers[known], int(unknown.sum()), right[known])
     if kind == "groups":
         _check_groups(name, truth, results)
     return truth
@@ -110,7 +110,7 @@ def _read(source: Any) -> tuple[str, pa.Table]:
     if isinstance(source, str | os.PathLike):
         if Path(source).is_dir():
             raise InputError(f"{source} is a folder; expected a file")
-        return str(source), read_whole(Path(source), str(source))
+        return str(source), read_table(Path(source), str(source))
     try:
         if isinstance(source, list | tuple | set):
             a, b = zip(*source, strict=True) if source else ((), ())
@@ -195,8 +195,8 @@ def _numbers(ids: Column, known: Column) -> np.ndarray:
 
 def _written(ids: Column) -> Column:
     """Return ids as they are written, in bytes, since those of a run need not be UTF-8."""
-    held = pa.types.is_binary(ids.type) or pa.types.is_large_binary(ids.type)
-    return (ids if held else ids.cast(pa.large_string())).cast(pa.large_binary())
+    is_binary = pa.types.is_binary(ids.type) or pa.types.is_large_binary(ids.type)
+    return (ids if is_binary else ids.cast(pa.large_string())).cast(pa.large_binary())
 
 
 def _group_numbers(groups: Column) -> np.ndarray:

@@ -19,10 +19,10 @@ from neardup import __version__
 from neardup.cluster.edges import Edges
 from neardup.cluster.methods import components, counts_of, kept_set, star
 from neardup.engines.clock import Clock, Event
-from neardup.engines.comparing import Answer
+from neardup.engines.comparing import RunAnswer
 from neardup.engines.job import Job, Resources, wanted_columns
 from neardup.engines.local import Outcome, run
-from neardup.engines.metadata import Corpus
+from neardup.engines.metadata import CorpusMetadata
 from neardup.engines.reading import Reader
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
 from neardup.io.opening import Reading
@@ -40,7 +40,6 @@ from neardup.spec import Spec
 from neardup.state.band_store import BandStore
 from neardup.state.output_folder import check_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
-from neardup.threads import Pool
 
 
 class MissingSource(Source):
@@ -58,7 +57,7 @@ class MissingSource(Source):
 
 
 def what_is_needed(results: Results, spec: Spec) -> str:
-    """Return why the tables do not decide what a run of other settings finds; empty if they do.
+    """Return why the tables do not decide the result of other settings; empty if they do.
 
     With all edges, those that reach the new threshold are the edges of the new run. Without them,
     the kept set stays as it is if no removed document falls below the threshold: otherwise one that
@@ -83,6 +82,19 @@ def what_is_needed(results: Results, spec: Spec) -> str:
     return f"{which} {what}; {lowest}, nor after a run with `pairs`='all'"
 
 
+def lower_threshold(results: Results, spec: Spec) -> str:
+    """Return a warning about a threshold below that of the run; empty where nothing is missed."""
+    recipe = results.recipe
+    if spec.threshold >= results.spec.threshold or not recipe.num_bands:
+        return ""
+    chance = candidate_probability(spec.threshold, recipe.num_bands, recipe.rows)
+    return (
+        f"warning: the bands were chosen for {results.spec.threshold:g}; of the pairs at "
+        f"{spec.threshold:g} they find {100 * chance:.1f} % (predicted); run dedup again with "
+        f"`threshold`={spec.threshold:g} to find the others"
+    )
+
+
 def _edges_decide(results: Results, spec: Spec) -> bool:
     """Return whether all edges are listed, among all documents, in keep order."""
     old, counts = results.spec, results.record["counts"]
@@ -94,7 +106,7 @@ def _edges_decide(results: Results, spec: Spec) -> bool:
 
 
 def outcome_of(results: Results, job: Job) -> Outcome:
-    """Return what a run of the job's settings finds, see `what_is_needed`."""
+    """Return the result of the job's settings, see `what_is_needed`."""
     spec, n, old = job.spec, results.documents, results.record
     edges = None
     if _edges_decide(results, spec):
@@ -108,42 +120,41 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     cluster = star(duplicate_of)
     if edges is not None and spec.cluster == "components":
         cluster = components(edges, n)
-    # Documents go by their numbers here, and by their places in the input in an answer.
-    places = np.arange(n) if results.positions_of is None else results.positions_of
-    by_place = np.argsort(places)
+    # Tables are by the numbers of documents, an answer by their positions in the input.
+    positions = np.arange(n) if results.positions_of is None else results.positions_of
+    by_position = np.argsort(positions)
     counts = {**old["counts"], **counts_of(duplicate_of, cluster)}
     listed = edges if spec.enumerates else None
     counts.pop("edges", None)
     counts |= {} if listed is None else {"edges": len(listed)}
-    target = np.append(places, -1)[duplicate_of].astype(np.int32)
-    answer = Answer(
+    target = np.append(positions, -1)[duplicate_of].astype(np.int32)
+    answer = RunAnswer(
         first=np.arange(n, dtype=np.int32),
-        duplicate_of=target[by_place],
-        similarity=similarity[by_place],
-        cluster=places[cluster][by_place].astype(np.int32),
-        docs=places.astype(np.int32),
+        duplicate_of=target[by_position],
+        similarity=similarity[by_position],
+        cluster=positions[cluster][by_position].astype(np.int32),
+        docs=positions.astype(np.int32),
         edges=listed,
         counts=counts,
         bucket_sizes=old["bucket_sizes"],
         candidates_by_band=old["candidates_by_band"],
     )
-    ids: Any = results.ids.take(by_place)
+    ids: Any = results.ids.take(by_position)
     ends, none, zeros = np.array([n]), np.zeros(0, np.uint64), np.zeros(n, np.int32)
     with suppress(InputError):
         ends = results.ends
     text = old["bytes"].get("text", 0)
-    corpus = Corpus(none, zeros, zeros, none, pa.table({}), ends, [], text, 0, 0)
+    corpus = CorpusMetadata(none, zeros, zeros, none, pa.table({}), ends, [], text, 0, 0)
     rows = None
     with suppress(InputError):  # of frames there are none
         rows = results.clusters(["file", "row"])
     reader, order, store = Reader(job.source), results.positions_of, old["store"]
-    return Outcome(
-        job, reader, corpus, answer, results.recipe, ids, order, store, Scratch(), places=rows
-    )
+    found = job, reader, corpus, answer, results.recipe, ids, order, store, Scratch()
+    return Outcome(*found, job.resources.threads, places=rows)
 
 
 def changed(spec: Spec, tree_threshold: float | None = None, **changes: Any) -> Spec:
-    """Return a spec with changes, of which None leaves what was."""
+    """Return a spec with changes, of which None changes nothing."""
     given = {name: value for name, value in changes.items() if value is not None}
     bounded = given.get("cluster", spec.cluster) == "bounded"
     if bounded and tree_threshold is None and spec.tree_threshold is not None:
@@ -156,11 +167,11 @@ class Reclustering:
     """A run that is done again with other settings; see `neardup.Run.recluster`."""
 
     results: Results
-    spec: Spec  # its bands are not looked at, since those of the run stay
+    spec: Spec  # its bands are ignored, since those of the run stay
     resources: Resources
     writing: Writing
     clock: Clock
-    #: What was used: ``tables`` alone, ``sketches`` and the input, or ``input`` alone.
+    #: The data used: ``tables`` only, ``sketches`` and the input, or ``input`` only.
     used: str = "input"
 
     def in_memory(self) -> MemoryResults:
@@ -171,36 +182,38 @@ class Reclustering:
 
     def into(self, out: str | os.PathLike[str], overwrite: bool) -> FolderResults:
         """Write the result to a folder, or to a URL."""
-        place, old = located(out), self.results.folder
-        same = is_remote(place) and place.rstrip("/") == self.results.name
-        if not is_remote(place) and old is not None:
-            same = Path(place).resolve().is_relative_to(old.resolve())
+        target, old = located(out), self.results.folder
+        same = is_remote(target) and target.rstrip("/") == self.results.name
+        if not is_remote(target) and old is not None:
+            same = Path(target).resolve().is_relative_to(old.resolve())
         if same:
-            raise SpecError(f"{place} is the run itself, or in its folder", "name another output")
+            raise SpecError(f"{target} is the run itself, or in its folder", "name another output")
         check_inputs(out, map(str, self.results.inputs))
         check_outside(out, self.results.read_from)
         with local_output(out, overwrite=overwrite) as here:
             check_folder(here, overwrite, writes=OUTPUTS)
             state = RunState.create(here / RUN_FOLDER, overwrite=overwrite)
-            with state, PrivatePeak() as peak, Pool(self.resources.threads) as pool:
+            with state, PrivatePeak() as peak:
                 try:
                     outcome = self._outcome(state)
-                    write_outputs(outcome, here, self.writing, pool, lambda: self._about(peak.peak))
+                    found = write_outputs(
+                        outcome, state, here, self.writing, lambda: self._about(peak.peak)
+                    )
                 finally:
                     state.remove()
-        return FolderResults(out)
+        return FolderResults(out, found)
 
     def _about(self, peak: int) -> dict[str, Any]:
-        """Return what the record has besides: of an input that may be gone, and come back."""
+        """Return further members of the record, also of an input that is gone for now."""
         names = ("source", "frame", "texts_digest", "secret_ids") if self.used == "tables" else ()
         of_input = {name: self.results.record[name] for name in names}
         about = {"run": self.results.name, "used": self.used}
         return {"peak_private_memory": peak, "recluster": about, **of_input}
 
     def _outcome(self, state: RunState | None) -> Outcome:
-        spec, old, recipe = self.spec, self.results.spec, self.results.recipe
+        spec = self.spec
         needed = what_is_needed(self.results, spec)
-        # Where sketches and texts are in memory, what they give is as quick, and has all.
+        # Where sketches and texts are in memory, a run is as quick, and complete.
         if not (needed or self.writing.clean or isinstance(self.results, MemoryResults)):
             self.used = "tables"
             try:
@@ -215,11 +228,8 @@ class Reclustering:
             error.hint = f"{error.hint}; {needed}" if error.hint else needed
             raise
         self.writing.check(job.source)
-        if spec.threshold < old.threshold and recipe.num_bands:
-            chance = candidate_probability(spec.threshold, recipe.num_bands, recipe.rows)
-            note = f"the bands were chosen for {old.threshold:g}; a pair at {spec.threshold:g} is "
-            note += f"found with probability {100 * chance:.1f} %"
-            self.clock.emit(Event("choose bands", note=note))
+        if note := lower_threshold(self.results, spec):
+            self.clock.emit(Event("begin", note=note))
         with self._sketches(job) as sketches:
             self.used = "input" if sketches is None else "sketches"
             return run(replace(job, sketches=sketches))

@@ -12,6 +12,7 @@ from neardup.arrays import is_text, large_strings, strings_of
 from neardup.errors import ColumnError, EncodingError, FormatError, spelled
 from neardup.io.formats.large_records import too_large
 from neardup.io.source import Columns, Documents
+from neardup.sketch.baskets import EXPECTED, basket_texts, holds_baskets
 
 #: A column; pyarrow's stubs want the type of its values, which is not known before it is read.
 Column = Any
@@ -21,7 +22,9 @@ REPLACE_HINT = "use `encoding_errors`='replace', or convert the input to UTF-8"
 _LISTED = 30  # column names in a message; some inputs have thousands
 _SHORT = 40  # characters of a name that is shown
 _NAME = re.compile(r"[^\W\d][\w.\-]{0,39}")
-_TEXT_HINT = "name the columns that hold the text with `text`, that of the ids with `id`"
+_TEXT_HINT = "name the columns with the text with `text`, that of the ids with `id`"
+_ITEMS_HINT = "lists of items are for neardup dedup and indexes, with `shingle`='item'"
+_LISTS_HINT = "take Parquet, Arrow, JSON lines or a frame, or another `shingle`"
 _ID_HINT = "name another column with `id`, or leave it out to use positions as ids"
 
 
@@ -82,18 +85,25 @@ def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = Fa
         index = next(i for i, column in enumerate(names) if column in names[:i])
         what = shown(names[index], index)
         what = repr(what) if what == names[index] else f"the name of {what}"
-        raise ColumnError(f"{name}: {what} stands for two columns", "rename one of them")
+        raise ColumnError(f"{name}: {what} is the name of two columns", "rename one of them")
     for column in columns.required:
         type = schema.field(column).type
+        if column in columns.text and columns.items:
+            if not (holds_baskets(type) or pa.types.is_null(type)):
+                what = f"column {column!r} has the type {type}, expected {EXPECTED}"
+                raise ColumnError(f"{name}: {what}", _LISTS_HINT)
+            continue
         if column in columns.text and not (is_text(type) or pa.types.is_null(type)):
             raise ColumnError(
-                f"{name}: column {column!r} holds {type}, expected strings",
-                "name another column with `text`, or convert this one to strings",
+                f"{name}: column {column!r} has the type {type}, expected strings",
+                _ITEMS_HINT
+                if holds_baskets(type)
+                else "name another column with `text`, or convert this one to strings",
             )
         if pa.types.is_nested(type):
             what = "an id" if column == columns.id else "compared"
             raise ColumnError(
-                f"{name}: column {column!r} holds {type}, which can't be {what}", _ID_HINT
+                f"{name}: column {column!r} has the type {type}, which can't be {what}", _ID_HINT
             )
 
 
@@ -119,11 +129,13 @@ def documents_of(
 ) -> Documents:
     """Check the strings of a table, join its text columns and return those ``asked`` for.
 
-    ``where`` names the place of a row for messages.
+    ``where`` names the position of a row for messages.
     """
     bad = np.zeros(table.num_rows, np.bool_)
     for name in dict.fromkeys((*columns.text, *asked)):
         column = table.column(name)
+        if columns.items and name in columns.text and not is_valid(column):
+            raise _wrong_item(column, f"column {name!r}", where)
         if is_text(column.type) and not is_valid(column):
             array, rows = repaired(column, f"column {name!r}", columns.replaces, where)
             bad[rows] = True
@@ -134,15 +146,31 @@ def documents_of(
     if len(texts) > 1:
         import pyarrow.compute as pc
 
-        text = cast(Any, pc.binary_join_element_wise)(*texts, string_scalar(" "))
+        between = string_scalar("" if columns.items else " ")
+        text = cast(Any, pc.binary_join_element_wise)(*texts, between)
     offsets = string_offsets(text)
     if int(offsets[-1]) > columns.max_document:
         large = np.diff(offsets) > columns.max_document
         if large.any():
             raise too_large(where(int(np.argmax(large))), "text", columns.max_document)
-    single = len(texts) == 1 and not bad.any() and not table.column(columns.text[0]).null_count
+    single = (
+        len(texts) == 1
+        and not columns.items
+        and not bad.any()
+        and not table.column(columns.text[0]).null_count
+    )
     unchanged = columns.text[0] if single else None
     return Documents(text, table.select(list(asked)), int(bad.sum()), unchanged)
+
+
+def _wrong_item(column: Column, said: str, where: Callable[[int], str]) -> EncodingError:
+    import pyarrow.compute as _pc
+
+    pc = cast(Any, _pc)
+    rows = range(len(column))
+    row = next((i for i in rows if not is_valid(pc.list_flatten(column.slice(i, 1)))), 0)
+    what = f"{where(row)}: an item of {said} is not valid UTF-8"
+    return EncodingError(what, "convert the input to UTF-8")
 
 
 def is_valid(column: Column) -> bool:
@@ -187,7 +215,9 @@ def repaired(
 
 
 def dense_strings(column: Column) -> pa.LargeStringArray:
-    """One array without nulls; shares the bytes of a single plain string array."""
+    """One array without nulls, of baskets too; shares the bytes of a single plain string array."""
+    if holds_baskets(column.type):
+        return basket_texts(column)
     column = column.cast(pa.large_string())
     if column.null_count:
         import pyarrow.compute as pc
@@ -227,6 +257,11 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
     types = zip(schema, schema.names, strict=True)
     fields = [field.with_name(name).with_type(_plain(field.type)) for field, name in types]
     return pa.schema(fields, cast(Any, schema.metadata))
+
+
+def views_of(schema: pa.Schema) -> pa.Schema | None:
+    """Return a schema that has views, which `plain_schema` has not; None for others."""
+    return None if schema.equals(plain_schema(schema)) else schema
 
 
 def plain_types(table: pa.Table) -> pa.Table:

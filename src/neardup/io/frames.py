@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -20,12 +21,15 @@ from neardup.io.columns import (
     plain_schema,
     shown,
     strings_schema,
+    views_of,
 )
-from neardup.io.formats.arrow_tables import HeldPartition, bytes_of, cut_batches
+from neardup.io.formats.arrow_tables import MemoryPartition, bytes_of, cut_batches
 from neardup.io.source import Columns, Layout, Partition, Source
+from neardup.sketch.baskets import ItemError, basket_items, basket_text, holds_baskets, is_basket
 
 _ROWS = 1000  # of a Hugging Face dataset at a time; small batches are put together afterwards
 _STRINGS = strings_schema(["text"])  # of a list of strings
+_LISTS = pa.schema([("text", pa.large_list(pa.large_string()))])  # of a list of lists
 _LONE = re.compile("[\ud800-\udfff]")
 _ACCEPTED = (
     "give a table, record batches or a dataset of pyarrow, a DataFrame or Series of pandas or "
@@ -40,7 +44,7 @@ class FrameSource(Source):
         self.files, self.format, self.rereadable = [], "frame", True
         self.columns, self.id_column = columns, columns.id
         self._partition_bytes = partition_bytes
-        self._held: list[HeldPartition] | None = None
+        self._partitions: list[MemoryPartition] | None = None
         self.converted: list[str] = []
         #: Of a column that no run needs, and that Arrow does not take.
         self._left_out: ColumnError | None = None
@@ -53,7 +57,8 @@ class FrameSource(Source):
             self._name, self._object = self._opened(source)
         self.total_bytes = bytes_of(self._object) if isinstance(self._object, pa.Table) else None
         is_table = isinstance(self._object, pa.Table | pa.RecordBatchReader)
-        strings = None if _is_hugging_face(self._object) else _STRINGS
+        texts = _LISTS if columns.items else _STRINGS
+        strings = None if _is_hugging_face(self._object) else texts
         has_schema = is_table or _is_dataset(self._object)
         self._schema: pa.Schema | None = self._object.schema if has_schema else strings
         if self._schema is not None:
@@ -68,21 +73,22 @@ class FrameSource(Source):
         # Readers, iterators and datasets in memory can't be pickled, but their partitions can.
         if _is_hugging_face(self._object) or hasattr(self._object, "files"):
             return self.__dict__
-        return self.__dict__ | {"_held": list(self.partitions()), "_object": None}
+        return self.__dict__ | {"_partitions": list(self.partitions()), "_object": None}
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         if _is_dataset(self._object) or _is_hugging_face(self._object):  # which can be read again
             yield from self._cut()
             return
-        if self._held is None:
-            self._held = list(self._cut())
-        yield from self._held
+        if self._partitions is None:
+            self._partitions = list(self._cut())
+        yield from self._partitions
 
-    def _cut(self) -> Iterator[HeldPartition]:
+    def _cut(self) -> Iterator[MemoryPartition]:
         batches, how, partition = self._object, (self._name, self.columns), None
         with _arrow_errors(self._name):
-            if self._schema is _STRINGS:
-                found = _of_strings(batches, *how, self._partition_bytes)
+            if self._schema is _STRINGS or self._schema is _LISTS:
+                of = _of_strings if self._schema is _STRINGS else _of_lists
+                found = of(batches, *how, self._partition_bytes)
             else:
                 if isinstance(batches, pa.Table) or _is_dataset(batches):
                     batches = batches.to_batches()
@@ -93,17 +99,18 @@ class FrameSource(Source):
                 yield partition
         if partition is None:  # without rows, there is one that has the types
             schema = plain_schema(self._schema or strings_schema(self.columns.required))
-            yield HeldPartition(-1, 0, 0, 0, *how, schema.empty_table())
+            yield MemoryPartition(-1, 0, 0, 0, *how, schema.empty_table())
 
-    def require_whole(self) -> None:
+    def require_all_columns(self) -> None:
         """Refuse a frame with a column that no run needs, and that can't be written."""
         if self._left_out is not None:
             raise self._left_out
 
     def layout(self, file: int) -> Layout:
-        self.require_whole()
+        self.require_all_columns()
         schema = self._schema or next(self.partitions()).schema()
-        return Layout("parquet", "zstd", b"", plain_schema(schema), self.columns.text)
+        plain, views = plain_schema(schema), views_of(schema)
+        return Layout("parquet", "zstd", b"", plain, self.columns.text, views=views)
 
     def _opened(self, source: Any) -> tuple[str, Any]:
         """A name for messages, and the object as a table, a reader, a dataset, or strings."""
@@ -138,7 +145,7 @@ class FrameSource(Source):
         names, levels = list(frame.columns), frame.index.names
         if not frame.columns.is_unique:
             name = shown(str(frame.columns[frame.columns.duplicated()][0]), 0, True)
-            raise ColumnError(f"the frame: {name} stands for two columns", "rename one of them")
+            raise ColumnError(f"the frame: {name} is the name of two columns", "rename one of them")
         try:
             table = pa.Table.from_pandas(frame, preserve_index=False)
         except (pa.ArrowException, TypeError):  # which sparse columns raise
@@ -182,6 +189,11 @@ class FrameSource(Source):
         try:
             return pa.array(values)
         except pa.ArrowException:
+            if name in self.columns.text and self.columns.items:
+                return pa.array(
+                    [_items_of(v, f"the frame: record {row + 1}") for row, v in enumerate(values)],
+                    _LISTS.field(0).type,
+                )
             if name in self.columns.text:
                 odd = next(v for v in values if not (isinstance(v, str) or _is_missing(v)))
                 raise ColumnError(
@@ -192,6 +204,67 @@ class FrameSource(Source):
             found = _as_strings(name, values)
             self.converted.append(str(name))
             return found
+
+
+def gives_baskets(source: Any, name: str) -> bool:
+    """Return whether texts in memory are lists of items, as their type or the first one says."""
+    column = source
+    if _is_hugging_face(source):
+        rows = hasattr(source, "select") and hasattr(source, "__len__") and len(source)
+        return bool(rows) and is_basket(source[0].get(name))
+    if hasattr(source, "collect"):  # a LazyFrame of Polars, which would be computed for it
+        return False
+    if isinstance(source, pa.Table) or _is_dataset(source) or hasattr(source, "columns"):
+        schema = getattr(source, "schema", None)
+        if isinstance(schema, pa.Schema):
+            return name in schema.names and holds_baskets(schema.field(name).type)
+        if not hasattr(source, "__len__"):  # a query that was not run yet
+            return False
+        column = source[name] if name in source.columns else ()
+    elif isinstance(source, Mapping):
+        column = source.get(name, ())
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        return holds_baskets(column.type)
+    if isinstance(column, Iterator | str) or not isinstance(column, Iterable):
+        return False
+    first = next((v for v in islice(column, _ROWS) if not _is_missing(v)), None)
+    return is_basket(first) or hasattr(first, "to_list")  # a Series of Polars
+
+
+def _items_of(value: Any, where: str) -> list[str] | None:
+    """Return the items of a record; None where it is missing."""
+    if hasattr(value, "to_list"):
+        value = value.to_list()
+    if not is_basket(value):
+        if _is_missing(value):
+            return None
+        raise InputError(f"{where} is {type(value).__name__}, not a list of items", _ACCEPTED)
+    try:
+        return basket_items(basket_text(value))
+    except ItemError as error:
+        what = f"{where} has an item of type {error}; expected strings or whole numbers"
+        raise InputError(what, "convert the items to strings") from error
+
+
+def _of_lists(
+    source: Iterable[Any], name: str, columns: Columns, partition_bytes: int
+) -> Iterator[MemoryPartition]:
+    values: list[list[str] | None] = []
+    start = first = size = 0
+
+    def gathered() -> MemoryPartition:
+        table = pa.Table.from_arrays([pa.array(values, _LISTS.field(0).type)], schema=_LISTS)
+        return MemoryPartition(-1, start, size, first, name, columns, table)
+
+    for row, value in enumerate(source):
+        items = _items_of(value, f"{name}: record {row + 1}")
+        values.append(items)
+        size += 8 + sum(map(len, items or ()))
+        if size >= partition_bytes:
+            yield gathered()
+            start, first, values, size = start + size, row + 1, [], 0
+    if values:
+        yield gathered()
 
 
 def _is_dataset(source: object) -> bool:
@@ -245,19 +318,22 @@ def _is_missing(value: object) -> bool:
 
 def _of_strings(
     source: Iterable[Any], name: str, columns: Columns, partition_bytes: int
-) -> Iterator[HeldPartition]:
-    held: list[bytes | None] = []
+) -> Iterator[MemoryPartition]:
+    values: list[bytes | None] = []
     start = first = size = replaced = 0
 
-    def gathered() -> HeldPartition:
-        table = pa.Table.from_arrays([strings_of(held)], schema=_STRINGS)
-        return HeldPartition(-1, start, size, first, name, columns, table, replaced=replaced)
+    def gathered() -> MemoryPartition:
+        table = pa.Table.from_arrays([strings_of(values)], schema=_STRINGS)
+        return MemoryPartition(-1, start, size, first, name, columns, table, replaced=replaced)
 
     for row, value in enumerate(source):
         is_missing = _is_missing(value)
         if not (is_missing or isinstance(value, str)):
             raise InputError(
-                f"{name}: record {row + 1} is {type(value).__name__}, not a string", _ACCEPTED
+                f"{name}: record {row + 1} is {type(value).__name__}, not a string",
+                "lists of items are for `neardup.dedup` and indexes, with shingle='item'"
+                if is_basket(value)
+                else _ACCEPTED,
             )
         try:
             text = None if is_missing else value.encode()
@@ -269,10 +345,10 @@ def _of_strings(
                 ) from error
             text = _LONE.sub("\ufffd", str(value)).encode()
             replaced += 1
-        held.append(text)
+        values.append(text)
         size += 8 + len(text or b"")
         if size >= partition_bytes:
             yield gathered()
-            start, first, held, size, replaced = start + size, row + 1, [], 0, 0
-    if held:
+            start, first, values, size, replaced = start + size, row + 1, [], 0, 0
+    if values:
         yield gathered()

@@ -1,4 +1,4 @@
-"""Folders such as ``year=2024/month=5``, whose names are values of columns of what is in them."""
+"""Folders such as ``year=2024/month=5``, whose names are values of columns of their files."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of, strings_of
-from neardup.io.source import Added, Documents, Held, Partition, Records, Rows
+from neardup.io.source import Added, Cached, Documents, Partition, Records, Rows
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -26,7 +26,7 @@ def hive_values(name: str) -> dict[str, str | None]:
 
 
 class HivePartition(Partition):
-    """A partition whose documents have, for the run alone, columns of one value each: strings."""
+    """A partition whose documents have, for the run only, columns of one value each: strings."""
 
     def __init__(self, inner: Partition, values: Mapping[str, str | None]) -> None:
         self.file, self.start, self.size = inner.file, inner.start, inner.size
@@ -46,11 +46,13 @@ class HivePartition(Partition):
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
         return self._inner.texts(rows, count)
 
-    def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> Records:
-        return self._inner.records(rows, count, added, self._own(held))
+    def records(
+        self, rows: Rows, count: int, added: Added = None, cached: Cached = None
+    ) -> Records:
+        return self._inner.records(rows, count, added, self._inner_cached(cached))
 
-    def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
-        return self._inner.table(rows, count, added, self._own(held))
+    def table(self, rows: Rows, count: int, added: Added = None, cached: Cached = None) -> pa.Table:
+        return self._inner.table(rows, count, added, self._inner_cached(cached))
 
     def schema(self) -> pa.Schema:
         return self._inner.schema()
@@ -58,8 +60,8 @@ class HivePartition(Partition):
     def halves(self) -> list[Partition]:
         return [HivePartition(half, self._values) for half in self._inner.halves()]
 
-    def _own(self, held: Held) -> Held:
-        if held is None:
+    def _inner_cached(self, cached: Cached) -> Cached:
+        if cached is None:
             return None
-        names = [name for name in held.columns.column_names if name not in self._values]
-        return replace(held, columns=held.columns.select(names))
+        names = [name for name in cached.columns.column_names if name not in self._values]
+        return replace(cached, columns=cached.columns.select(names))

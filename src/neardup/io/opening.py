@@ -18,8 +18,8 @@ PARTITION_BYTES = 8 << 20
 #: Partitions of a source, about: enough for all threads, and not too many to keep track of.
 _FEW_PARTITIONS, _MANY_PARTITIONS = 32, 4096
 _SMALLEST_PARTITION = 1 << 20
-_FIRST_BYTES = 1 << 16  # what is looked into for columns that are names of folders too
-_MINIMUM_BYTES = 64  # the first block must hold a byte order mark
+_FIRST_BYTES = 1 << 16  # searched for columns that are names of folders too
+_MINIMUM_BYTES = 64  # the first block must contain a byte order mark
 
 #: Modules that are not called as their format.
 _MODULES = {"csv": "csv_tables", "tsv": "csv_tables", "arrow": "arrow_tables", "text": "text_files"}
@@ -37,13 +37,14 @@ class Reading:
     max_document: int | str = MAX_DOCUMENT
     skip_large: bool = False
     partition_bytes: int = PARTITION_BYTES
+    items: bool = False  # texts are lists of items
 
     def __post_init__(self) -> None:
         text = (self.text,) if isinstance(self.text, str) else self.text
         if not isinstance(text, Sequence) or not all(isinstance(name, str) for name in text):
             raise SpecError(f"`text` is {spelled(text)}; expected the name of a column, or several")
         if not text:
-            raise SpecError("`text` names no column", "name at least one column that holds text")
+            raise SpecError("`text` names no column", "name at least one column with the text")
         object.__setattr__(self, "text", tuple(text))
         object.__setattr__(self, "max_document", parse_size(self.max_document, "max_document"))
 
@@ -61,7 +62,8 @@ class Reading:
     ) -> Source:
         """Open a source; ``wanted`` are other columns that the first pass reads."""
         size, text = parse_size(self.max_document, "max_document"), tuple(self.text)
-        columns = Columns(text, self.id, self.encoding_errors, wanted, size, self.skip_large)
+        errors, large = self.encoding_errors, self.skip_large
+        columns = Columns(text, self.id, errors, wanted, size, large, self.items)
         how = self.input_format, self.delimiter, self.partition_bytes
         return open_source(source, columns, *how, copy_folder)
 
@@ -92,8 +94,8 @@ def open_source(
     which is their id, and ``text``, as the column of a list of strings is called, too.
 
     ``partition_bytes`` is about the size of a partition; a single document may be larger. Pipes are
-    copied to ``copy_folder``, so that they can be read again; what was copied to it before is read
-    in their place.
+    copied to ``copy_folder``, so that they can be read again; earlier copies are read
+    again.
     """
     if partition_bytes < _MINIMUM_BYTES:
         raise SpecError(
@@ -143,7 +145,7 @@ def paths_of(source: object) -> Sequence[str | os.PathLike[str]] | None:
         return source
     if source and all_exist(source):
         raise InputError(
-            "the list holds strings, and all of them are names of files: a list of strings is a "
+            "the list has strings, and all of them are names of files: a list of strings is a "
             "list of texts",
             "give pathlib.Path objects to read the files",
         )
@@ -190,12 +192,12 @@ class FileSource(Source):
         if number in self._cut:
             yield from self._cut[number]
             return
-        # What was cut once need not be cut again where partitions hold no bytes and no rows.
+        # Partitions without bytes and rows are cached.
         light = file.is_plain and file.format != "arrow"
         found = []
         cut = _of(file.format).cut
         values = self._values(number)
-        for partition in cut(number, file, self._own_columns(number), self._partition_bytes):
+        for partition in cut(number, file, self._columns_of(number), self._partition_bytes):
             if values:
                 partition = HivePartition(partition, values)
             if light:
@@ -205,36 +207,36 @@ class FileSource(Source):
             self._cut[number] = found
 
     def _values(self, number: int) -> dict[str, str | None]:
-        """Values of the folders of a file that are wanted, and that its own records do not have."""
+        """Values of the folders of a file that are wanted, and that its records do not have."""
         file, wanted = self.files[number], self.columns.wanted
         if not wanted or self.format == "text":  # plain texts are read together
             return {}
         if number not in self._hive:
             values = {k: v for k, v in hive_values(file.name).items() if k in wanted}
             if values and file.size is not None:  # pipes can't be looked into
-                for name in self.own(number, list(values)):
+                for name in self.present(number, list(values)):
                     del values[name]
             self._hive[number] = values
         return self._hive[number]
 
-    def own(self, file: int, names: Sequence[str]) -> list[str]:
+    def present(self, file: int, names: Sequence[str]) -> list[str]:
         found, columns = self.files[file], replace(self.columns, wanted=())
         first = next(_of(found.format).cut(file, found, columns, _FIRST_BYTES), None)
-        return [] if first is None else first.own(names)
+        return [] if first is None else first.present(names)
 
-    def _own_columns(self, number: int) -> Columns:
+    def _columns_of(self, number: int) -> Columns:
         wanted = [name for name in self.columns.wanted if name not in self._values(number)]
         return replace(self.columns, wanted=tuple(wanted))
 
     def layout(self, file: int) -> Layout:
         if file not in self._layouts:
             found = self.files[file]
-            self._layouts[file] = _of(found.format).layout(found, self._own_columns(file))
+            self._layouts[file] = _of(found.format).layout(found, self._columns_of(file))
         return self._layouts[file]
 
 
 def _of(format: str) -> Any:
-    """The module of a format, imported when it is needed: pyarrow.parquet alone takes 40 ms.
+    """The module of a format, imported when it is needed: importing pyarrow.parquet takes 40 ms.
 
     Each cuts a file into partitions (`cut`) and knows how its records are written (`layout`).
     """

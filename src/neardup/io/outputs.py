@@ -10,7 +10,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from neardup.errors import FormatError, SpecError
-from neardup.io.columns import called, check_new
+from neardup.io.columns import called, check_new, plain_schema
 from neardup.io.paths import unique_name
 from neardup.io.source import Layout, Source
 from neardup.io.writers import open_writer
@@ -18,14 +18,14 @@ from neardup.io.writers import open_writer
 #: Formats that a clean corpus can be converted to.
 OUTPUT_FORMATS = ("jsonl", "csv", "tsv", "parquet", "arrow")
 
-#: Bytes of the source that one output file stands for, where the source is one file.
+#: Bytes of the source that one output file covers, where the source is one file.
 PART_BYTES = 512 << 20
 #: The same of a small source in a format whose files are compressed by one thread each: at most
 #: four parts, so that threads share the work, none of them smaller than this.
 _PACKED_BYTES = 16 << 20
 
 _COMPRESSIONS = {None: "", "gzip": ".gz", "zstd": ".zst"}
-_COLUMNAR = {"parquet": "zstd", "arrow": "lz4"}  # with the codec of what is converted
+_COLUMNAR = {"parquet": "zstd", "arrow": "lz4"}  # with the codec after a conversion
 #: What can be asked for, by format.
 _CODECS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("jsonl", "csv", "tsv"), ("gzip", "zstd", "none")),
@@ -37,7 +37,7 @@ _CODECS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class OutputFile:
-    """One file of the clean corpus; of plain texts, the folder that holds all of them."""
+    """One file of the clean corpus; of plain texts, the folder with all of them."""
 
     name: str  # Posix name below the folder of the clean corpus; empty for that folder itself
     first: int  # number of its first partition among all of the source
@@ -61,8 +61,8 @@ def check_output(
         raise SpecError(f"no output format {format!r}", f"known are {', '.join(OUTPUT_FORMATS)}")
     if added is not None and source.format == "text" and format is None:
         raise SpecError("plain texts have no fields, and some are to be added")
-    own = {file.format for file in source.files} or {"parquet"}
-    for target in sorted({format} if format else own):
+    formats = {file.format for file in source.files} or {"parquet"}
+    for target in sorted({format} if format else formats):
         if compression is not None and compression not in _CODECS[target]:
             codecs = ", ".join(_CODECS[target])
             raise SpecError(
@@ -78,7 +78,7 @@ def check_output(
         layout = source.layout(number)
         fields: pa.Schema = layout.schema or pa.schema([])
         if added is not None:
-            there = fields.names if layout.schema else source.own(number, added.names)
+            there = fields.names if layout.schema else source.present(number, added.names)
             check_new(name, there, added.names)
         target = format or layout.format
         for index, field in enumerate(fields):
@@ -102,43 +102,57 @@ def _check_field(column: str, field: "pa.Field[Any]", format: str) -> None:
             writer.prepare(table.take(cast(Any, none)))
     except (pa.ArrowException, NotImplementedError) as error:  # unions to Parquet, lists to CSV
         raise FormatError(
-            f"{column} holds {field.type}, which can't be written as {format}",
+            f"{column} has the type {field.type}, which can't be written as {format}",
             "convert the column, or leave it out",
         ) from error
 
 
+def _can_write(schema: pa.Schema, format: str) -> bool:
+    """Whether this version of Arrow makes views of strings, and writes them."""
+    plain = plain_schema(schema)
+    fields = [f.with_nullable(True) for f in schema if not f.equals(plain.field(f.name))]
+    nulls = [pa.nulls(1, plain.field(field.name).type) for field in fields]
+    table = pa.table(nulls, names=[field.name for field in fields])
+    try:
+        with open_writer(None, Layout(format, schema=pa.schema(fields))) as writer:
+            writer.write(writer.prepare(table))
+    except (FormatError, pa.ArrowException, NotImplementedError):
+        return False
+    return True
+
+
 def plan_outputs(
     source: Source,
-    places: Sequence[tuple[int, int]],
+    starts: Sequence[tuple[int, int]],
     format: str | None = None,
     added: pa.Schema | None = None,
     schema: pa.Schema | None = None,
     compression: str | None = None,
 ) -> list[OutputFile]:
-    """Decide which files the clean corpus has; a function of the input alone.
+    """Decide which files the clean corpus has; a function of the input only.
 
     Several input files have an output each, of the same name. One input file, or a frame, has
     files ``part-00000`` and so on, cut where the start of a partition passes a multiple of
-    `PART_BYTES`, or of less if the source is small and its files are compressed. ``places`` are
-    file and start of each partition, ``schema`` is that of what is converted.
+    `PART_BYTES`, or of less if the source is small and its files are compressed. ``starts`` are
+    file and start of each partition, ``schema`` is that of converted records.
     """
     if source.converted:
         names = ", ".join(map(repr, source.converted))
         warnings.warn(f"columns of several types are written as strings: {names}", stacklevel=2)
     if source.format == "text" and format is None:
-        return [OutputFile("", 0, len(places), Layout("text"), False)]
+        return [OutputFile("", 0, len(starts), Layout("text"), False)]
     numbers = _numbers(source)
     outputs = []
     taken: set[str] = set()
-    files = [file for file, _ in places]
+    files = [file for file, _ in starts]
     for number in numbers:
-        own = source.layout(number)
-        layout = _layout(own, format or own.format, schema, added)
+        native = source.layout(number)
+        layout = _layout(native, format or native.format, schema, added)
         if compression is not None:
             # Parquet has a name for none, Arrow IPC and files of bytes have not.
             none = compression == "none" and layout.format != "parquet"
             layout = replace(layout, compression=None if none else compression)
-        converted = layout.format != own.format
+        converted = layout.format != native.format
         if len(numbers) > 1:
             first, end = bisect_left(files, number), bisect_right(files, number)
             same = not converted and compression is None
@@ -149,7 +163,7 @@ def plan_outputs(
         if layout.format == "parquet" or layout.compression == "zstd":
             total = source.total_bytes or 4 * PART_BYTES
             part_bytes = min(PART_BYTES, max(_PACKED_BYTES, -(-total // 4)))
-        parts = [start // part_bytes for _, start in places]
+        parts = [start // part_bytes for _, start in starts]
         cuts = [i for i in range(1, len(parts)) if parts[i] != parts[i - 1]]
         for part, (first, end) in enumerate(zip([0, *cuts], [*cuts, len(parts)], strict=True)):
             name = f"part-{part:05}{_ending(layout)}"
@@ -157,14 +171,18 @@ def plan_outputs(
     return outputs
 
 
-def _layout(own: Layout, format: str, schema: pa.Schema | None, added: pa.Schema | None) -> Layout:
-    """The layout of an output of an input that is written as ``own`` in its own format."""
-    layout = own
-    if format != own.format:
-        compression = None if own.format in _COLUMNAR else own.compression
+def _layout(
+    native: Layout, format: str, schema: pa.Schema | None, added: pa.Schema | None
+) -> Layout:
+    """The layout of an output of an input that is written as ``native`` in its format."""
+    layout = native
+    if format != native.format:
+        compression = None if native.format in _COLUMNAR else native.compression
         compression = _COLUMNAR.get(format, compression)
-        layout = Layout(format, compression, b"", schema or own.schema, own.text)
+        layout = Layout(format, compression, b"", schema or native.schema, native.text)
     schema, header = layout.schema, layout.header
+    if format in _COLUMNAR and native.views is not None and _can_write(native.views, format):
+        schema = native.views
     if added is not None and schema is not None:
         schema = pa.schema([*schema, *added], cast(Any, schema.metadata))
     if format in ("csv", "tsv"):
@@ -184,7 +202,7 @@ def _ending(layout: Layout) -> str:
 
 
 def _output_name(name: str, same: bool, layout: Layout) -> str:
-    """The name of an input, with another ending where what is written is another or it has none."""
+    """The name of an input, with the ending of the output format."""
     path = PurePosixPath(name)
     if path.suffix and same:
         return name

@@ -1,4 +1,4 @@
-"""From what the user names (files, folders, patterns, ``-``) to the list of files to read."""
+"""From names (files, folders, patterns, ``-``) to the list of files to read."""
 
 import glob
 import os
@@ -56,7 +56,7 @@ def find_files(
         format, compression = format_of(file.name, input_format or file.format)
         files.append(replace(file, format=format or "", compression=compression))
     if len(files) > 1 and all(file.format in ("", "text") for file in files):
-        # Of a file with another ending nobody knows whether it is compressed.
+        # Whether a file with another ending is compressed is not known.
         files = [f if f.format else replace(f, format="text", compression=None) for f in files]
     _check_known(files)
     _check_once(files)
@@ -73,7 +73,7 @@ def find_files(
 
 
 class _Group(NamedTuple):
-    """The files that one name stands for; ``top`` is the folder, if it is one."""
+    """The files of one name; ``top`` is the folder, if it is one."""
 
     top: str
     files: list[SourceFile]
@@ -222,7 +222,7 @@ def _named(files: list[SourceFile]) -> list[SourceFile]:
 
 
 def _absolute(path: str) -> str:
-    """A path as `os.path` compares it; URLs have a folder of their own."""
+    """A path as `os.path` compares it; each URL has a root folder."""
     return f"{os.sep}{path}" if is_remote(path) else os.path.abspath(path)  # noqa: PTH100
 
 

@@ -1,4 +1,4 @@
-"""Files at a URL: object stores and web servers, by pyarrow's own filesystems or by fsspec."""
+"""Files at a URL: object stores and web servers, by the filesystems of pyarrow or by fsspec."""
 
 import functools
 import hashlib
@@ -60,7 +60,7 @@ class RemoteFile(NamedTuple):
     stamp: int  # changes when the file does: its time in nanoseconds, or a hash of its ETag
 
 
-class Place(NamedTuple):
+class RemotePath(NamedTuple):
     """A URL as a filesystem takes it; ``arrow`` is None where fsspec opens it."""
 
     arrow: Any
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 def located(path: str | os.PathLike[str]) -> str:
-    """Return a local path, or a URL, in which what pathlib took away is put back."""
+    """Return a local path, or a URL, with the slashes that pathlib removed."""
     name = os.fspath(path)
     scheme, _, rest = name.partition(":")
     scheme = scheme.lower()
@@ -92,14 +92,14 @@ def location(name: str) -> Path | Url:
 
 
 def local_target(path: str | os.PathLike[str]) -> Path:
-    """Return where to write what is written to this machine alone."""
-    place = located(path)
-    if is_remote(place):
+    """Return the path of a file that can only be local."""
+    target = located(path)
+    if is_remote(target):
         raise OutputError(
-            f"{place} is a URL, and this is written to local paths only; expected a local path",
+            f"{target} is a URL, which is not possible for this file; expected a local path",
             "name one, and copy it afterwards",
         )
-    return Path(place)
+    return Path(target)
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:
@@ -129,15 +129,15 @@ def find_remote(url: str) -> tuple[str, list[RemoteFile]]:
     top = url
     if pattern:
         if magic[0]:
-            raise InputError(f"{url}: the bucket is a pattern", "patterns are for what is in it")
+            raise InputError(f"{url}: the bucket is a pattern", "use patterns below the bucket")
         top = f"{scheme}://{'/'.join(parts[: magic.index(True)])}"
     try:
-        place = place_of(top)
-        if not pattern and (found := _file_at(top, place)):
+        at = remote_path(top)
+        if not pattern and (found := _file_at(top, at)):
             return "", [found]
-        files = [] if scheme in _WEB else files_below(top, place)
+        files = [] if scheme in _WEB else files_below(top, at)
         if not files:
-            check_bucket(url, place, InputNotFoundError)
+            check_bucket(url, at, InputNotFoundError)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise failed(url, error) from error
     if pattern:
@@ -150,20 +150,20 @@ def find_remote(url: str) -> tuple[str, list[RemoteFile]]:
     return ("" if pattern else url.rstrip("/")), sorted(files)
 
 
-def check_bucket(url: str, place: Place, kind: type[NeardupError]) -> None:
-    bucket = place.path.partition("/")[0]
-    if place.arrow is not None and place.arrow.get_file_info(bucket).type.name == "NotFound":
+def check_bucket(url: str, at: RemotePath, kind: type[NeardupError]) -> None:
+    bucket = at.path.partition("/")[0]
+    if at.arrow is not None and at.arrow.get_file_info(bucket).type.name == "NotFound":
         raise kind(f"{url}: there is no such bucket", "check its name, or create it")
 
 
-def _file_at(url: str, place: Place) -> RemoteFile | None:
-    if place.arrow is None:
-        info = place.fsspec.info(place.path)
+def _file_at(url: str, at: RemotePath) -> RemoteFile | None:
+    if at.arrow is None:
+        info = at.fsspec.info(at.path)
         if info["type"] == "directory":
             return None
         found = _of_fsspec(url, info)
-        return found if _sends_ranges(place, found) else found._replace(size=None)
-    info = place.arrow.get_file_info(place.path)
+        return found if _sends_ranges(at, found) else found._replace(size=None)
+    info = at.arrow.get_file_info(at.path)
     return RemoteFile(url, info.size, info.mtime_ns or 0) if info.is_file else None
 
 
@@ -173,29 +173,29 @@ def _of_fsspec(url: str, info: dict[str, Any]) -> RemoteFile:
     return RemoteFile(url, info["size"], number)
 
 
-def _sends_ranges(place: Place, file: RemoteFile) -> bool:
-    """Whether a file can be read from any byte; some web servers send nothing but the whole."""
+def _sends_ranges(at: RemotePath, file: RemoteFile) -> bool:
+    """Whether a file can be read from any byte; some web servers send only complete files."""
     if not file.url.startswith(_WEB):
         return True
     if not file.size:
         return False
     try:
-        with place.fsspec.open(place.path, "rb", cache_type="none") as opened:
+        with at.fsspec.open(at.path, "rb", cache_type="none") as opened:
             opened.seek(file.size - 1)
             return len(opened.read(1)) == 1 and file.size > 1
     except ValueError:
         return False
 
 
-def files_below(url: str, place: Place) -> list[RemoteFile]:
+def files_below(url: str, at: RemotePath) -> list[RemoteFile]:
     """Return all files below a folder, in no order."""
-    base, root = place.path.rstrip("/"), url.rstrip("/")
-    if place.arrow is None:
-        found = place.fsspec.find(place.path, detail=True).items()
+    base, root = at.path.rstrip("/"), url.rstrip("/")
+    if at.arrow is None:
+        found = at.fsspec.find(at.path, detail=True).items()
         return [_of_fsspec(root + path[len(base) :], info) for path, info in found]
     from pyarrow.fs import FileSelector
 
-    infos = place.arrow.get_file_info(FileSelector(base, recursive=True, allow_not_found=True))
+    infos = at.arrow.get_file_info(FileSelector(base, recursive=True, allow_not_found=True))
     files = [info for info in infos if info.is_file]
     return [RemoteFile(root + f.path[len(base) :], f.size, f.mtime_ns or 0) for f in files]
 
@@ -213,32 +213,32 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 def stamps(urls: Sequence[str]) -> Iterable[tuple[str, tuple[int | None, int] | None]]:
     """Yield each URL with its size and stamp as they are now; None where the file is gone."""
-    arrow: dict[int, list[tuple[str, Place]]] = {}
+    arrow: dict[int, list[tuple[str, RemotePath]]] = {}
     for url in urls:
-        place, found = place_of(url), None
-        if place.arrow is not None:
-            arrow.setdefault(id(place.arrow), []).append((url, place))
+        at, found = remote_path(url), None
+        if at.arrow is not None:
+            arrow.setdefault(id(at.arrow), []).append((url, at))
             continue
         with suppress(FileNotFoundError):
-            found = _file_at(url, place)
+            found = _file_at(url, at)
         yield url, found and found[1:]
     for pairs in arrow.values():  # pyarrow asks for several at a time
-        infos = pairs[0][1].arrow.get_file_info([place.path for _, place in pairs])
+        infos = pairs[0][1].arrow.get_file_info([at.path for _, at in pairs])
         for (url, _), info in zip(pairs, infos, strict=True):
             yield url, (info.size, info.mtime_ns or 0) if info.is_file else None
 
 
-def open_remote(url: str, in_order: bool = False, whole: bool = False) -> Any:
+def open_remote(url: str, in_order: bool = False, complete: bool = False) -> Any:
     """Open a file, as a `pyarrow.NativeFile` unless it is read in order, in small steps.
 
-    ``whole``: the server has nothing but the whole file.
+    ``complete``: the server sends only complete files.
     """
-    place = place_of(url)
-    if place.arrow is not None:
-        found = place.arrow.open_input_file(place.path)
+    at = remote_path(url)
+    if at.arrow is not None:
+        found = at.arrow.open_input_file(at.path)
     else:
-        options: dict[str, Any] = {"block_size": 0} if whole else {"cache_type": "none"}
-        found = pa.PythonFile(place.fsspec.open(place.path, "rb", **options), mode="r")
+        options: dict[str, Any] = {"block_size": 0} if complete else {"cache_type": "none"}
+        found = pa.PythonFile(at.fsspec.open(at.path, "rb", **options), mode="r")
     return io.BufferedReader(found, _BUFFER) if in_order else found
 
 
@@ -264,7 +264,7 @@ def _arrow_filesystem(scheme: str, bucket: str, endpoint: str) -> Any:
         return None
 
 
-def place_of(url: str) -> Place:
+def remote_path(url: str) -> RemotePath:
     scheme, _, path = url.partition("://")
     bucket = path.partition("/")[0]
     if not bucket.removeprefix("anonymous@"):
@@ -273,11 +273,11 @@ def place_of(url: str) -> Place:
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
     arrow = _arrow_filesystem(scheme, bucket, endpoint)
     if arrow is not None:
-        return Place(arrow, None, path.removeprefix("anonymous@"))
+        return RemotePath(arrow, None, path.removeprefix("anonymous@"))
     try:
         from fsspec.core import url_to_fs
 
-        return Place(None, *url_to_fs(url))
+        return RemotePath(None, *url_to_fs(url))
     except ImportError as error:
         package = getattr(error, "name", None)
         package = "fsspec" if package and package.startswith("fsspec") else _PACKAGES[scheme]

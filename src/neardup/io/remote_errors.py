@@ -1,4 +1,4 @@
-"""What the libraries of stores and web servers report, as our errors."""
+"""Errors of the libraries of stores and web servers, as ours."""
 
 import re
 
@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from neardup.errors import InputError, InputNotFoundError, NeardupError
 
-#: What the libraries say, what it means, and what helps; the first that fits.
+#: Messages of libraries, their meaning and a remedy; the first match counts.
 _KINDS = (
     (
         "NO_SUCH_BUCKET|NoSuchBucket|Bucket '.*' not found",
@@ -17,7 +17,7 @@ _KINDS = (
         r"ACCESS_DENIED|[Ff]orbidden|[Uu]nauthorized|\b40[13]\b|INVALID_ACCESS_KEY|SIGNATURE|"
         "[Cc]redential|account_name|connection_string|UNRECOGNIZED_CLIENT",
         "access is refused, or there are no credentials",
-        "set them as the store's own tools read them, such as AWS_ACCESS_KEY_ID, or log in",
+        "set them as the tools of the store read them, such as AWS_ACCESS_KEY_ID, or log in",
     ),
     (
         "NETWORK_CONNECTION|[Cc]onnect|resolve|[Tt]imed? ?out",

@@ -1,4 +1,4 @@
-"""What the rest of the package sees of an input: a source gives partitions, a partition documents.
+"""The interface of inputs: a source gives partitions, a partition documents.
 
 One thread cuts partitions in input order, which is cheap, and many read them. Each pass reads only
 what it needs: texts and a few columns, the texts of some documents, or records of the kept ones.
@@ -29,12 +29,12 @@ class SourceFile:
     compression: str | None  # gzip or zstd
     size: int | None  # bytes on disk; None for a pipe that was not copied
     mtime_ns: int  # time of the last change, in nanoseconds since 1970; 0 for pipes
-    copy: str | None = None  # the copy of a pipe, which is read in its place
-    held: bytes | None = field(default=None, repr=False)  # what came out of a pipe
+    copy: str | None = None  # the copy of a pipe, which is read instead
+    content: bytes | None = field(default=None, repr=False)  # all bytes of a pipe
     delimiter: str = ""  # of CSV and TSV, where it is another one than by the format
 
     @property
-    def place(self) -> str:
+    def local_path(self) -> str:
         return self.copy or self.path
 
     @property
@@ -57,11 +57,12 @@ class Columns:
     """Which columns a run needs, and what happens to invalid UTF-8 and to large documents."""
 
     text: tuple[str, ...] = ("text",)  # several are joined by one space each
-    id: str | None = None  # column that holds the ids
-    encoding_errors: str = "strict"  # refuses invalid UTF-8; "replace" puts U+FFFD in its place
+    id: str | None = None  # column with the ids
+    encoding_errors: str = "strict"  # refuses invalid UTF-8; "replace" writes U+FFFD instead
     wanted: tuple[str, ...] = ()  # other columns that the first pass reads
     max_document: int = MAX_DOCUMENT  # bytes of a text, and of a record of JSON lines or CSV
-    skip_large: bool = False  # leave out what is larger, and count it; else it is refused
+    skip_large: bool = False  # leave out larger ones, and count them; else it is refused
+    items: bool = False  # texts are baskets: lists of items, see `neardup.sketch.baskets`
 
     def __post_init__(self) -> None:
         if len(set(self.text)) < len(self.text):
@@ -106,14 +107,14 @@ class TextFiles(NamedTuple):
     contents: list[bytes]
 
 
-#: What a clean corpus holds of some documents: bytes of records, rows of a table, or whole files.
+#: Documents in a clean corpus: bytes of records, rows of a table, or complete files.
 Records: TypeAlias = memoryview | pa.Table | TextFiles
 #: Which documents of a partition: int64[], ascending; None for all.
 Rows: TypeAlias = np.ndarray | None
 #: Fields to put into each of some records, a row for each.
 Added: TypeAlias = pa.Table | None
-#: What `Partition.read` returned, so that nothing is decoded twice.
-Held: TypeAlias = Documents | None
+#: The result of `Partition.read`, if it is in memory, so that nothing is decoded twice.
+Cached: TypeAlias = Documents | None
 
 
 class Partition(ABC):
@@ -139,7 +140,7 @@ class Partition(ABC):
                 Of CSV they are strings, and null where the field is empty.
 
         Raises:
-            FormatError: The bytes are not what the format says.
+            FormatError: The bytes are not of the format.
             ColumnError: A text is not a string, or an id is a list or an object.
             EncodingError: A text is not UTF-8, and the source was opened with ``strict``.
         """
@@ -148,15 +149,17 @@ class Partition(ABC):
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray: ...
 
     @abstractmethod
-    def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> Records:
-        """Return what a clean corpus in the format of the input holds of some documents.
+    def records(
+        self, rows: Rows, count: int, added: Added = None, cached: Cached = None
+    ) -> Records:
+        """Return some documents as a clean corpus in the format of the input has them.
 
-        JSON lines, CSV, TSV: the records' own bytes, each with a line end. Parquet, Arrow, frames:
-        a table with all columns. Plain texts: the files. No column is added that is there already.
+        JSON lines, CSV, TSV: the bytes of the records, each with a line end. Parquet, Arrow,
+        frames: a table with all columns. Plain texts: the files. No existing column is added.
         """
 
     @abstractmethod
-    def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
+    def table(self, rows: Rows, count: int, added: Added = None, cached: Cached = None) -> pa.Table:
         """Return the same as a table with all columns, for another format than the input's.
 
         Columns of CSV are strings. Those of JSON lines have types as in `read`, which may differ
@@ -172,7 +175,7 @@ class Partition(ABC):
         """Return both halves of the records of a text; nothing where it can't be divided."""
         return ()
 
-    def own(self, names: Sequence[str]) -> list[str]:
+    def present(self, names: Sequence[str]) -> list[str]:
         """Return those names that are columns of the records themselves."""
         there = set(self.schema().names)
         return [name for name in names if name in there]
@@ -188,6 +191,7 @@ class Layout:
     schema: pa.Schema | None = None  # of the records as a table; None for JSON lines
     text: tuple[str, ...] = ()  # columns of long texts: Parquet does not try a dictionary
     delimiter: str = ""  # see `SourceFile`
+    views: pa.Schema | None = None  # the same as the input has it, if that has views of strings
 
 
 class Source(ABC):
@@ -195,8 +199,8 @@ class Source(ABC):
 
     files: list[SourceFile]  # in the order in which they are read; empty for frames
     format: str  # of the files; "mixed" if they differ, "frame" for frames
-    columns: Columns  # what was asked for
-    id_column: str | None  # column that holds the ids: `columns.id`, or "path" for plain texts
+    columns: Columns  # the settings
+    id_column: str | None  # column with the ids: `columns.id`, or "path" for plain texts
     total_bytes: int | None  # sum of the partitions' sizes, for frames about; None if unknown
     converted: Sequence[str] = ()  # columns of several types, which are read as strings
     rereadable: bool  # whether `partitions` may be called again, and then gives equal partitions
@@ -210,9 +214,9 @@ class Source(ABC):
 
     @abstractmethod
     def layout(self, file: int) -> Layout:
-        """Return how the records of a file, or of a frame (-1), are written in its own format."""
+        """Return how the records of a file, or of a frame (-1), are written without conversion."""
 
-    def own(self, file: int, names: Sequence[str]) -> list[str]:
+    def present(self, file: int, names: Sequence[str]) -> list[str]:
         """Return those names that are columns of the first records of a file."""
         return []
 

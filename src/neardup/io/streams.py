@@ -39,23 +39,23 @@ class Raw(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """Bytes of a file that hold whole records.
+    """Bytes of a file: complete records.
 
-    Start and size are those in the file, compressed ones if it is compressed; then ``held`` has the
-    decompressed bytes, and ``line`` is the number of the first line, from 1. ``skipped`` records
-    before it were left out for their size; they have ``gap`` bytes of a plain file.
+    Start and size are those in the file, compressed ones if it is compressed; then ``content`` has
+    the decompressed bytes, and ``line`` is the number of the first line, from 1. ``skipped``
+    records before it were left out for their size; they have ``gap`` bytes of a plain file.
     """
 
     start: int
     size: int
-    held: Raw | None = None
+    content: Raw | None = None
     line: int | None = None
     gap: int = 0
     skipped: int = 0
 
 
 #: From bytes, whether the file ends with them, their position in the decompressed file, and their
-#: first line if that is known, to the end of the last whole record; 0 for none.
+#: first line if that is known, to the end of the last complete record; 0 for none.
 LastEnd: TypeAlias = Callable[[Raw, bool, int, int | None], int]
 
 
@@ -66,17 +66,17 @@ def view_of(data: np.ndarray, start: int = 0, stop: int | None = None) -> memory
 
 @contextmanager
 def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
-    """A file as it is and as a decompressed stream; raises InputError for what goes wrong."""
+    """A file as it is and as a decompressed stream; failures raise InputError."""
     try:
         with ExitStack() as stack:
             raw: Any = sys.stdin.buffer
-            if file.held is not None:
-                raw = io.BytesIO(file.held)
+            if file.content is not None:
+                raw = io.BytesIO(file.content)
             elif file.is_remote:
                 in_order = file.compression is not None
                 raw = stack.enter_context(open_remote(file.path, in_order, file.size is None))
-            elif file.place != STDIN:
-                raw = stack.enter_context(Path(file.place).open("rb", buffering=0))
+            elif file.local_path != STDIN:
+                raw = stack.enter_context(Path(file.local_path).open("rb", buffering=0))
             stream = raw
             if file.compression:
                 packed = pa.CompressedInputStream(raw, cast(Any, file.compression))
@@ -98,7 +98,7 @@ def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
 
 def open_at(file: SourceFile) -> Any:
     """Open a file for Arrow; mapped into memory and cut off, it would end the process."""
-    return open_remote(file.path) if file.is_remote else pa.OSFile(file.place, "rb")
+    return open_remote(file.path) if file.is_remote else pa.OSFile(file.local_path, "rb")
 
 
 def _fill(stream: Any, target: memoryview) -> int:
@@ -116,7 +116,7 @@ def _blocks(file: SourceFile) -> Iterator[bytes]:
 
 
 def read_all(file: SourceFile, limit: int | None = None) -> bytes:
-    """The whole file, decompressed; refused if it has more than ``limit`` bytes."""
+    """All bytes of a file, decompressed; refused if it has more than ``limit`` bytes."""
     blocks, size = [], 0
     for block in _blocks(file):
         blocks.append(block)
@@ -147,12 +147,12 @@ def bom_size(name: str, head: bytes) -> int:
     return len(_BOM) if head.startswith(_BOM) else 0
 
 
-#: A buffer for each thread: new pages cost more than what is read into them.
+#: A buffer for each thread: new pages cost more than reading into them.
 _buffer = threading.local()
 
 
 def read_range(file: SourceFile, start: int, size: int) -> Raw:
-    """Bytes of a plain file, in a buffer that holds them until this thread calls again."""
+    """Bytes of a plain file, in a buffer that stays valid until this thread calls again."""
     data: np.ndarray = getattr(_buffer, "data", np.empty(0, np.uint8))
     # One huge record must not take its memory for the rest of the run.
     if len(data) < size + PAD or len(data) > max(4 * size, _KEPT):
@@ -208,25 +208,25 @@ def _too_long(file: SourceFile, start: int, line: int | None, limit: RecordLimit
 def cut_stream(
     file: SourceFile, partition_bytes: int, last_end: LastEnd, limit: RecordLimit
 ) -> Iterator[Extent]:
-    """Extents of any file, which is read for it; they hold their bytes where it is not plain.
+    """Extents of any file, which is read for it; they have their bytes where it is not plain.
 
     An extent has about ``partition_bytes`` decompressed bytes, and ends where ``last_end`` says.
     """
-    hold = not file.is_plain
+    buffered = not file.is_plain
     buffer = np.empty(partition_bytes + PAD, np.uint8)
     left = position = start = skipped = 0
-    room, line, final = partition_bytes, 1, False
+    capacity, line, final = partition_bytes, 1, False
     with _reading(file) as (raw, stream):
         while not final:
-            if len(buffer) < room + PAD:
-                buffer = np.concatenate((buffer[:left], np.empty(room + PAD - left, np.uint8)))
-            filled = left + _fill(stream, view_of(buffer, left, room))
-            final = filled < room
+            if len(buffer) < capacity + PAD:
+                buffer = np.concatenate((buffer[:left], np.empty(capacity + PAD - left, np.uint8)))
+            filled = left + _fill(stream, view_of(buffer, left, capacity))
+            final = filled < capacity
             buffer[filled : filled + PAD] = 0
-            known = line if hold else None
+            known = line if buffered else None
             end = last_end(Raw(buffer, filled), final, position, known) if filled else 0
             if not end and not final and filled <= limit.size:
-                left, room = filled, min(2 * filled, limit.size + 1)
+                left, capacity = filled, min(2 * filled, limit.size + 1)
                 continue
             if not end and not final:
                 is_header = limit.delimiter is not None and not position
@@ -236,26 +236,26 @@ def cut_stream(
                 if not out.ended:
                     raise _too_long(file, position, known, limit)
                 position, line, skipped = position + out.size, line + out.newlines, skipped + 1
-                left, room = len(out.rest), max(partition_bytes, 2 * len(out.rest))
-                buffer = np.empty(room + PAD, np.uint8)
+                left, capacity = len(out.rest), max(partition_bytes, 2 * len(out.rest))
+                buffer = np.empty(capacity + PAD, np.uint8)
                 buffer[:left] = np.frombuffer(out.rest, np.uint8)
                 continue
             # Of a compressed file, the bytes that were used so far: the last extent has the rest.
             packed = file.compression and file.size is not None  # a pipe does not count them
             done = int(raw.tell()) if packed else position + end
             rest = buffer[end:filled].copy()
-            if hold:
+            if buffered:
                 buffer[end : end + PAD] = 0
             if end or done > start or skipped:
-                if hold:
+                if buffered:
                     yield Extent(start, done - start, Raw(buffer, end), line, 0, skipped)
                 else:
                     yield Extent(position, end, gap=position - start, skipped=skipped)
                 skipped = 0
-            left, room = len(rest), max(partition_bytes, 2 * len(rest))
-            if hold:
+            left, capacity = len(rest), max(partition_bytes, 2 * len(rest))
+            if buffered:
                 line += int(np.count_nonzero(buffer[:end] == 10))
-                buffer = np.empty(room + PAD, np.uint8)
+                buffer = np.empty(capacity + PAD, np.uint8)
             buffer[:left] = rest
             start, position = done, position + end
 

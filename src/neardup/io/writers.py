@@ -3,7 +3,9 @@
 import io
 import os
 import zlib
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack, suppress
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -36,18 +38,18 @@ class RecordWriter(AbstractContextManager["RecordWriter"]):
         return system_errors(self._path or Path(self._layout.format))
 
     def _opened(self) -> Any:
-        """What is written to, and closed at the end, which may close the file as well."""
+        """Return the sink, which is closed at the end, perhaps with the file."""
         return self._file
 
     def _append(self, prepared: Any) -> None:
         self._sink.write(prepared)
 
     def prepare(self, records: Records) -> object:
-        """Return what `write` takes: the part of writing that any thread may do, in any order."""
+        """Do the part of writing that any thread may do, in any order; return it for `write`."""
         return records
 
     def write(self, prepared: object) -> None:
-        """Append what `prepare` returned."""
+        """Append a result of `prepare`."""
         with self._errors():
             self._append(prepared)
 
@@ -82,7 +84,7 @@ class RecordWriter(AbstractContextManager["RecordWriter"]):
 class _LineWriter(RecordWriter):
     """JSON lines, CSV, TSV.
 
-    Of gzip, each write is a member of its own, which any thread can make; zstd is one stream, since
+    Of gzip, each write is a separate member, which any thread can make; zstd is one stream, since
     some readers stop at the end of its first frame.
     """
 
@@ -191,3 +193,32 @@ _WRITERS = {"parquet": _TableWriter, "arrow": _TableWriter, "text": _TextWriter}
 def open_writer(path: Path | None, layout: Layout) -> RecordWriter:
     """Open an output file, whose content is lost; of plain texts, the folder; None for nowhere."""
     return _WRITERS.get(layout.format, _LineWriter)(path, layout)
+
+
+def write_tables(
+    path: Path,
+    tables: Iterable[pa.Table],
+    format: str = "parquet",
+    schema: pa.Schema | None = None,
+    varied: tuple[str, ...] = (),
+) -> None:
+    """Write tables of one schema as one file, for its owner.
+
+    Args:
+        path: The file.
+        tables: At least one, unless ``schema`` is given.
+        format: Parquet, CSV, TSV or JSON lines.
+        schema: Of all tables.
+        varied: Columns whose values hardly repeat: Parquet does not try a dictionary.
+    """
+    from neardup.io.formats.csv_tables import DELIMITERS, csv_header
+
+    every = iter(tables)
+    if schema is None:
+        first = next(every)
+        schema, every = first.schema, chain([first], every)
+    delimiter = DELIMITERS.get(format)
+    header = csv_header(schema.names, delimiter) if delimiter else b""
+    with open_writer(path, Layout(format, None, header, schema, varied)) as writer:
+        for table in every:
+            writer.write(writer.prepare(table))

@@ -13,10 +13,10 @@ from neardup.announcing import listen_to_compiler
 
 
 def _find_cache() -> None:
-    """Have a place for compiled kernels where neither the package nor the home can be written to.
+    """Make a folder for compiled kernels where neither the package nor the home can be written to.
 
-    Numba refuses to work without one. A folder of this process's own is the safe choice: what is
-    compiled is loaded from it, and nobody else can have put something there.
+    Numba refuses to work without one. A folder that only this process uses is the safe choice:
+    nobody else can have put there a file that is loaded.
     """
     here = Path(__file__).parent
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())

@@ -10,14 +10,14 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-# Odd constants with no structure of their own: 2**64 over the golden ratio, and digits of pi.
+# Odd constants without a structure: 2**64 over the golden ratio, for all hashes, and digits of pi.
 TOKEN_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 TOKEN_LENGTH = np.uint64(0x243F6A8885A308D3)
 #: Bytes that `classify` looks at together.
 LANES = 64
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, index: Any, what: Any) -> Any:
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any, what: Any) -> Any:
     """Return a pointer to something of that type in an array of bytes."""
     view = context.make_array(kind)(context, builder, array)
     return builder.bitcast(builder.gep(view.data, [index]), ir.PointerType(what))
@@ -36,7 +36,7 @@ def load8(typing: Any, array: Any, index: Any) -> Any:
     """Return the 8 bytes of an array from an index on as one uint64, the first byte lowest."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        word = _place(context, builder, sig.args[0], args[0], args[1], ir.IntType(64))
+        word = _pointer(context, builder, sig.args[0], args[0], args[1], ir.IntType(64))
         return builder.load(word, align=1)
 
     return types.uint64(array, types.int64), generate
@@ -79,7 +79,7 @@ def classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: Any
         def within(value: Any, first: int, count: int) -> Any:
             return builder.icmp_unsigned("<", builder.sub(value, same(first)), same(count))
 
-        read = _place(context, builder, sig.args[0], args[0], args[1], lanes)
+        read = _pointer(context, builder, sig.args[0], args[0], args[1], lanes)
         value = builder.load(read, align=1)
         capital = within(value, ord("A"), 26)
         step = _splat(builder, args[4], LANES)
@@ -90,7 +90,7 @@ def classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: Any
         word = builder.or_(letter, builder.or_(digit, underscore))
         high = builder.icmp_signed("<", value, same(0))
         out = builder.select(word, lowered, builder.select(high, same(255), same(0)))
-        write = _place(context, builder, sig.args[2], args[2], args[3], lanes)
+        write = _pointer(context, builder, sig.args[2], args[2], args[3], lanes)
         builder.store(out, write, align=1)
         return builder.bitcast(builder.or_(word, high), ir.IntType(LANES))
 
@@ -103,8 +103,8 @@ def mask32(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, below: A
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         vector = ir.VectorType(ir.IntType(8), 32)
-        place = _place(context, builder, sig.args[0], args[0], args[1], vector)
-        found = builder.load(place, align=1)
+        pointer = _pointer(context, builder, sig.args[0], args[0], args[1], vector)
+        found = builder.load(pointer, align=1)
         hits = builder.icmp_unsigned("<", found, _splat(builder, args[5], 32))
         for byte in args[2:5]:
             equal = builder.icmp_unsigned("==", found, _splat(builder, byte, 32))
@@ -115,13 +115,13 @@ def mask32(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, below: A
 
 
 @intrinsic
-def copy32(typing: Any, source: Any, start: Any, target: Any, place: Any) -> Any:
+def copy32(typing: Any, source: Any, start: Any, target: Any, to: Any) -> Any:
     """Copy 32 bytes."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         vector = ir.VectorType(ir.IntType(8), 32)
-        read = _place(context, builder, sig.args[0], args[0], args[1], vector)
-        write = _place(context, builder, sig.args[2], args[2], args[3], vector)
+        read = _pointer(context, builder, sig.args[0], args[0], args[1], vector)
+        write = _pointer(context, builder, sig.args[2], args[2], args[3], vector)
         builder.store(builder.load(read, align=1), write, align=1)
         return context.get_dummy_value()
 
@@ -133,6 +133,9 @@ def mix(h):
     """Return a bijective mix of a uint64 in which every input bit reaches every output bit.
 
     The finaliser of MurmurHash3 (A. Appleby), with constants of variant 13 by D. Stafford.
+
+    Args:
+        h: uint64: a value.
     """
     h ^= h >> np.uint64(30)
     h *= np.uint64(0xBF58476D1CE4E5B9)
@@ -144,5 +147,10 @@ def mix(h):
 
 @njit(cache=True, nogil=True)
 def splitmix(seed, index):
-    """Return the ``index``-th uint64 of the SplitMix64 stream of ``seed`` (Steele et al. 2014)."""
-    return mix(np.uint64(seed) + (np.uint64(index) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+    """Return the ``index``-th uint64 of the SplitMix64 stream of ``seed`` (Steele et al. 2014).
+
+    Args:
+        seed: uint64: the stream.
+        index: uint64: position in it.
+    """
+    return mix(np.uint64(seed) + (np.uint64(index) + np.uint64(1)) * TOKEN_MULTIPLIER)

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from neardup.kernels.bits import popcount
-from neardup.kernels.jaccard import jaccard, may_reach
+from neardup.kernels.jaccard import jaccard, may_reach, most_differing, slack_of
 
 #: A document is compared with at least so many following ones of its bucket.
 WINDOW = 256
@@ -14,10 +14,18 @@ PAIRS = 1 << 20
 
 @njit(cache=True, nogil=True)
 def _scatter(keys, docs, skipped, bits, ends, out_keys, out_docs):
-    """Copy keys and documents in the order of ``bits`` bits of each, after some leading ones.
+    """Copy keys and documents in the order of some bits of the keys.
 
-    ``ends`` gets where the keys of each value of these bits end.
+    Args:
+        keys: uint64[n]: keys.
+        docs: int32[n]: their documents; int32[0] where these are 0 to n - 1.
+        skipped: int: leading bits of a key that are not looked at.
+        bits: int: bits after those, by which keys are ordered.
+        ends: int64[2**bits + 1 or more]: gets where the keys of each value of these bits end.
+        out_keys: uint64[n or more]: gets the keys.
+        out_docs: int32[n or more]: gets the documents.
     """
+    numbered = docs.shape[0] == 0
     slots = 1 << bits
     ends[: slots + 1] = 0
     # A shift by 64 is undefined, so it is done in two steps.
@@ -29,18 +37,26 @@ def _scatter(keys, docs, skipped, bits, ends, out_keys, out_docs):
     for i in range(keys.shape[0]):
         s = np.int64(keys[i] << skip >> np.uint64(1) >> shift)
         out_keys[ends[s]] = keys[i]
-        out_docs[ends[s]] = docs[i]
+        out_docs[ends[s]] = np.int32(i) if numbered else docs[i]
         ends[s] += 1
 
 
 @njit(cache=True, nogil=True)
 def group_keys(keys, members, starts):
-    """Group equal keys; return the number of buckets of two and more.
+    """Group equal keys.
 
     Two passes by leading bits (keys are hashes, so they fill their range evenly) and an insertion
-    that then has next to nothing to do: linear time, also where most keys are equal. ``members``
-    gets the documents of each bucket, ascending, buckets in ascending order of key; ``starts``,
-    int32[documents // 2 + 1], where each begins.
+    that then has next to nothing to do: linear time, also where most keys are equal. Takes 12 bytes
+    for each document, and up to 12 for each of one key.
+
+    Args:
+        keys: uint64[n]: the key of each document.
+        members: int32[n]: gets the documents of each bucket of two and more, ascending; buckets in
+            ascending order of key.
+        starts: int32[n // 2 + 1]: gets where each bucket begins, and where the last one ends.
+
+    Returns:
+        Number of buckets.
     """
     n = keys.shape[0]
     bits = 0
@@ -49,7 +65,7 @@ def group_keys(keys, members, starts):
     ends = np.empty((1 << bits) + 1, dtype=np.int64)
     part_keys = np.empty(n, dtype=np.uint64)
     part_docs = np.empty(n, dtype=np.int32)
-    _scatter(keys, np.arange(n).astype(np.int32), 0, bits, ends, part_keys, part_docs)
+    _scatter(keys, np.empty(0, np.int32), 0, bits, ends, part_keys, part_docs)
     widest = ends[0]
     for part in range(1, 1 << bits):
         widest = max(widest, ends[part] - ends[part - 1])
@@ -94,12 +110,36 @@ def group_keys(keys, members, starts):
 
 
 @njit(cache=True, nogil=True)
-def mark_plausible(members, starts, size, bitmaps, slack, marked):
+def name_buckets(members, starts, first, out):
+    """Write the number of its bucket for each document of a band, or -1 where it is in none.
+
+    Args:
+        members: int32[]: documents of each bucket.
+        starts: int32[buckets + 1]: where each bucket begins.
+        first: int: number of the first bucket.
+        out: int32[documents]: gets the numbers.
+    """
+    out[:] = -1
+    for bucket in range(starts.shape[0] - 1):
+        for i in range(starts[bucket], starts[bucket + 1]):
+            out[members[i]] = first + bucket
+
+
+@njit(cache=True, nogil=True)
+def mark_plausible(members, starts, size, bitmaps, threshold, marked):
     """Mark the documents of a band that may reach the threshold with another of their bucket.
 
-    ``size`` counts repetitions, so that only the bitmaps can rule a pair out and not the sizes.
-    Several threads may mark at once, in bool[documents].
+    Only the bitmaps can rule a pair out and not the sizes. Several threads may mark at once.
+
+    Args:
+        members: int32[]: documents of each bucket.
+        starts: int32[buckets + 1]: where each bucket begins.
+        size: int32[documents]: shingles of each document, repetitions included.
+        bitmaps: uint64[documents, words]: see `neardup.kernels.jaccard.fill_bitmaps`.
+        threshold: float: lowest similarity of two similar documents.
+        marked: bool[documents]: is set for those that are found.
     """
+    slack = slack_of(threshold)
     for bucket in range(starts.shape[0] - 1):
         low, high = starts[bucket], starts[bucket + 1]
         if high - low > 64:  # a template, most likely; to look at all pairs would cost too much
@@ -112,17 +152,17 @@ def mark_plausible(members, starts, size, bitmaps, slack, marked):
                 y = members[j]
                 if marked[x] and marked[y]:
                     continue
-                alone = np.uint64(0)
+                differing = np.uint64(0)
                 for w in range(bitmaps.shape[1]):
-                    alone += popcount(bitmaps[x, w] ^ bitmaps[y, w])
-                limit = slack * (np.int64(size[x]) + np.int64(size[y])) + 1e-6
-                if np.int64(alone) <= limit:
+                    differing += popcount(bitmaps[x, w] ^ bitmaps[y, w])
+                limit = most_differing(slack, np.int64(size[x]) + np.int64(size[y]))
+                if np.int64(differing) <= limit:
                     marked[x] = marked[y] = True
 
 
 @njit(cache=True, nogil=True)
-def _place_of(rank, members, low, high):
-    """Return the place of the document of that rank in ``members[low:high]``, which has it."""
+def _index_of(rank, members, low, high):
+    """Return the index of a document, int, in ``members[low:high]``, int32[], which contains it."""
     while low < high:
         middle = (low + high) >> 1
         if members[middle] < rank:
@@ -136,13 +176,24 @@ def _place_of(rank, members, low, high):
 def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
     """Compare some documents with those that follow them in their buckets.
 
-    ``seen`` and ``counts`` are as for `neardup.kernels.resolving.against_kept`. Edges (earlier,
-    later, similarity) are written to three arrays; it stops, before a document, where they might
-    not fit, and returns (first document not done, number of edges).
+    Stops, before a document, where its edges might not fit.
+
+    Args:
+        first: int: first document.
+        last: int: document after the last.
+        buckets: `neardup.kernels.resolving.Buckets` of m documents.
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        threshold: float: lowest similarity of an edge.
+        seen: int32[m]: working memory of one thread, all -1 at the beginning.
+        edges: (int32[k], int32[k], float64[k]): get earlier and later document, and similarity.
+        counts: int64[2 or more]: get comparisons, and pairs ruled out by size or bitmap, added.
+
+    Returns:
+        (First document not done, number of edges).
     """
     members, starts = buckets.members, buckets.starts
     num_bands = buckets.of.shape[1]
-    slack = (1.0 - threshold) / (1.0 + threshold)
+    slack = slack_of(threshold)
     filled = 0
     for x in range(first, last):
         most = 0
@@ -158,7 +209,7 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
             if bucket < 0:
                 continue
             high = starts[bucket + 1]
-            low = _place_of(x, members, starts[bucket], high) + 1
+            low = _index_of(x, members, starts[bucket], high) + 1
             window = max(WINDOW, PAIRS // (high - starts[bucket]))
             for i in range(low, min(high, low + window)):
                 y = members[i]

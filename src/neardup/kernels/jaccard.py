@@ -1,9 +1,11 @@
 """Exact similarity of sorted sets, weighted or not, and a quick bound that rules pairs out."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 from neardup.kernels.bits import popcount
 
@@ -13,11 +15,15 @@ class Sets(NamedTuple):
 
     values: np.ndarray  # uint64[]: the sets, each sorted and distinct, in any order, with gaps
     begin: np.ndarray  # int64[m]: where each set begins
-    size: np.ndarray  # int32[m]: its length; 0 for a document whose set is not held
+    size: np.ndarray  # int32[m]: its length; 0 for a document without one
     bitmaps: np.ndarray  # uint64[m, words]: each set folded into bits, see `fill_bitmaps`
 
-    def take(self, rows: np.ndarray) -> "Sets":
-        return Sets(self.values, self.begin[rows], self.size[rows], self.bitmaps[rows])
+    def take(self, rows: np.ndarray, empty: Callable[..., np.ndarray] = np.empty) -> "Sets":
+        """Return some sets, int[n]; ``empty`` makes arrays, as `numpy.empty`."""
+        begin, size = self.begin[rows], self.size[rows]
+        bitmaps = empty((len(rows), self.bitmaps.shape[1]), np.uint64)
+        # (In another mode NumPy fills a copy first.)
+        return Sets(self.values, begin, size, self.bitmaps.take(rows, 0, bitmaps, "clip"))
 
 
 class Known(NamedTuple):
@@ -33,6 +39,10 @@ def needed_overlap(total, threshold):
 
     The comparison is that of the reported similarity, ``overlap / (total - overlap)`` as float64,
     so that a pair exactly at the threshold is decided the same way everywhere.
+
+    Args:
+        total: int: members of both, those that they share twice.
+        threshold: float: similarity.
     """
     overlap = np.int64(np.ceil(threshold / (1.0 + threshold) * total))
     while overlap > 0 and (overlap - 1) / (total - overlap + 1) >= threshold:
@@ -42,12 +52,36 @@ def needed_overlap(total, threshold):
     return overlap
 
 
+@register_jitable
+def slack_of(threshold):
+    """Return the share of their members that two sets at the threshold may not have in common."""
+    return (1.0 - threshold) / (1.0 + threshold)
+
+
+@register_jitable
+def most_differing(slack, total):
+    """Return how many members may be in one of two sets only, for all of which see `may_reach`.
+
+    Args:
+        slack: float: `slack_of` the threshold.
+        total: int or float: members of both sets, those that they share twice.
+    """
+    return slack * total + 1e-6  # as the product is rounded
+
+
 @njit(cache=True, nogil=True)
 def fill_bitmaps(values, begin, size, distinct, out):
     """Fold the shingles of each document into bits: the leading bits of a hash name its bit.
 
     If each shingle is there once (``distinct``), it flips its bit, which says more about large
     sets; else it sets its bit. ``out`` is uint64[documents, power of two].
+
+    Args:
+        values: uint64[]: shingles.
+        begin: int64[n]: where those of each document begin.
+        size: int32[n]: how many these are.
+        distinct: bool: each shingle is there once.
+        out: uint64[n, power of two]: gets the bits.
     """
     words = out.shape[1]
     shift = np.uint64(58)
@@ -58,8 +92,8 @@ def fill_bitmaps(values, begin, size, distinct, out):
         row = out[d]
         row[:] = np.uint64(0)
         for i in range(begin[d], begin[d] + size[d]):
-            place = values[i] >> shift
-            word, bit = place >> np.uint64(6), np.uint64(1) << (place & np.uint64(63))
+            leading = values[i] >> shift
+            word, bit = leading >> np.uint64(6), np.uint64(1) << (leading & np.uint64(63))
             if distinct:
                 row[word] ^= bit
             else:
@@ -68,28 +102,41 @@ def fill_bitmaps(values, begin, size, distinct, out):
 
 @njit(cache=True, nogil=True)
 def may_reach(size, bitmaps, x, y, slack):
-    """Return whether two sets can reach a threshold t, by their sizes and bitmaps alone.
+    """Return whether two sets can reach a threshold t, by their sizes and bitmaps.
 
-    Two sets reach t only if at most ``slack = (1 - t) / (1 + t)`` of their members together are in
-    one of them alone, and each bit in which the bitmaps differ stands for at least one such member
+    Two sets reach t only if at most ``slack = (1 - t) / (1 + t)`` of the members of both are in
+    only one of them, and each bit in which the bitmaps differ represents at least one such member
     (the bitmap filter of Sandes, Teodoro, Melo, Information Systems 88, 2020). Never rules out a
     pair that does reach it.
+
+    Args:
+        size: int32[m]: members of each set.
+        bitmaps: uint64[m, words]: see `fill_bitmaps`.
+        x: int: the one set.
+        y: int: the other.
+        slack: float: `slack_of` the threshold.
     """
     nx, ny = np.int64(size[x]), np.int64(size[y])
-    limit = slack * (nx + ny) + 1e-6
+    limit = most_differing(slack, nx + ny)
     if abs(nx - ny) > limit:
         return False
-    alone = np.uint64(0)
+    differing = np.uint64(0)
     for w in range(bitmaps.shape[1]):
-        alone += popcount(bitmaps[x, w] ^ bitmaps[y, w])
-    return np.int64(alone) <= limit
+        differing += popcount(bitmaps[x, w] ^ bitmaps[y, w])
+    return np.int64(differing) <= limit
 
 
 @njit(cache=True, nogil=True)
 def remember(known, docs, values, offsets):
-    """Put documents, int64[n], into their slots, see `Known`; what was there is forgotten.
+    """Put documents, int64[n], into their slots, see `Known`, and forget those that were there.
 
     Their sets, each sorted and distinct, are in ``values``; each begins at ``offsets``, int64[n+1].
+
+    Args:
+        known: `Known`.
+        docs: int64[n]: documents.
+        values: uint64[]: their sets.
+        offsets: int64[n + 1]: where each set begins.
     """
     mask = np.int64(known.tags.shape[0] - 1)
     size = np.empty(1, np.int32)
@@ -107,6 +154,14 @@ def keep_reachable(size, bitmaps, known, slack, rows, docs):
     Sets have ``size``, int32[m], and ``bitmaps``; see `Known` for documents. Of the pairs of a set
     and a document, ``rows`` and ``docs``, int64[pairs], those that are kept come first. Returns
     how many these are.
+
+    Args:
+        size: int32[m]: members of each set.
+        bitmaps: uint64[m, words]: see `fill_bitmaps`.
+        known: `Known`.
+        slack: float: as for `may_reach`.
+        rows: int64[pairs]: the set of each pair.
+        docs: int64[pairs]: the document of each pair.
     """
     mask = np.int64(known.tags.shape[0] - 1)
     kept = np.int64(0)
@@ -114,16 +169,16 @@ def keep_reachable(size, bitmaps, known, slack, rows, docs):
         x, doc = rows[i], docs[i]
         y = doc & mask
         tag = known.tags[y]
-        alone, limit = np.uint64(0), np.inf
+        differing, limit = np.uint64(0), np.inf
         if tag >> np.uint64(32) == np.uint64(doc + 1):
             nx, ny = np.int64(size[x]), np.int64(tag & np.uint64(0xFFFFFFFF))
-            limit = slack * (nx + ny) + 1e-6
-            alone = np.uint64(abs(nx - ny))
-            if alone <= limit:
-                alone = np.uint64(0)
+            limit = most_differing(slack, nx + ny)
+            differing = np.uint64(abs(nx - ny))
+            if differing <= limit:
+                differing = np.uint64(0)
                 for w in range(bitmaps.shape[1]):
-                    alone += popcount(bitmaps[x, w] ^ known.bitmaps[y, w])
-        if np.int64(alone) <= limit:
+                    differing += popcount(bitmaps[x, w] ^ known.bitmaps[y, w])
+        if np.int64(differing) <= limit:
             rows[kept], docs[kept] = x, doc
             kept += 1
     return kept
@@ -133,8 +188,14 @@ def keep_reachable(size, bitmaps, known, slack, rows, docs):
 def jaccard(sets, x, y, threshold):
     """Return the similarity of two sets if it reaches ``threshold``, else -1.
 
-    Merges the two, and stops as soon as what is left can't reach the threshold. Cost: at most
+    Merges the two, and stops as soon as the rest can't reach the threshold. Cost: at most
     ``size[x] + size[y]`` steps.
+
+    Args:
+        sets: `Sets`.
+        x: int: the one set.
+        y: int: the other.
+        threshold: float: lowest similarity.
     """
     values = sets.values
     nx, ny = np.int64(sets.size[x]), np.int64(sets.size[y])
@@ -162,18 +223,38 @@ def jaccard(sets, x, y, threshold):
 
 @njit(cache=True, nogil=True)
 def verify(sets, a, b, first, last, threshold, out):
-    """Write the similarity of each pair ``(a[i], b[i])``, or -1 where it is below ``threshold``."""
+    """Write the similarity of each pair ``(a[i], b[i])``, or -1 where it is below ``threshold``.
+
+    Args:
+        sets: `Sets`.
+        a: int[pairs]: the one set of each.
+        b: int[pairs]: the other.
+        first: int: first pair.
+        last: int: pair after the last.
+        threshold: float: lowest similarity.
+        out: float64[pairs]: gets the similarities.
+    """
     for i in range(first, last):
         out[i] = jaccard(sets, a[i], b[i], threshold)
 
 
 @njit(cache=True, nogil=True)
 def weighted_overlap(sets, weights, a, b, first, last, shared, total):
-    """Add up the weights of what pairs of sets share, and of what they have together.
+    """Add up the weights of the members that pairs of sets share, and of all members of both.
 
     ``weights``, float32[power of two], has the weight of a value by its last bits. For each pair
     ``(a[i], b[i])``, int32, from ``first`` to ``last``, ``shared`` and ``total``, float64[pairs],
     get the weight of the members of both, and of either.
+
+    Args:
+        sets: `Sets`.
+        weights: float32[power of two]: weight of a value by its last bits.
+        a: int32[pairs]: the one set of each.
+        b: int32[pairs]: the other.
+        first: int: first pair.
+        last: int: pair after the last.
+        shared: float64[pairs]: gets the weight of members of both.
+        total: float64[pairs]: gets the weight of members of either.
     """
     values, mask = sets.values, np.uint64(weights.shape[0] - 1)
     for pair in range(first, last):
@@ -181,7 +262,7 @@ def weighted_overlap(sets, weights, a, b, first, last, shared, total):
         end_i, end_j = i + np.int64(sets.size[a[pair]]), j + np.int64(sets.size[b[pair]])
         both = either = 0.0
         while i < end_i or j < end_j:
-            # After the end of one, the other goes on alone.
+            # After the end of one, only the other goes on.
             u = values[i] if i < end_i else values[j]
             v = values[j] if j < end_j else values[i]
             left = i < end_i and (u <= v or j >= end_j)

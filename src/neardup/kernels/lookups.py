@@ -19,7 +19,7 @@ _TOGETHER = 64
 STRIDE = ENTRIES + ENTRIES // 2
 
 
-class Blocks(NamedTuple):
+class KeyBlocks(NamedTuple):
     """Blocks of `STRIDE` words: `ENTRIES` sorted keys, then the documents that have them."""
 
     words: np.ndarray  # uint64[blocks * STRIDE]
@@ -33,9 +33,9 @@ class Chains(NamedTuple):
     """Keys with documents in a hash table that grows, those of a slot linked to one another."""
 
     last: np.ndarray  # int32[power of two]: newest entry of each slot; -1 for none
-    keys: np.ndarray  # uint64[room]
-    docs: np.ndarray  # int64[room]
-    before: np.ndarray  # int32[room]: the entry of the slot before each; -1 for none
+    keys: np.ndarray  # uint64[capacity]
+    docs: np.ndarray  # int64[capacity]
+    before: np.ndarray  # int32[capacity]: the entry of the slot before each; -1 for none
 
 
 @njit(cache=True, nogil=True)
@@ -51,6 +51,11 @@ def checksum(words, first, last):
 
     A change within one word always changes it. Four sums in turn, since each has to wait for its
     own last step: crc32 takes thirty times as long.
+
+    Args:
+        words: uint64[]: words.
+        first: int: first word.
+        last: int: word after the last.
     """
     a, b, c, d = TOKEN_MULTIPLIER, TOKEN_MULTIPLIER, TOKEN_MULTIPLIER, TOKEN_MULTIPLIER
     for i in range(first, last, 4):
@@ -61,10 +66,10 @@ def checksum(words, first, last):
 
 @njit(cache=True, nogil=True)
 def _below(values, key, low, high, share):
-    """Return the first place of a sorted range that is not below a key.
+    """Return the first index of a sorted range that is not below a key.
 
     Keys are hashes, so that it is near that share of the range: a search from there outwards reads
-    few lines of memory, where halving the whole range would read one at each step.
+    few lines of memory, where halving all of the range would read one at each step.
     """
     step = np.int64(16)
     guess = low + np.int64(share * (high - low))
@@ -90,13 +95,21 @@ def _below(values, key, low, high, share):
 
 
 @njit(cache=True, nogil=True)
-def find_in_blocks(blocks, entries, wanted, places, docs, count):
+def find_in_blocks(blocks, entries, wanted, rows, docs, count):
     """Find the documents that have some keys, in blocks that are checked when first read.
 
-    The last one of the `Blocks` is filled up with keys that no document has; ``entries`` are of
-    documents. What is found for the keys ``wanted``, uint64[n], is written from ``count`` on, as
-    far as there is room: ascending places in ``wanted`` to ``places``, documents to ``docs``,
-    int64[room] each. Returns the number of those found so far; -1 if a block is damaged.
+    The last one of the `KeyBlocks` is filled up with keys that no document has; ``entries`` are of
+    documents. Those that have the keys ``wanted``, uint64[n], are written from ``count`` on, as
+    far as they fit: ascending indices in ``wanted`` to ``rows``, documents to ``docs``,
+    int64[capacity] each. Returns the number of those found so far; -1 if a block is damaged.
+
+    Args:
+        blocks: `KeyBlocks`.
+        entries: int: entries of documents.
+        wanted: uint64[n]: keys.
+        rows: int64[capacity]: gets indices in ``wanted``, ascending.
+        docs: int64[capacity]: gets documents.
+        count: int: entries of both that are there already.
     """
     words, halves, fences, sums, verified = blocks
     first_block, share = np.empty(_TOGETHER, np.int64), np.empty(_TOGETHER, np.float64)
@@ -133,8 +146,8 @@ def find_in_blocks(blocks, entries, wanted, places, docs, count):
                     entry = _below(words, key, begin, begin + ENTRIES, share[i]) - begin
                 end = min(entries - block * ENTRIES, ENTRIES)
                 while entry < end and words[begin + entry] == key:
-                    if count < places.shape[0]:
-                        places[count] = first + i
+                    if count < rows.shape[0]:
+                        rows[count] = first + i
                         docs[count] = halves[2 * (begin + ENTRIES) + entry]
                     count += 1
                     entry += 1
@@ -146,7 +159,14 @@ def find_in_blocks(blocks, entries, wanted, places, docs, count):
 
 @njit(cache=True, nogil=True)
 def add_entries(chains, first, keys, docs):
-    """Add documents, int64[m], with their keys, uint64[m, bands], from entry ``first`` on."""
+    """Add documents, int64[m], with their keys, uint64[m, bands], from entry ``first`` on.
+
+    Args:
+        chains: `Chains`.
+        first: int: first entry.
+        keys: uint64[m, bands]: keys of each document.
+        docs: int64[m]: documents.
+    """
     mask = np.uint64(chains.last.shape[0] - 1)
     at = np.int64(first)
     for d in range(keys.shape[0]):
@@ -159,15 +179,23 @@ def add_entries(chains, first, keys, docs):
 
 
 @njit(cache=True, nogil=True)
-def find_in_chains(chains, wanted, places, docs, count):
-    """Do what `find_in_blocks` does; documents of a key come newest first."""
+def find_in_chains(chains, wanted, rows, docs, count):
+    """Do what `find_in_blocks` does; documents of a key come newest first.
+
+    Args:
+        chains: `Chains`.
+        wanted: uint64[n]: keys.
+        rows: int64[capacity]: gets indices in ``wanted``, ascending.
+        docs: int64[capacity]: gets documents.
+        count: int: entries of both that are there already.
+    """
     mask = np.uint64(chains.last.shape[0] - 1)
     for i in range(wanted.shape[0]):
         entry = np.int64(chains.last[np.int64(wanted[i] & mask)])
         while entry >= 0:
             if chains.keys[entry] == wanted[i]:
-                if count < places.shape[0]:
-                    places[count], docs[count] = i, chains.docs[entry]
+                if count < rows.shape[0]:
+                    rows[count], docs[count] = i, chains.docs[entry]
                 count += 1
             entry = np.int64(chains.before[entry])
     return count

@@ -7,7 +7,7 @@ ordered as documents in keep order, then as tokens. See ``docs/method.md``, "Pas
 import numpy as np
 from numba import njit
 
-from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix, popcount
+from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
 
 #: No position.
 NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -77,27 +77,14 @@ def window_anchors(tokens, offsets, gram, window, keys, since, counts):
 
 @njit(cache=True, nogil=True)
 def mark(bits, anchors):
-    """Set the bits, uint8[], of some anchors, by their numbers, int64[]."""
+    """Set the bits of some anchors.
+
+    Args:
+        bits: uint8[]: a bit for each anchor.
+        anchors: int64[]: numbers of anchors.
+    """
     for anchor in anchors:
         bits[anchor >> 3] |= np.uint8(1 << (anchor & 7))
-
-
-@njit(cache=True, nogil=True)
-def count_bits(bits):
-    """Return how many bits of uint8[] are set."""
-    count = np.int64(0)
-    for byte in bits:
-        count += np.int64(popcount(np.uint64(byte)))
-    return count
-
-
-@njit(cache=True, nogil=True)
-def marked_of(bits, first, last):
-    """Return bool[last - first]: which anchors have their bit set."""
-    out = np.empty(last - first, dtype=np.bool_)
-    for anchor in range(first, last):
-        out[anchor - first] = bits[anchor >> 3] >> (anchor & 7) & 1
-    return out
 
 
 @njit(cache=True, nogil=True)
@@ -330,17 +317,53 @@ def _sources_in_groups(rows, begin, end, position, words, groups, found):
 
 
 @njit(cache=True, nogil=True)
-def index_of(positions, position):
-    """Return the index of a position in uint64[], ascending; -1 where it is not there."""
-    low, high = np.int64(0), np.int64(positions.shape[0])
+def join_segments(segments):
+    """Join segments of runs that continue one another, in place; return how many are left.
+
+    Runs of a segment are at consecutive positions, and so are their sources; as many documents have
+    each.
+
+    Args:
+        segments: Position of the first run uint64[n], ascending; number of runs uint32[n]; first
+            position of an equal run, first earlier and latest earlier position of the first run,
+            uint64[n], see `sources_of_runs`; documents uint32[n].
+    """
+    position, runs, first, origin, latest, documents = segments
+    last = np.int64(-1)
+    for i in range(position.shape[0]):
+        if last >= 0:
+            step = np.uint64(runs[last])
+            repeated = latest[i] != NONE
+            if (
+                position[i] == position[last] + step
+                and first[i] == first[last] + step
+                and documents[i] == documents[last]
+                and repeated == (latest[last] != NONE)
+                and (
+                    not repeated
+                    or (latest[i] == latest[last] + step and origin[i] == origin[last] + step)
+                )
+            ):
+                runs[last] += runs[i]
+                continue
+        last += 1
+        position[last], runs[last], first[last] = position[i], runs[i], first[i]
+        origin[last], latest[last], documents[last] = origin[i], latest[i], documents[i]
+    return last + 1
+
+
+@njit(cache=True, nogil=True)
+def _segment_of(position, runs, wanted):
+    """Return the segment that has the run at a position; -1 where none has."""
+    low, high = np.int64(0), np.int64(position.shape[0])
     while low < high:
         middle = (low + high) >> 1
-        if positions[middle] < position:
+        if position[middle] <= wanted:
             low = middle + 1
         else:
             high = middle
-    if low < positions.shape[0] and positions[low] == position:
-        return low
+    if low > 0 and wanted < position[low - 1] + np.uint64(runs[low - 1]):
+        return low - 1
     return np.int64(-1)
 
 
@@ -350,89 +373,112 @@ def _is_common(documents, row, boilerplate):
 
 
 @njit(cache=True, nogil=True)
-def _reach(table, row, end, source, boilerplate):
-    """Return how many runs, from ``row`` on, are repeated and stand in this order at a source."""
-    position, first, _, latest, documents = table
-    at = index_of(position, source)
+def _reach(table, row, end, start, source, boilerplate):
+    """Return how many runs, from that at ``start`` on, are repeated and stand so at a source.
+
+    ``row`` is the segment with the run at ``start``.
+    """
+    position, runs, first, _, latest, documents = table
+    reach = np.uint64(0)
+    at = _segment_of(position, runs, source)
     if at < 0:
-        return np.int64(0)
+        return reach
     common = _is_common(documents, row, boilerplate)
-    reach = np.int64(0)
-    while row + reach < end and at + reach < position.shape[0]:
-        step = np.uint64(reach)
-        if position[row + reach] != position[row] + step or latest[row + reach] == NONE:
+    total = position.shape[0]
+    while latest[row] != NONE and _is_common(documents, row, boilerplate) == common:
+        here, there = start + reach - position[row], source + reach - position[at]
+        if first[row] + here != first[at] + there:
             break
-        if position[at + reach] != source + step or first[at + reach] != first[row + reach]:
-            break
-        if _is_common(documents, row + reach, boilerplate) != common:
-            break
-        reach += 1
+        step = min(np.uint64(runs[row]) - here, np.uint64(runs[at]) - there)
+        reach += step
+        if here + step == np.uint64(runs[row]):
+            row += 1
+            if row >= end or position[row] != start + reach:
+                break
+        if there + step == np.uint64(runs[at]):
+            at += 1
+            if at >= total or position[at] != source + reach:
+                break
     return reach
 
 
 @njit(cache=True, nogil=True)
 def grow(table, begin, end, rule, boilerplate, out):
-    """Join the repeated runs of some documents to passages; return how many there are.
+    """Join the repeated runs of some documents to passages, as many as there is space for.
 
     Args:
-        table: position, first, origin and latest, uint64[runs], and documents, uint32[runs], in
-            ascending order of position, see `sources_of_runs`.
-        begin: First row of the table that is looked at; documents are complete.
-        end: Row after the last.
+        table: Segments of runs, see `join_segments`; none can be joined to the one before.
+        begin: The run to begin with: its segment, and its position, or 0 for that of the segment.
+        end: Segment after the last one that is looked at; documents are complete.
         rule: Which source: 0 the one that reaches furthest, 1 the latest, 2 the first.
         boilerplate: Documents from which on a run is boilerplate; 0 for never.
         out: uint64[passages, 6] for position, number of runs, source, origin, documents, and a hash
-            of the text.
+            of the text of boilerplate, else 0.
+
+    Returns:
+        Number of passages, and where to continue: segment, ``end`` if all is done, and position.
     """
-    position, first, origin, latest, documents = table
+    position, runs, first, origin, latest, documents = table
     count = np.int64(0)
-    row = begin
-    while row < end:
+    row, start = np.int64(begin[0]), np.uint64(begin[1])
+    while row < end and count < out.shape[0]:
+        start = max(start, position[row])
         if latest[row] == NONE:
             row += 1
             continue
-        source = origin[row] if rule == 2 else latest[row]
-        reach = _reach(table, row, end, source, boilerplate)
+        inside = start - position[row]
+        source = (origin[row] if rule == 2 else latest[row]) + inside
+        reach = _reach(table, row, end, start, source, boilerplate)
         if rule == 0:
-            other = origin[row]
-            further = _reach(table, row, end, other, boilerplate) if other != source else reach
-            if further > reach:
-                source, reach = other, further
+            other = origin[row] + inside
+            if other != source:
+                further = _reach(table, row, end, start, other, boilerplate)
+                if further > reach:
+                    source, reach = other, further
             while True:
-                source, grown = _furthest(table, row, end, source, reach, boilerplate)
+                source, grown = _furthest(table, row, end, start, source, reach, boilerplate)
                 if grown == reach:
                     break
                 reach = grown
+        out[count, 0], out[count, 1] = start, reach
+        out[count, 2], out[count, 3] = source, origin[row] + inside
         least, text = documents[row], np.uint64(0)
-        for k in range(row, row + reach):
-            least = min(least, documents[k])
-            text = mix(text ^ first[k])
-        out[count, 0], out[count, 1] = position[row], np.uint64(reach)
-        out[count, 2], out[count, 3] = source, origin[row]
+        common = _is_common(documents, row, boilerplate)
+        stop = start + reach
+        while True:
+            least = min(least, documents[row])
+            size = np.uint64(runs[row])
+            if common:
+                for k in range(start - position[row], min(size, stop - position[row])):
+                    text = mix(text ^ (first[row] + np.uint64(k)))
+            start = min(stop, position[row] + size)
+            if start == position[row] + size:
+                row += 1
+            if start == stop:
+                break
         out[count, 4], out[count, 5] = np.uint64(least), text
         count += 1
-        row += reach
-    return count
+    return count, row, start
 
 
 @njit(cache=True, nogil=True)
-def _furthest(table, row, end, source, reach, boilerplate):
+def _furthest(table, row, end, start, source, reach, boilerplate):
     """Return (source, reach) after the sources of the run just behind a passage were tried."""
-    position, _, origin, latest, documents = table
-    behind = row + reach
-    best, longest = source, reach
-    if behind >= end or position[behind] != position[row] + np.uint64(reach):
+    position, runs, _, origin, latest, documents = table
+    best, longest, behind = source, reach, start + reach
+    k = row
+    while k < end and position[k] + np.uint64(runs[k]) <= behind:
+        k += 1
+    if k >= end or position[k] > behind or latest[k] == NONE:
         return best, longest
-    if latest[behind] == NONE:
+    if _is_common(documents, k, boilerplate) != _is_common(documents, row, boilerplate):
         return best, longest
-    if _is_common(documents, behind, boilerplate) != _is_common(documents, row, boilerplate):
-        return best, longest
-    for k in range(2):
-        there = latest[behind] if k == 0 else origin[behind]
-        if there & _LOW < np.uint64(reach):
+    for which in range(2):
+        there = (latest[k] if which == 0 else origin[k]) + (behind - position[k])
+        if there & _LOW < reach:
             continue
-        there -= np.uint64(reach)
-        found = _reach(table, row, end, there, boilerplate)
+        there -= reach
+        found = _reach(table, row, end, start, there, boilerplate)
         if found > longest or (found == longest and found > reach and there > best):
             best, longest = there, found
     return best, longest

@@ -1,9 +1,13 @@
-"""An index of documents by their rarest shingles, for an exact search of similar ones.
+"""Indexes by shingles: of documents by their rarest ones, and of queries by all of theirs.
 
 Two sets that reach a threshold have a shingle in common among the rarest ones of each (the prefix
-filter: Bayardo et al., WWW 2007), and its places in the two bound what they can have in common (the
-positional filter of PPJoin: Xiao et al., WWW 2008). Documents that share a template share its
-frequent shingles, not the rare ones, so that few pairs are left to be compared.
+filter: Bayardo et al., WWW 2007), and its positions in the two bound how many they can have in
+common (the positional filter of PPJoin: Xiao et al., WWW 2008). Documents that share a template
+share its frequent shingles, not the rare ones, so that few pairs are left to be compared.
+
+And an inverted index of queries, for documents of a stream that share shingles with them. There, a
+shingle that many queries have has a row of bytes instead of a list, one for each query. Rows are
+added up by words of eight bytes, so that a shingle which all have costs an eighth of a step each.
 """
 
 from typing import NamedTuple
@@ -12,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from neardup.kernels.bits import mix
-from neardup.kernels.jaccard import jaccard, may_reach, needed_overlap
+from neardup.kernels.jaccard import jaccard, may_reach, needed_overlap, slack_of
 from neardup.kernels.resolving import share_a_bucket
 
 #: Of a shingle by rarity, the bits below its frequency.
@@ -28,24 +32,24 @@ class Prefixes(NamedTuple):
     values: np.ndarray  # uint64[]: shingles by rarity, see `rank_prefixes`
 
 
-class Chains(NamedTuple):
+class PrefixChains(NamedTuple):
     """Documents by the shingles of their prefixes; entries of one slot form a chain."""
 
     head: np.ndarray  # int32[power of two]: last entry of each slot; -1 where there is none
     next: np.ndarray  # int32[entries]: the entry before it in the chain; -1 at the end
     value: np.ndarray  # uint64[entries]: the shingle
     doc: np.ndarray  # int32[entries]: the document
-    # int32[entries]: place of the shingle in the document's prefix; of equal ones the first, so
+    # int32[entries]: position of the shingle in the document's prefix; of equal ones the first, so
     # that what follows it is never counted too low.
-    place: np.ndarray
+    position: np.ndarray
 
 
 class Search(NamedTuple):
     """Working memory of one thread that searches, int32[m] each."""
 
-    seen: np.ndarray  # the document that came upon this one last; -1 at the beginning
+    seen: np.ndarray  # the document whose search found this one last; -1 at the beginning
     shared: np.ndarray  # shingles that the two share so far; -1 where they can't reach it
-    needed: np.ndarray  # shingles that they must share
+    needed: np.ndarray  # shingles that they need to share
     found: np.ndarray  # documents that share a shingle
 
 
@@ -71,6 +75,11 @@ def count_shingles(sets, docs, counts):
     """Count how often the shingles of some documents occur, by a hash of each, in uint32[2**k].
 
     A count is an upper bound of the frequency.
+
+    Args:
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        docs: int32[n]: documents.
+        counts: uint32[power of two]: gets the counts added.
     """
     mask = np.uint64(counts.shape[0] - 1)
     for d in docs:
@@ -80,10 +89,17 @@ def count_shingles(sets, docs, counts):
 
 @njit(cache=True, nogil=True)
 def rank_prefixes(sets, counts, prefixes, first, last):
-    """Fill in the rarest shingles of the documents at some places of the prefixes.
+    """Fill in the rarest shingles of the documents in a range of the prefixes.
 
     A shingle becomes a number that orders it by rarity, then by hash; equal shingles become equal
     numbers. Different ones do so too in rare cases, which may cost a comparison and loses nothing.
+
+    Args:
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        counts: uint32[power of two]: see `count_shingles`.
+        prefixes: `Prefixes` of k documents; the values are filled in.
+        first: int: index of the first document of the prefixes.
+        last: int: index after the last.
     """
     mask = np.uint64(counts.shape[0] - 1)
     most = np.uint32((1 << 20) - 1)
@@ -102,19 +118,25 @@ def rank_prefixes(sets, counts, prefixes, first, last):
 
 @njit(cache=True, nogil=True)
 def add_to_chains(prefixes, chains, entries):
-    """Add prefixes to chains that have ``entries`` and room for more; return how many have now."""
+    """Add prefixes to chains that have ``entries`` and capacity for more; return how many have now.
+
+    Args:
+        prefixes: `Prefixes`.
+        chains: `PrefixChains`.
+        entries: int: entries that are there.
+    """
     mask = np.uint64(chains.head.shape[0] - 1)
     for k in range(prefixes.docs.shape[0]):
         low = prefixes.starts[k]
-        place = np.int64(0)
+        position = np.int64(0)
         for i in range(low, prefixes.starts[k + 1]):
             if i > low and prefixes.values[i] != prefixes.values[i - 1]:
-                place = i - low
+                position = i - low
             slot = mix(prefixes.values[i]) & mask
             chains.next[entries] = chains.head[slot]
             chains.value[entries] = prefixes.values[i]
             chains.doc[entries] = prefixes.docs[k]
-            chains.place[entries] = place
+            chains.position[entries] = position
             chains.head[slot] = entries
             entries += 1
     return entries
@@ -141,7 +163,7 @@ def _candidates(x, prefix, chains, sizes, threshold, search):
                         search.found[count] = y
                         count += 1
                 if shared[y] >= 0:
-                    rest = min(nx - p, ny - chains.place[entry])
+                    rest = min(nx - p, ny - chains.position[entry])
                     shared[y] = shared[y] + 1 if shared[y] + rest >= needed[y] else -1
             entry = chains.next[entry]
     kept = 0
@@ -157,17 +179,31 @@ def _candidates(x, prefix, chains, sizes, threshold, search):
 def probe(
     prefixes, first, last, chains, sets, of, threshold, every, search, answers, edges, counts
 ):
-    """Search the chains for what is similar to the documents at some places of the prefixes.
+    """Search the chains for documents similar to those in a range of the prefixes.
 
-    The chains hold documents before all of these. Only documents that share a bucket count, by
+    The chains contain documents before all of these. Only documents that share a bucket count, by
     ``of`` as in `neardup.kernels.resolving.Buckets`; with no bands all do. If ``every``, all edges
     (earlier, later, similarity) are written to three arrays; it stops, before a document, where
     they might not fit. Else the first document that has an edge is written to ``answers``.
     ``counts`` is as for `neardup.kernels.resolving.against_kept`.
 
-    Returns (first place not done, number of edges). Several threads may search at once.
+    Returns (first index not done, number of edges). Several threads may search at once.
+
+    Args:
+        prefixes: `Prefixes` of k documents.
+        first: int: index of the first document of the prefixes.
+        last: int: index after the last.
+        chains: `PrefixChains`.
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        of: int32[m, num_bands]: see `neardup.kernels.resolving.Buckets`.
+        threshold: float: lowest similarity.
+        every: bool: write all edges.
+        search: `Search` of m documents.
+        answers: `neardup.kernels.resolving.Answers` of m documents; of none with ``every``.
+        edges: (int32[n], int32[n], float64[n]): get the edges.
+        counts: int64[2 or more]: see `neardup.kernels.resolving.against_kept`.
     """
-    slack = (1.0 - threshold) / (1.0 + threshold)
+    slack = slack_of(threshold)
     filled = 0
     for k in range(first, last):
         x = prefixes.docs[k]
@@ -193,3 +229,106 @@ def probe(
             edges[0][filled], edges[1][filled], edges[2][filled] = y, x, similarity
             filled += 1
     return last, filled
+
+
+class QueryIndex(NamedTuple):
+    """The shingles of some queries, each with the queries that have it."""
+
+    heads: np.ndarray  # int32[2**k + 1]: where the shingles with given leading bits begin
+    head_shift: np.uint64  # shift of a shingle that gives those bits
+    shingles: np.ndarray  # uint64[m], sorted: shingles of all queries, each once
+    postings: np.ndarray  # int32[]: queries of each shingle, one shingle after the other
+    starts: np.ndarray  # int64[m + 1]: where the queries of each begin
+    row_of: np.ndarray  # int32[m]: row of a shingle that many queries have; -1 for the others
+    rows: np.ndarray  # uint64[rows, words]: a byte for each query, 1 where it has the shingle
+    sizes: np.ndarray  # int64[queries]: sizes of their sets
+
+
+class Counters(NamedTuple):
+    """Working memory of one thread; all zeros before and after a call."""
+
+    counts: np.ndarray  # int32[queries]: shingles shared with each
+    touched: np.ndarray  # int32[queries]: queries that share a shingle
+    packed: np.ndarray  # uint64[words]: sums of rows of bytes
+    unpacked: np.ndarray  # uint8[8 * words]: the same memory
+
+
+class Overlaps(NamedTuple):
+    """Pairs of a document and a query, int32[pairs] each."""
+
+    doc: np.ndarray  # row of the document, ascending
+    query: np.ndarray  # row of the query
+    overlap: np.ndarray  # shingles that they share
+
+
+@njit(cache=True, nogil=True)
+def overlaps(values, offsets, first, index, minimum, contained, counters, out):
+    """Count what documents share with queries; report the pairs that reach a minimum above 0.
+
+    Begins at document ``first``. ``contained`` measures the share of the query that the document
+    has, not their similarity. ``out`` has room for as many pairs as there are queries, at least.
+    Returns (pairs, the first document that is not done).
+
+    Args:
+        values: uint64[]: shingles.
+        offsets: int64[documents + 1]: where those of each document begin.
+        first: int: first document.
+        index: `QueryIndex`.
+        minimum: float: lowest share or similarity.
+        contained: bool: see above.
+        counters: `Counters`.
+        out: `Overlaps`, for as many pairs as there are queries, at least.
+    """
+    counts, touched, packed = counters.counts, counters.touched, counters.packed
+    queries, words = index.sizes.shape[0], packed.shape[0]
+    found = 0
+    d = first
+    while d < offsets.shape[0] - 1 and found + queries <= out.doc.shape[0]:
+        seen = 0
+        added = 0
+        for i in range(offsets[d], offsets[d + 1]):
+            value = values[i]
+            # Most shingles are no query's, and most leading bits none of theirs.
+            head = np.int64(value >> index.head_shift)
+            entry = index.heads[head]
+            end = index.heads[head + 1]
+            while entry < end and index.shingles[entry] < value:
+                entry += 1
+            if entry == end or index.shingles[entry] != value:
+                continue
+            row = index.row_of[entry]
+            if row < 0:
+                for k in range(index.starts[entry], index.starts[entry + 1]):
+                    q = index.postings[k]
+                    if counts[q] == 0:
+                        touched[seen] = q
+                        seen += 1
+                    counts[q] += np.int32(1)
+                continue
+            for w in range(words):
+                packed[w] += index.rows[row, w]
+            added += 1
+            if added % 255 == 0:  # a byte holds no more
+                _unpack(counters)
+        if added:
+            _unpack(counters)
+            seen = queries
+        size = offsets[d + 1] - offsets[d]
+        for k in range(seen):
+            q = np.int32(k) if added else touched[k]
+            overlap = np.int64(counts[q])
+            whole = index.sizes[q] if contained else index.sizes[q] + size - overlap
+            if overlap and overlap / whole >= minimum:
+                out.doc[found], out.query[found], out.overlap[found] = d, q, overlap
+                found += 1
+            counts[q] = 0
+        d += 1
+    return found, d
+
+
+@njit(cache=True, nogil=True)
+def _unpack(counters):
+    """Add the bytes to the counts, and clear them."""
+    for q in range(counters.counts.shape[0]):
+        counters.counts[q] += np.int32(counters.unpacked[q])
+        counters.unpacked[q] = np.uint8(0)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from neardup.kernels.bits import popcount
-from neardup.kernels.jaccard import jaccard, may_reach
+from neardup.kernels.jaccard import jaccard, may_reach, most_differing, slack_of
 
 #: Words of the bitmaps in large buckets; half of those of a set.
 FOLDED_WORDS = 8
@@ -24,30 +24,31 @@ class Buckets(NamedTuple):
 
     members: np.ndarray  # int32[]: documents of each bucket, ascending
     starts: np.ndarray  # int64[buckets + 1]: where each begins
-    of: np.ndarray  # int32[m, num_bands]: bucket of each document and band; -1 where it is alone
+    of: np.ndarray  # int32[m, num_bands]: bucket of each document and band; -1 for none
 
 
-class KeptPlaces(NamedTuple):
+class KeptMembers(NamedTuple):
     """The kept documents of each bucket."""
 
-    held: np.ndarray  # int32[buckets]: how many there are at the front of the bucket
+    filled: np.ndarray  # int32[buckets]: how many there are at the front of the bucket
     beyond: np.ndarray  # int32[buckets]: kept documents not there, since the bucket is full
-    limit: int  # documents that a bucket holds at most
+    limit: int  # documents that are kept in a bucket at most
+    old: int  # the first so many documents are kept, whatever they are similar to
 
 
 class BitmapLanes(NamedTuple):
     """Bitmaps of the kept documents of large buckets, word by word, so that many are read at once.
 
-    A large bucket has as many places as it has members, up to a multiple of `LANES`.
+    A large bucket has as many slots as it has members, up to a multiple of `LANES`.
     """
 
-    first: np.ndarray  # int64[buckets]: where the places of a bucket begin; -1 for a small one
-    bits: np.ndarray  # uint64[places * FOLDED_WORDS]: words of a bucket, each for all its places
-    size: np.ndarray  # int32[places]: shingles of each kept document
+    first: np.ndarray  # int64[buckets]: where the slots of a bucket begin; -1 for a small one
+    bits: np.ndarray  # uint64[slots * FOLDED_WORDS]: words of a bucket, each for all its slots
+    size: np.ndarray  # int32[slots]: shingles of each kept document
 
 
 class Answers(NamedTuple):
-    """What was found for each document."""
+    """For each document the one that it is a duplicate of."""
 
     duplicate_of: np.ndarray  # int32[m]: first kept document with an edge; -1 for none (yet)
     similarity: np.ndarray  # float64[m]: of the two; NaN where there is none
@@ -55,7 +56,13 @@ class Answers(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def share_a_bucket(of, x, y):
-    """Return whether two documents share a bucket in any band."""
+    """Return whether two documents share a bucket in any band.
+
+    Args:
+        of: int32[m, num_bands]: see `Buckets`.
+        x: int: the one.
+        y: int: the other.
+    """
     shared = False
     for band in range(of.shape[1]):
         shared |= of[x, band] >= 0 and of[x, band] == of[y, band]
@@ -66,10 +73,11 @@ def share_a_bucket(of, x, y):
 def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
     """Find the first of ``members[low:high]``, before ``best``, that reaches the threshold.
 
-    The members are ascending, so the first one found is the one. Returns (document, similarity);
-    (best, -1.0) if there is none.
+    The members are ascending, so the first one found is the one. ``members`` is int32[]; the other
+    arguments are as for `against_kept`. Returns (document, similarity); (best, -1.0) if there is
+    none.
     """
-    slack = (1.0 - threshold) / (1.0 + threshold)
+    slack = slack_of(threshold)
     for i in range(low, high):
         y = members[i]
         if y >= best:
@@ -88,41 +96,41 @@ def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
 
 
 @njit(cache=True, nogil=True)
-def _first_of_large(x, bucket, buckets, kept, columns, best, sets, threshold, seen, counts):
+def _first_of_large(x, bucket, buckets, kept, lanes, best, sets, threshold, seen, counts):
     """Find the first kept document of a large bucket that reaches the threshold, as `_first_of`."""
     members, low = buckets.members, buckets.starts[bucket]
-    room = (buckets.starts[bucket + 1] - low + LANES - 1) // LANES * LANES
-    place = columns.first[bucket]
-    slack = (1.0 - threshold) / (1.0 + threshold)
+    capacity = (buckets.starts[bucket + 1] - low + LANES - 1) // LANES * LANES
+    slot = lanes.first[bucket]
+    slack = slack_of(threshold)
     own = np.float64(sets.size[x])
-    limit = slack * own + 1e-6
+    limit = most_differing(slack, own)
     over = np.empty(LANES, dtype=np.float64)
-    alone = np.empty(LANES, dtype=np.uint64)
-    for begin in range(0, kept.held[bucket], LANES):
+    differing = np.empty(LANES, dtype=np.uint64)
+    for begin in range(0, kept.filled[bucket], LANES):
         if members[low + begin] >= best:
             break
-        lanes = min(LANES, kept.held[bucket] - begin)
-        # Always all lanes, so that the compiler makes vector instructions of it; what is behind
-        # the last document is of no meaning, and not looked at below.
+        left = min(LANES, kept.filled[bucket] - begin)
+        # Always all lanes, so that the compiler makes vector instructions of it; those behind the
+        # last document have no meaning, and are not looked at below.
         for k in range(LANES):
-            alone[k] = np.uint64(0)
+            differing[k] = np.uint64(0)
         for w in range(FOLDED_WORDS):
             word = sets.bitmaps[x, w] ^ sets.bitmaps[x, w + FOLDED_WORDS]
-            at = place * FOLDED_WORDS + w * room + begin
-            others = columns.bits[at : at + LANES]
+            at = slot * FOLDED_WORDS + w * capacity + begin
+            others = lanes.bits[at : at + LANES]
             for k in range(LANES):
-                alone[k] += popcount(word ^ others[k])
+                differing[k] += popcount(word ^ others[k])
         closest = np.inf
-        sizes = columns.size[place + begin : place + begin + LANES]
+        sizes = lanes.size[slot + begin : slot + begin + LANES]
         for k in range(LANES):
             other = np.float64(sizes[k])
-            apart = max(np.float64(np.int64(alone[k])), abs(own - other))
+            apart = max(np.float64(np.int64(differing[k])), abs(own - other))
             over[k] = apart - slack * other
             closest = min(closest, over[k])
-        counts[1] += lanes
+        counts[1] += left
         if closest > limit:
             continue
-        for k in range(lanes):
+        for k in range(left):
             if over[k] > limit:
                 continue
             y = members[low + begin + k]
@@ -143,14 +151,22 @@ def _first_of_large(x, bucket, buckets, kept, columns, best, sets, threshold, se
 
 @njit(cache=True, nogil=True)
 def against_kept(
-    first, last, buckets, kept, columns, sets, threshold, elsewhere, seen, answers, counts
+    first, last, buckets, kept, lanes, sets, threshold, indexed, seen, answers, counts
 ):
-    """Compare documents from ``first`` to ``last`` with those kept before.
+    """Compare some documents with those kept before; several threads may do so.
 
-    Several threads may do so. ``kept`` and ``columns`` are of documents before ``first`` only.
-    Where ``elsewhere``, large buckets were searched by other means. ``seen``, int32[m], is -1 at
-    the beginning, one for each thread. An answer that is there already may be improved. Added to
-    ``counts``: comparisons, and pairs ruled out by size or bitmap.
+    Args:
+        first: int: first document.
+        last: int: document after the last.
+        buckets: `Buckets` of m documents.
+        kept: `KeptMembers`, of documents before ``first`` only.
+        lanes: `BitmapLanes`, of documents before ``first`` only.
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        threshold: float: lowest similarity of two similar documents.
+        indexed: bool[m]: documents whose large buckets an index has searched.
+        seen: int32[m]: working memory of one thread, all -1 at the beginning.
+        answers: `Answers` of m documents; one that is there already may be improved.
+        counts: int64[2 or more]: get comparisons, and pairs ruled out by size or bitmap, added.
     """
     none = answers.duplicate_of.shape[0]
     for x in range(first, last):
@@ -161,16 +177,16 @@ def against_kept(
             if bucket < 0:
                 continue
             low = buckets.starts[bucket]
-            high = low + kept.held[bucket]
-            if columns.first[bucket] < 0:
+            high = low + kept.filled[bucket]
+            if lanes.first[bucket] < 0:
                 found, similarity = _first_of(
                     x, buckets.members, low, high, best, sets, threshold, seen, counts
                 )
-            elif elsewhere[x]:
+            elif indexed[x]:
                 continue
             else:
                 found, similarity = _first_of_large(
-                    x, bucket, buckets, kept, columns, best, sets, threshold, seen, counts
+                    x, bucket, buckets, kept, lanes, best, sets, threshold, seen, counts
                 )
             if similarity >= 0.0:
                 best = np.int64(found)
@@ -178,11 +194,22 @@ def against_kept(
 
 
 @njit(cache=True, nogil=True)
-def among_themselves(first, last, buckets, kept, columns, sets, threshold, seen, answers, counts):
+def among_themselves(first, last, buckets, kept, lanes, sets, threshold, seen, answers, counts):
     """Decide some documents, compared already with all before ``first``, and keep those left.
 
-    Kept documents are moved to the front of their buckets, and added to ``kept`` and ``columns``.
-    The third of the ``counts`` is of pairs that a full bucket left out.
+    Kept documents are moved to the front of their buckets.
+
+    Args:
+        first: int: first document.
+        last: int: document after the last.
+        buckets: `Buckets` of m documents; the members are overwritten.
+        kept: `KeptMembers`, to which kept documents are added.
+        lanes: `BitmapLanes`, to which kept documents are added.
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        threshold: float: lowest similarity of two similar documents.
+        seen: int32[m]: as for `against_kept`.
+        answers: `Answers` of m documents.
+        counts: int64[3]: as for `against_kept`; the third, of pairs that a full bucket left out.
     """
     members, starts = buckets.members, buckets.starts
     none = answers.duplicate_of.shape[0]
@@ -190,11 +217,11 @@ def among_themselves(first, last, buckets, kept, columns, sets, threshold, seen,
         if answers.duplicate_of[x] >= 0:
             continue  # an earlier document than any of these
         best = np.int64(none)
-        for band in range(buckets.of.shape[1]):
+        for band in range(buckets.of.shape[1] if x >= kept.old else 0):
             bucket = buckets.of[x, band]
             if bucket < 0:
                 continue
-            high = starts[bucket] + kept.held[bucket]
+            high = starts[bucket] + kept.filled[bucket]
             low = high
             while low > starts[bucket] and members[low - 1] >= first:
                 low -= 1
@@ -211,17 +238,17 @@ def among_themselves(first, last, buckets, kept, columns, sets, threshold, seen,
             if bucket < 0:
                 continue
             counts[2] += kept.beyond[bucket]
-            if kept.held[bucket] < kept.limit:
-                # Never behind the place of x itself: what is overwritten was looked at before.
-                place = kept.held[bucket]
-                members[starts[bucket] + place] = x
-                kept.held[bucket] += 1
-                at = columns.first[bucket]
+            if kept.filled[bucket] < kept.limit:
+                # Never behind the slot of x itself: the member that is overwritten was looked at.
+                slot = kept.filled[bucket]
+                members[starts[bucket] + slot] = x
+                kept.filled[bucket] += 1
+                at = lanes.first[bucket]
                 if at >= 0:
-                    columns.size[at + place] = sets.size[x]
-                    room = (starts[bucket + 1] - starts[bucket] + LANES - 1) // LANES * LANES
+                    lanes.size[at + slot] = sets.size[x]
+                    capacity = (starts[bucket + 1] - starts[bucket] + LANES - 1) // LANES * LANES
                     for w in range(FOLDED_WORDS):
-                        columns.bits[at * FOLDED_WORDS + w * room + place] = (
+                        lanes.bits[at * FOLDED_WORDS + w * capacity + slot] = (
                             sets.bitmaps[x, w] ^ sets.bitmaps[x, w + FOLDED_WORDS]
                         )
             else:

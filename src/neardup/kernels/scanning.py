@@ -1,6 +1,6 @@
 """Byte scans for `neardup.io`: lines and members of JSON lines, records and fields of CSV.
 
-Every buffer, input or output, has `PAD` bytes more than it holds, since bytes are looked at 32 at
+Every buffer, input or output, has `PAD` bytes more than its data, since bytes are looked at 32 at
 a time; those behind an input are 0, which stops every scan. Positions are int32: a buffer is
 smaller than 2 GiB. What the kernels find are spans; nothing is copied before `gather_values` and
 `copy_records`.
@@ -15,7 +15,7 @@ from neardup.kernels.bits import copy32, mask32, trailing_zeros
 #: Kinds of values. ESCAPED: a JSON string with a backslash; DOUBLED: a CSV field with "" in it.
 ABSENT, NULL, PLAIN, ESCAPED, DOUBLED, INTEGER, NUMBER, BOOLEAN, ARRAY, OBJECT = range(10)
 
-#: What is wrong with a JSON line or a CSV record; 0 is nothing.
+#: Errors of a JSON line or a CSV record; 0 is none.
 MALFORMED, REPEATED, DEEP, UNKNOWN, RAGGED, OPEN_QUOTE, AFTER_QUOTE = 1, 2, 3, 4, 5, 6, 7
 
 #: What comes next in JSON.
@@ -33,7 +33,7 @@ _B_QUOTE, _B_BACKSLASH = np.uint8(_QUOTE), np.uint8(_BACKSLASH)
 def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What bytes mean in JSON: white space, escapes, hexadecimal digits, numbers and words.
 
-    Returns bool[256] white space within a line; uint8[256] what a byte stands for after a
+    Returns bool[256] white space within a line; uint8[256] what a byte means after a
     backslash, 0 for none; int8[256] value as a digit, -1 for none; uint8[states, 256] the automaton
     of numbers and words, 0 is its start and its end; uint8[states] what ends in each state.
     """
@@ -44,21 +44,21 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarra
     hexadecimal = np.full(256, -1, np.int8)
     for digits in (b"0123456789abcdef", b"0123456789ABCDEF"):
         hexadecimal[list(digits)] = range(16)
-    minus, zero, whole, point, fraction, exponent, sign, power = range(1, 9)
+    minus, zero, integer, point, fraction, exponent, sign, power = range(1, 9)
     moves = np.zeros((64, 256), np.uint8)
     ends = np.zeros(64, np.uint8)
-    ends[[zero, whole]] = INTEGER
+    ends[[zero, integer]] = INTEGER
     ends[[fraction, power]] = NUMBER
     nine, ten = list(b"123456789"), list(b"0123456789")
     for state in (0, minus):
-        moves[state, nine] = whole
+        moves[state, nine] = integer
         moves[state, ord("0")] = zero
     moves[0, ord("-")] = minus
-    moves[whole, ten] = whole
-    moves[[zero, whole], ord(".")] = point
+    moves[integer, ten] = integer
+    moves[[zero, integer], ord(".")] = point
     for state in (point, fraction):
         moves[state, ten] = fraction
-    for state in (zero, whole, fraction):
+    for state in (zero, integer, fraction):
         moves[state, list(b"eE")] = exponent
     moves[exponent, list(b"+-")] = sign
     for state in (exponent, sign, power):
@@ -81,10 +81,15 @@ _IS_SPACE, _ESCAPES, _HEX, _NEXT, _SCALARS = _tables()
 
 @njit(cache=True, nogil=True)
 def json_lines(data, size, lines):
-    """Find the lines of JSON lines, those of spaces alone left out; return their number.
+    """Find the lines of JSON lines, those of only spaces left out; return their number.
 
     ``lines``, int32[size // 2 + 1, 3], gets the start, the last byte that is no space, and the end
     of each line. The end is after the newline, which the last line may lack.
+
+    Args:
+        data: uint8[size + PAD]: bytes.
+        size: int: how many of them count.
+        lines: int32[size // 2 + 1, 3]: gets the lines.
     """
     count = 0
     start = 0
@@ -117,7 +122,7 @@ def json_lines(data, size, lines):
 def json_fields(data, lines, keys, key_ends, every, values, kinds, stack, name):
     """Check JSON lines byte by byte and find some of their values.
 
-    A line must hold one object. What Python's parser takes is taken, NaN and Infinity too.
+    A line must be one object. All that Python's parser takes is taken, NaN and Infinity too.
     ``keys`` has the UTF-8 of the names of the wanted members, which end at ``key_ends``, 0 first;
     ``every`` is whether to stop at another name. ``values``, int32[k, count, 2], gets the start
     and end of each value, without quotes; ``kinds``, uint8[k, count], its kind. ``stack`` has a
@@ -126,6 +131,17 @@ def json_fields(data, lines, keys, key_ends, every, values, kinds, stack, name):
 
     Returns (number of the first line that is refused, or ``count``; why; start and end of a
     member's name that is not wanted).
+
+    Args:
+        data: uint8[]: bytes.
+        lines: int32[count, 3]: see `json_lines`.
+        keys: uint8[]: names.
+        key_ends: int64[k + 1]: where they end.
+        every: bool: stop at another name.
+        values: int32[k, count, 2]: gets the values.
+        kinds: uint8[k, count]: gets their kinds.
+        stack: uint8[levels + 1]: working memory.
+        name: uint8[]: working memory.
     """
     for r in range(lines.shape[0]):
         i = np.int64(lines[r, 0])
@@ -188,12 +204,12 @@ def json_fields(data, lines, keys, key_ends, every, values, kinds, stack, name):
                 kind = ABSENT
             else:
                 step = _NEXT[0, c]
-                place = 0
+                scalar = 0
                 while step:
-                    place = step
+                    scalar = step
                     i += 1
-                    step = _NEXT[place, data[i]]
-                kind = _SCALARS[place]
+                    step = _NEXT[scalar, data[i]]
+                kind = _SCALARS[scalar]
                 if kind == ABSENT:
                     return r, MALFORMED, i, i
 
@@ -266,25 +282,25 @@ def _code(data, i):
 
 
 @njit(cache=True, nogil=True)
-def _unescape(data, start, stop, out, place):
+def _unescape(data, start, stop, out, to):
     """Copy a JSON string without escapes; return (end, if a lone surrogate became U+FFFD)."""
     i = start
     lone = False
     while i < stop:
         found = mask32(data, i, _B_BACKSLASH, _B_BACKSLASH, _B_BACKSLASH, _B_NONE)
-        copy32(data, i, out, place)
+        copy32(data, i, out, to)
         if not found:
             i += 32
-            place += 32
+            to += 32
             continue
         step = np.int64(trailing_zeros(found))
         i += step
-        place += step
+        to += step
         if i >= stop:
             break
         if _ESCAPES[data[i + 1]]:
-            out[place] = _ESCAPES[data[i + 1]]
-            place += 1
+            out[to] = _ESCAPES[data[i + 1]]
+            to += 1
             i += 2
             continue
         code = _code(data, i)
@@ -300,58 +316,67 @@ def _unescape(data, start, stop, out, place):
             code = np.int64(0xFFFD)
             lone = True
         if code < 0x80:
-            out[place] = code
-            place += 1
+            out[to] = code
+            to += 1
             continue
         # The last byte of UTF-8 is written first: from it on they are all of one form.
         size = 2 + (code >= 0x800) + (code >= 0x10000)
         for j in range(size - 1, 0, -1):
-            out[place + j] = 0x80 | (code & 0x3F)
+            out[to + j] = 0x80 | (code & 0x3F)
             code >>= 6
-        out[place] = (0xF00 >> size) & 0xFF | code
-        place += size
-    return place - (i - stop), lone  # the last 32 bytes may have been copied beyond the end
+        out[to] = (0xF00 >> size) & 0xFF | code
+        to += size
+    return to - (i - stop), lone  # the last 32 bytes may have been copied beyond the end
 
 
 @njit(cache=True, nogil=True)
-def _copy(data, start, stop, out, place):
+def _copy(data, start, stop, out, to):
     i = start
     while i < stop:
-        copy32(data, i, out, place + i - start)
+        copy32(data, i, out, to + i - start)
         i += 32
-    return place + stop - start
+    return to + stop - start
 
 
 @njit(cache=True, nogil=True)
 def gather_values(data, values, kinds, columns, out, offsets, lone):
-    """Copy values one behind the other, without escapes; those of several columns with a space.
+    """Copy values, concatenated, without escapes; those of several columns with a space.
 
     ``columns`` says which of the ``k`` of `json_fields` or `csv_records`, in which order. ``out``
-    has room for all values, spaces, and PAD; ``lone`` is whether a lone surrogate was replaced.
+    has capacity for all values, spaces, and PAD; ``lone`` is whether a lone surrogate was replaced.
+
+    Args:
+        data: uint8[]: bytes.
+        values: int32[k, count or more, 2]: see `json_fields`.
+        kinds: uint8[k, count or more]: see `json_fields`.
+        columns: int64[c]: rows of both.
+        out: uint8[]: gets the values.
+        offsets: int64[count + 1]: gets where they begin.
+        lone: uint8[count]: gets whether a lone surrogate was replaced.
     """
-    place = np.int64(0)
+    to = np.int64(0)
     offsets[0] = 0
     for r in range(offsets.size - 1):
         lone[r] = False
         for c in range(columns.size):
             if c:
-                out[place] = _SPACE
-                place += 1
+                out[to] = _SPACE
+                to += 1
             k = columns[c]
             kind = kinds[k, r]
             start, stop = np.int64(values[k, r, 0]), np.int64(values[k, r, 1])
             if kind == ESCAPED:
-                place, bad = _unescape(data, start, stop, out, place)
+                to, bad = _unescape(data, start, stop, out, to)
                 lone[r] |= bad
             elif kind == DOUBLED:
                 i = start
                 while i < stop:
-                    out[place] = data[i]
-                    place += 1
+                    out[to] = data[i]
+                    to += 1
                     i += 2 if data[i] == _QUOTE else 1
             elif kind != ABSENT and kind != NULL:
-                place = _copy(data, start, stop, out, place)
-        offsets[r + 1] = place
+                to = _copy(data, start, stop, out, to)
+        offsets[r + 1] = to
 
 
 @njit(cache=True, nogil=True)
@@ -365,8 +390,19 @@ def csv_records(data, size, delimiter, final, wanted, expected, lines, values, k
     line end, and the end of records; ``values`` and ``kinds`` (ABSENT where empty, PLAIN or
     DOUBLED) are as in `json_fields`.
 
-    Returns (records, what is wrong with the one after them, position where the scan stopped, fields
+    Returns (records, the error of the one after them, position where the scan stopped, fields
     of the wrong one).
+
+    Args:
+        data: uint8[size + PAD]: bytes.
+        size: int: how many of them count.
+        delimiter: int: a byte.
+        final: bool: the end of the data is the end of the file.
+        wanted: int64[fields]: rows of ``values``.
+        expected: int: fields of a record.
+        lines: int32[size // 2 + 1, 3]: gets the records.
+        values: int32[k, size // 2 + 1, 2]: gets the fields.
+        kinds: uint8[k, size // 2 + 1]: gets their kinds.
     """
     i = np.int64(0)
     count = 0
@@ -441,19 +477,26 @@ def csv_records(data, size, delimiter, final, wanted, expected, lines, values, k
 def copy_records(data, records, extra, ends, out):
     """Copy records; each ends with a line end, the last one too. Returns the bytes in ``out``.
 
-    ``records``, int32[count, 3], has the start, the place for what is put in, and the end of each;
-    ``extra`` what is put in, one behind the other, which ends at ``ends``, 0 first; empty where
-    nothing is put in. ``out`` has room for one byte more, and PAD.
+    ``records``, int32[count, 3], has the start, the position of the insertion, and the end of each;
+    ``extra`` has all insertions, concatenated, which end at ``ends``, 0 first; empty where
+    there is none. ``out`` has capacity for one byte more, and PAD.
+
+    Args:
+        data: uint8[]: bytes.
+        records: int32[count, 3]: records.
+        extra: uint8[]: bytes that are put in.
+        ends: int64[count + 1]: where they end; int64[0] for none.
+        out: uint8[]: gets the records.
     """
-    place = np.int64(0)
+    to = np.int64(0)
     count = records.shape[0]
     r = 0
     while r < count:
         start = np.int64(records[r, 0])
         if ends.size:
             middle = np.int64(records[r, 1])
-            place = _copy(data, start, middle, out, place)
-            place = _copy(extra, ends[r], ends[r + 1], out, place)
+            to = _copy(data, start, middle, out, to)
+            to = _copy(extra, ends[r], ends[r + 1], out, to)
             start = middle
         stop = np.int64(records[r, 2])
         r += 1
@@ -461,8 +504,8 @@ def copy_records(data, records, extra, ends, out):
         while not ends.size and r < count and records[r, 0] == stop:
             stop = np.int64(records[r, 2])
             r += 1
-        place = _copy(data, start, stop, out, place)
-    if place and out[place - 1] != _LF and out[place - 1] != _CR:
-        out[place] = _LF
-        place += 1
-    return place
+        to = _copy(data, start, stop, out, to)
+    if to and out[to - 1] != _LF and out[to - 1] != _CR:
+        out[to] = _LF
+        to += 1
+    return to

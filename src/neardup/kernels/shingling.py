@@ -12,8 +12,16 @@ def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):
 
     A document of fewer than ``n`` tokens gives one shingle of all its tokens, one of none gives
     none. The hash is a polynomial in the tokens (rolling, so that ``n`` costs nothing), mixed.
-    ``hashes``, uint64[documents, 2], gets a 128-bit hash of each whole token sequence, which finds
+    ``hashes``, uint64[documents, 2], gets a 128-bit hash of each token sequence, which finds
     exact duplicates; it is skipped if it has no rows.
+
+    Args:
+        tokens: uint64[]: hashes of tokens.
+        offsets: int64[documents + 1]: where those of each document begin.
+        n: int: tokens of a shingle.
+        out: uint64[tokens]: gets the shingles.
+        out_offsets: int64[documents + 1]: gets where those of each document begin.
+        hashes: uint64[documents or 0, 2]: gets the hashes.
     """
     top = np.uint64(1)
     for _ in range(n):
@@ -53,10 +61,21 @@ def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):
 
 
 @njit(cache=True, nogil=True)
+def shorten(values):
+    """Leave 4 bytes of each hash, in place, spread over 8 again, as all other kernels expect.
+
+    Args:
+        values: uint64[]: hashes.
+    """
+    for i in range(values.shape[0]):
+        values[i] = mix(values[i] >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
 def _sort(values, first, last, scratch, counts):
     """Sort ``values[first:last]``, hashes that fill their range evenly, in linear time.
 
-    One pass by the leading bits puts each value near its place; insertion does the rest.
+    One pass by the leading bits puts each value near its position; insertion does the rest.
     """
     size = last - first
     bits = 1
@@ -104,8 +123,16 @@ def sort_sets(values, offsets, bag, scratch, counts, out_offsets):
     """Turn the shingles of each document into a sorted set, in place; return the number of values.
 
     The sets follow one another from the start. With ``bag`` the i-th occurrence of a shingle
-    becomes a shingle of its own. ``scratch`` has room for the longest document, ``counts`` is
+    becomes a shingle of its own. ``scratch`` has capacity for the longest document, ``counts`` is
     int64[65537], and ``out_offsets`` may be ``offsets`` itself.
+
+    Args:
+        values: uint64[]: shingles.
+        offsets: int64[documents + 1]: where those of each document begin.
+        bag: bool: count repetitions.
+        scratch: uint64[longest document]: working memory.
+        counts: int64[65537]: working memory.
+        out_offsets: int64[documents + 1]: gets where each set begins.
     """
     count = 0
     first = offsets[0]

@@ -18,6 +18,13 @@ def sign_affine(shingles, offsets, a, b, out):
 
     ``a``, ``b`` are uint32[width]; odd factors make each function a permutation, and a width that
     is a multiple of 16 suits vector instructions. A document without shingles gets `EMPTY`.
+
+    Args:
+        shingles: uint64[]: shingles.
+        offsets: int64[documents + 1]: where those of each document begin.
+        a: uint32[width]: factors.
+        b: uint32[width]: summands.
+        out: uint32[documents, width]: gets the signatures.
     """
     high = np.uint64(32)
     width = a.shape[0]
@@ -54,6 +61,12 @@ def sign_oph(shingles, offsets, seed, out):
     FOCS 2017, algorithm 1): unbiased, and never worse than independent functions, also for sets
     smaller than the signature, where densification by copying is worse. A document without
     shingles gets `EMPTY`.
+
+    Args:
+        shingles: uint64[]: shingles.
+        offsets: int64[documents + 1]: where those of each document begin.
+        seed: uint64: of the rounds.
+        out: uint32[documents, width]: gets the signatures.
     """
     k = out.shape[1]
     filled = np.empty(k, dtype=np.bool_)
@@ -89,7 +102,13 @@ def sign_oph(shingles, offsets, seed, out):
 
 @njit(cache=True, nogil=True)
 def band_keys(signatures, rows, keys):
-    """Hash each band of ``rows`` entries of each signature to 64 bits."""
+    """Hash each band of ``rows`` entries of each signature to 64 bits.
+
+    Args:
+        signatures: uint32[documents, width]: signatures.
+        rows: int: entries of a band.
+        keys: uint64[documents, num_bands]: gets the keys.
+    """
     for d in range(signatures.shape[0]):
         for band in range(keys.shape[1]):
             h = np.uint64(band)

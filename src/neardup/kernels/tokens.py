@@ -30,7 +30,7 @@ class Alphabet(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """Bytes of each token in the text, int64[tokens]; without entries where nobody asks for it."""
+    """Bytes of each token in the text, int64[tokens]; empty where they are not asked for."""
 
     first: np.ndarray
     last: np.ndarray  # the byte after its last one
@@ -129,7 +129,7 @@ def _note_span(spans, token, first, last):
 
 @njit(cache=True, nogil=True)
 def _mixed_run(data, first, last, alphabet, tokens, spans, count):
-    """Hash the tokens of a run of bytes that holds some above 127, one code point at a time."""
+    """Hash the tokens of a run of bytes with some above 127, one code point at a time."""
     page, kind, delta = alphabet
     zero = np.uint64(0)
     state, w, length = zero, zero, 0
@@ -247,7 +247,17 @@ def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans)
     """Hash the words of each document; return the number of tokens.
 
     ``data`` is valid UTF-8. ``lower`` is 32 to turn capitals into small letters, 0 to keep them, as
-    the alphabet does. ``tokens`` has room for ``most``, see `WordBuffers`.
+    the alphabet does. ``tokens`` has capacity for ``most``, see `WordBuffers`.
+
+    Args:
+        data: uint8[]: texts, concatenated.
+        offsets: int64[documents + 1]: where each text begins.
+        alphabet: `Alphabet`.
+        lower: int: 32 or 0.
+        buffers: `WordBuffers`.
+        tokens: uint64[most]: gets the tokens.
+        token_offsets: int64[documents + 1]: gets where those of each document begin.
+        spans: `Spans`.
     """
     _find_runs(data, offsets, lower, buffers)
     lowered, edges, runs, hashes, rest, length, other = buffers
@@ -289,6 +299,14 @@ def characters(data, offsets, alphabet, raw, tokens, token_offsets):
 
     ``raw`` keeps white space as it is; else runs become one space, and those at the ends go. Two
     tokens for each byte are always enough.
+
+    Args:
+        data: uint8[]: texts, concatenated.
+        offsets: int64[documents + 1]: where each text begins.
+        alphabet: `Alphabet`.
+        raw: bool: keep white space.
+        tokens: uint64[2 * bytes]: gets the tokens.
+        token_offsets: int64[documents + 1]: gets where those of each document begin.
     """
     page, kind, delta = alphabet
     count = 0
@@ -321,7 +339,13 @@ def characters(data, offsets, alphabet, raw, tokens, token_offsets):
 
 @njit(cache=True, nogil=True)
 def hash_tokens(data, offsets, out):
-    """Hash whole strings as `words` hashes a token, for tokens that were changed (stemmed)."""
+    """Hash strings as `words` hashes a token, for tokens that were changed (stemmed).
+
+    Args:
+        data: uint8[]: strings, concatenated.
+        offsets: int64[n + 1]: where each begins.
+        out: uint64[n]: gets the hashes.
+    """
     for d in range(offsets.shape[0] - 1):
         state, w, length = np.uint64(0), np.uint64(0), 0
         for i in range(offsets[d], offsets[d + 1]):
@@ -331,10 +355,17 @@ def hash_tokens(data, offsets, out):
 
 @njit(cache=True, nogil=True)
 def replace_known(tokens, keys, values, out, missing):
-    """Replace each token by what a table of replacements holds for it; ``out`` may be ``tokens``.
+    """Replace each token by its replacement in a table; ``out`` may be ``tokens``.
 
     ``keys`` are tokens in an open-addressing table of 2**k slots; 0 is a free one. ``missing`` gets
     the positions of tokens that the table lacks, which stay. Returns how many there are.
+
+    Args:
+        tokens: uint64[n]: tokens.
+        keys: uint64[2**k]: tokens of the table.
+        values: uint64[2**k]: their replacements.
+        out: uint64[n]: gets the tokens.
+        missing: int64[n]: gets positions.
     """
     mask = np.uint64(keys.shape[0] - 1)
     count = 0
@@ -354,7 +385,14 @@ def replace_known(tokens, keys, values, out, missing):
 
 @njit(cache=True, nogil=True)
 def add_replacements(tokens, replacements, keys, values):
-    """Add tokens and their replacements to a table that has room for them."""
+    """Add tokens and their replacements to a table that has capacity for them.
+
+    Args:
+        tokens: uint64[n]: tokens.
+        replacements: uint64[n]: their replacements.
+        keys: uint64[2**k]: tokens of the table.
+        values: uint64[2**k]: their replacements.
+    """
     mask = np.uint64(keys.shape[0] - 1)
     for i in range(tokens.shape[0]):
         at = tokens[i] & mask

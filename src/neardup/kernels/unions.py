@@ -38,7 +38,12 @@ class Tree(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def find(parent, x):
-    """Return the root of ``x``, halving the path on the way."""
+    """Return the root of ``x``, halving the path on the way.
+
+    Args:
+        parent: int32[n]: parent of each document; a root is its own.
+        x: int: document.
+    """
     while parent[x] != x:
         parent[x] = parent[parent[x]]
         x = parent[x]
@@ -52,6 +57,13 @@ def kept_set(a, b, similarity, duplicate_of, of):
     Since edges are sorted by ``a``, all edges that lead to a document from earlier ones have been
     seen before the first one that starts from it. ``duplicate_of`` is -1 at the beginning, and
     then the first kept neighbour; ``of`` gets the similarity of the two.
+
+    Args:
+        a: int32[edges]: earlier document, ascending.
+        b: int32[edges]: later document.
+        similarity: float64[edges]: of the two.
+        duplicate_of: int32[n]: gets the answers.
+        of: float64[n]: gets the similarities.
     """
     for i in range(a.shape[0]):
         if duplicate_of[a[i]] < 0 and duplicate_of[b[i]] < 0:
@@ -63,6 +75,11 @@ def components(a, b, labels):
     """Label each document with the lowest one that pairs, in any order, connect it with.
 
     Labels are the documents themselves at the beginning, or those of earlier pairs.
+
+    Args:
+        a: int[pairs]: the one document.
+        b: int[pairs]: the other.
+        labels: int32[n]: labels, overwritten.
     """
     for i in range(a.shape[0]):
         x, y = find(labels, a[i]), find(labels, b[i])
@@ -82,6 +99,15 @@ def unite_bounded(a, b, similarity, threshold, tree_threshold, trees, sets):
 
     A similarity of NaN is not known yet: pairs in one tree are not compared, and those below
     ``threshold`` become -1. Returns (unions, pairs refused, pairs of roots compared).
+
+    Args:
+        a: int32[edges]: the one document.
+        b: int32[edges]: the other.
+        similarity: float64[edges]: of the two.
+        threshold: float: lowest similarity of an edge.
+        tree_threshold: float: lowest similarity within a cluster.
+        trees: `Trees` of n documents.
+        sets: `neardup.kernels.jaccard.Sets` of n documents.
     """
     parent, rank, low, degree, content, known = trees
     slots = np.int64(known.shape[0] - 1)
@@ -151,6 +177,18 @@ def spanning(a, b, similarity, begin_a, by_b, begin_b, labels, queue, count, tre
     ``begin_a`` as ``a`` and, in ``by_b``, edges sorted by ``b``, at ``begin_b``. Edges between
     different labels are left out. ``queue``, int32[n], begins with the ``count`` roots; ``tree``
     is as for documents without a path, but 0 steps for the roots.
+
+    Args:
+        a: int32[edges]: the one document, ascending.
+        b: int32[edges]: the other.
+        similarity: float64[edges]: of the two.
+        begin_a: int64[n + 1]: see above.
+        by_b: int64[edges]: edges in the order of ``b``.
+        begin_b: int64[n + 1]: see above.
+        labels: int32[n]: cluster of each document.
+        queue: int32[n]: working memory.
+        count: int: roots in it.
+        tree: `Tree` of n documents.
     """
     head = 0
     while head < count:

@@ -1,1 +1,1 @@
-"""Buckets to pairs, pairs to exact similarities, and what is a duplicate of what."""
+"""Buckets to pairs, pairs to exact similarities and to answers: kept, or a duplicate of which."""

@@ -1,12 +1,13 @@
 """Band keys to buckets."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from neardup.arrays import check_matrix
 from neardup.cluster.edges import Allocate
+from neardup.errors import InputError
 from neardup.kernels import grouping as kernels
 from neardup.kernels.resolving import Buckets
 from neardup.threads import Pool
@@ -24,24 +25,55 @@ class BandBuckets(NamedTuple):
         return int((sizes * (sizes - 1) // 2).sum())
 
 
-def group(keys: np.ndarray, docs: np.ndarray | None = None) -> BandBuckets:
-    """Group the documents of one band by key, uint64[documents]; takes some 30 bytes for each.
+#: Buckets of all bands together: `Buckets` numbers them by int32.
+MAX_BUCKETS = 2**31 - 1
+#: Bytes for each document while a band is grouped: keys, those of `group`, and buckets that wait.
+GROUPING = 52
 
-    ``docs`` are their numbers, int32[documents], ascending; positions by default.
+
+def group(keys: np.ndarray, docs: np.ndarray | None = None) -> BandBuckets:
+    """Group the documents of one band by key, uint64[n]; takes at most 40 bytes for each.
+
+    ``docs`` are their numbers, int32[n], ascending; positions by default.
     """
     members = np.empty(len(keys), dtype=np.int32)
     starts = np.empty(len(keys) // 2 + 1, dtype=np.int32)
     count = kernels.group_keys(np.ascontiguousarray(keys), members, starts)
     starts = starts[: count + 1].copy()
-    members = members[: starts[-1]].copy()
-    return BandBuckets(members if docs is None else docs[members], starts)
+    members = members[: starts[-1]]
+    return BandBuckets(members.copy() if docs is None else docs[members], starts)
+
+
+def bands_at_once(documents: int, pool: Pool, left: int) -> int:
+    """Return how many bands may be grouped at the same time.
+
+    Args:
+        documents: Documents of each band.
+        pool: Threads; one band more than these keeps all of them at work.
+        left: Bytes that may be used besides those of one band.
+    """
+    return min(pool.threads + 1, 1 + left // (GROUPING * documents + 1))
 
 
 def bucket_bands(
-    keys_of: Callable[[int], np.ndarray], num_bands: int, pool: Pool
-) -> Iterable[BandBuckets]:
-    """Group the bands; some at the same time, so ``keys_of`` is called in several threads."""
-    return pool.ordered(lambda band: group(keys_of(band)), range(num_bands), pool.threads)
+    keys_of: Callable[[int], np.ndarray],
+    num_bands: int,
+    pool: Pool,
+    docs: np.ndarray | None = None,
+    at_once: int = 0,
+) -> Iterator[BandBuckets]:
+    """Group the bands; some at the same time, so ``keys_of`` is called in several threads.
+
+    Args:
+        keys_of: From a band to its keys, uint64[n].
+        num_bands: Number of bands.
+        pool: Threads.
+        docs: int32[n]: documents of the keys, ascending; positions by default.
+        at_once: Bands that are grouped and not yet yielded, at most; 0 for as many as there are
+            threads, and one.
+    """
+    most = at_once or pool.threads + 1
+    return pool.ordered(lambda band: group(keys_of(band), docs), range(num_bands), most)
 
 
 def plausible(
@@ -57,12 +89,12 @@ def plausible(
     ``size`` counts the shingles of each document, repetitions included. Returns bool[documents].
     """
     marked = np.zeros(len(size), dtype=np.bool_)
-    slack = (1 - threshold) / (1 + threshold)
 
     def mark(band: BandBuckets) -> None:
-        kernels.mark_plausible(band.members, band.starts, size, bitmaps, slack, marked)
+        kernels.mark_plausible(band.members, band.starts, size, bitmaps, threshold, marked)
 
-    for _ in pool.ordered(mark, bands, pool.threads):
+    # Two, as members that wait take memory, and to mark takes less time than to group.
+    for _ in pool.ordered(mark, bands, 2):
         pass
     return marked
 
@@ -72,27 +104,44 @@ def bucket_documents(
 ) -> Buckets:
     """Put the buckets of all bands together.
 
-    Takes 4 bytes for each document and band, in an array that ``allocate`` makes, and 4 for each
-    member.
+    Takes 4 bytes for each document and band, 8 for each member, and 16 for each bucket, in arrays
+    that ``allocate`` makes, and 4 for each document.
+
+    Raises:
+        InputError: There are more buckets than have a number.
     """
     of = allocate((documents, num_bands), np.int32)
-    members, starts = [], [np.zeros(1, dtype=np.int64)]
+    column = np.empty(documents, dtype=np.int32)
+    members, starts = [], []
     buckets = filled = 0
     for number, band in enumerate(bands):
-        column = np.full(documents, -1, dtype=np.int32)
-        numbers = np.arange(buckets, buckets + len(band.starts) - 1, dtype=np.int32)
-        column[band.members] = np.repeat(numbers, np.diff(band.starts))
+        more = len(band.starts) - 1
+        check_buckets(buckets + more)
+        kernels.name_buckets(band.members, band.starts, buckets, column)
         of[:, number] = column
-        members.append(band.members)
-        starts.append(band.starts[1:].astype(np.int64) + filled)
-        buckets += len(band.starts) - 1
-        filled += len(band.members)
-    gathered = np.concatenate([np.zeros(0, dtype=np.int32), *members])
-    return Buckets(gathered, np.concatenate(starts), of)
+        members.append(allocate(len(band.members), np.int32))
+        members[-1][...] = band.members
+        starts.append(allocate(more, np.int64))
+        np.add(band.starts[1:], filled, out=starts[-1])
+        buckets, filled = buckets + more, filled + len(band.members)
+    every, ends = allocate(filled, np.int32), allocate(buckets + 1, np.int64)
+    ends[0] = 0
+    np.concatenate([every[:0], *members], out=every)
+    np.concatenate([ends[:1], *starts], out=ends)
+    return Buckets(every, ends, of)
+
+
+def check_buckets(buckets: int) -> None:
+    """Raise InputError where so many buckets of all bands can't be numbered by int32."""
+    if buckets > MAX_BUCKETS:
+        raise InputError(
+            f"{buckets:,} buckets have two documents or more; a run takes at most {MAX_BUCKETS:,}",
+            "use fewer bands, by `num_bands` and `rows` or a lower `recall`; or neardup.spark",
+        )
 
 
 def one_bucket(documents: int) -> Buckets:
-    """Return a bucket that holds all documents, for an exact search without bands."""
+    """Return a bucket of all documents, for an exact search without bands."""
     members = np.arange(documents, dtype=np.int32)
     starts = np.array([0, documents], dtype=np.int64)
     return Buckets(members, starts, np.zeros((documents, 1), dtype=np.int32))

@@ -15,7 +15,7 @@ from neardup.match.prefix_index import (
     empty_chains,
     make_prefixes,
     search_memory,
-    with_room,
+    with_capacity,
 )
 from neardup.threads import Local, Pool
 
@@ -30,16 +30,24 @@ Advance = Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True)
-class Found:
+class PairCounts:
+    """Pairs that were looked at."""
+
+    compared: int  # pairs whose similarity was computed
+    ruled_out: int  # pairs that sizes or bitmaps ruled out
+    not_compared: int  # pairs left out in large or full buckets, once for each band
+
+
+@dataclass(frozen=True)
+class FoundPairs(PairCounts):
+    """Pairs that reach the threshold."""
+
     # (a int32[], b int32[], similarity float64[]): documents, with ``a < b`` by their numbers, in
     # any order; each pair once.
     parts: list[Triple]
-    compared: int  # pairs whose similarity was computed
-    ruled_out: int  # pairs that sizes or bitmaps ruled out
-    not_compared: int  # pairs left out in large buckets, once for each band
 
 
-class _Pairs:
+class _PairBuffer:
     """Pairs that one thread finds, in arrays of one size, so that they can be mapped."""
 
     def __init__(self, allocate: Allocate, size: int) -> None:
@@ -50,7 +58,7 @@ class _Pairs:
         return cast(Triple, tuple(column[first:last] for column in self._columns))
 
 
-class _Search(NamedTuple):
+class _PairSearch(NamedTuple):
     """A search for pairs in ranges of documents, which threads share.
 
     ``compare(first, last, out, counts)`` fills ``out``, and returns (first one not done, pairs).
@@ -61,22 +69,24 @@ class _Search(NamedTuple):
     step: int
     most: int  # pairs of a document
 
-    def run(self, pool: Pool, allocate: Allocate, advance: Advance, left_out: int = 0) -> Found:
-        found: Local[list[_Pairs]] = Local(list)
+    def run(
+        self, pool: Pool, allocate: Allocate, advance: Advance, left_out: int = 0
+    ) -> FoundPairs:
+        found: Local[list[_PairBuffer]] = Local(list)
         counts = Local(lambda: np.zeros(2, np.int64))
 
         def work(low: int) -> int:
             first, last, own = low, min(low + self.step, self.total), found()
             if not own:
-                own.append(_Pairs(allocate, _TOGETHER))
+                own.append(_PairBuffer(allocate, _TOGETHER))
             while first < last:
                 out = own[-1].rows(own[-1].filled, own[-1].size)
                 first, more = self.compare(first, last, out, counts())
                 own[-1].filled += more
-                if first < last:  # there is no room for the pairs of the next one
-                    # With room for those of two, no array but the first stays empty by half.
+                if first < last:  # the pairs of the next one might not fit
+                    # Where those of two fit, no array but the first stays empty by half.
                     half = own[-1].filled > own[-1].size // 2
-                    own.append(_Pairs(allocate, own[-1].size if half else 2 * self.most))
+                    own.append(_PairBuffer(allocate, own[-1].size if half else 2 * self.most))
             return last - low
 
         for done in pool.ordered(work, range(0, self.total, self.step)):
@@ -84,7 +94,7 @@ class _Search(NamedTuple):
                 advance(done, int(sum(c[0] for c in counts.all)))
         compared, ruled_out = np.sum([np.zeros(2, np.int64), *counts.all], axis=0).tolist()
         parts = [some.rows(0, some.filled) for own in found.all for some in own]
-        return Found(parts, compared, ruled_out, left_out)
+        return FoundPairs(compared, ruled_out, left_out, parts)
 
 
 def pairs_outside_windows(sizes: np.ndarray) -> int:
@@ -106,28 +116,33 @@ def pairs_of_buckets(
     pool: Pool,
     allocate: Allocate = np.empty,
     advance: Advance = None,
-) -> Found:
+) -> FoundPairs:
     """Compare the documents that share a bucket.
 
-    The documents must be numbered by what they contain (by a hash of it, say), not by where they
-    are. In a bucket of n > 1,024 documents, each is compared with the 256 that follow it, or with
-    2**20 / n if that is more: a rule that depends on the contents of that bucket and on nothing
-    else.
+    The documents must be numbered by their contents (by a hash of them, say), not by their
+    positions. In a bucket of n > 1,024 documents, each is compared with the 256 that follow it, or
+    with 2**20 / n if that is more: a rule that depends only on the contents of that bucket.
     """
     documents = len(sets.size)
-    seen = Local(lambda: np.full(documents, -1, np.int32))
+    seen = Local(lambda: _unseen(documents, allocate))
 
     def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
         return grouping.window_pairs(first, last, buckets, sets, threshold, seen(), out, counts)
 
-    search = _Search(compare, documents, _STEP, buckets.of.shape[1] * _WIDEST)
+    search = _PairSearch(compare, documents, _STEP, buckets.of.shape[1] * _WIDEST)
     left_out = pairs_outside_windows(np.diff(buckets.starts))
     return search.run(pool, allocate, advance, left_out)
 
 
+def _unseen(documents: int, allocate: Allocate) -> np.ndarray:
+    seen = allocate(documents, np.int32)
+    seen[:] = -1
+    return seen
+
+
 def join(
     sets: Sets, threshold: float, pool: Pool, allocate: Allocate = np.empty, advance: Advance = None
-) -> Found:
+) -> FoundPairs:
     """Find all pairs that reach the threshold, whether they share a bucket or not.
 
     An exact join with prefix filter; some 28 bytes of memory for each shingle in a prefix. The cost
@@ -139,9 +154,9 @@ def join(
     counters = count_shingles(sets, docs, pool)
     every = make_prefixes(sets, docs, threshold, counters, pool)
     entries = len(every.values)
-    chains = with_room(empty_chains(entries), entries)
+    chains = with_capacity(empty_chains(entries), entries, allocate)
     pool.submit(lambda: prefixes.add_to_chains(every, chains, 0)).result()
-    memory = Local(lambda: search_memory(documents))
+    memory = Local(lambda: search_memory(documents, allocate))
     none = Answers(np.empty(0, np.int32), np.empty(0))
     no_bands = np.empty((documents, 0), np.int32)
 
@@ -149,11 +164,11 @@ def join(
         working = memory(), none, out, counts
         return prefixes.probe(every, first, last, chains, sets, no_bands, threshold, True, *working)
 
-    search = _Search(compare, len(docs), 64, documents)
+    search = _PairSearch(compare, len(docs), 64, documents)
     return search.run(pool, allocate, advance)
 
 
-def edges_of(found: Found, order: np.ndarray, allocate: Allocate = np.empty) -> Edges:
+def edges_of(found: FoundPairs, order: np.ndarray, allocate: Allocate = np.empty) -> Edges:
     """Return pairs, overwritten, as edges between the documents that ``order`` has for numbers."""
     order = order.astype(np.int32)
     for a, b, _ in found.parts:

@@ -7,7 +7,7 @@ import numpy as np
 from neardup.cluster.edges import Allocate
 from neardup.kernels import prefixes as kernels
 from neardup.kernels.jaccard import Sets
-from neardup.kernels.prefixes import Chains, Prefixes, Search
+from neardup.kernels.prefixes import PrefixChains, Prefixes, Search
 from neardup.kernels.resolving import Answers
 from neardup.threads import Local, Pool
 
@@ -18,10 +18,8 @@ _STEP = 64
 #: Members of a family that are counted on trial, those that are searched for, and those that are
 #: counted for an index: a shingle that is rare among so many is rare.
 _COUNTED, _TRIED, _MOST_COUNTED = 1024, 64, 8192
-#: To visit a document in a chain takes as long as to look at the bitmaps of about so many.
-_VISIT = 8
-#: To add a document takes as long as to look at the bitmaps of about so many.
-_ADD = 8000
+#: Time to visit a document in a chain, and to add one, in looks at a bitmap: some 2 ns, 16 us.
+_VISIT, _ADD = 8, 8000
 
 
 class RarestIndex:
@@ -33,24 +31,30 @@ class RarestIndex:
     """
 
     def __init__(
-        self, sets: Sets, of: np.ndarray, large: np.ndarray, threshold: float, pool: Pool
+        self,
+        sets: Sets,
+        of: np.ndarray,
+        large: np.ndarray,
+        threshold: float,
+        pool: Pool,
+        allocate: Allocate = np.empty,
     ) -> None:
         self._sets, self._of, self._threshold, self._pool = sets, of, threshold, pool
-        self._large, self._inside = large, _members(of, large)
+        self._large, self._members, self._allocate = large, _members(of, large), allocate
         #: bool[m]: documents that are searched for; the caller may take some out.
-        self.wanted = self._inside.copy()
-        self._memory = Local(lambda: search_memory(len(of)))
+        self.wanted = self._members.copy()
+        self._memory = Local(lambda: search_memory(len(of), allocate))
         self._entries = 0
         #: Whether there is anything in the index.
         self.active = False
 
-    def pays(self, crowded: np.ndarray, held: np.ndarray, done: int) -> bool:
+    def pays(self, full: np.ndarray, kept: np.ndarray, done: int) -> bool:
         """Whether to search some buckets takes less time than a look at all bitmaps.
 
         It does not where shingles of the template are among the rarest of a document, or where most
-        documents are ``done``; ``held`` is how many are kept in each bucket so far.
+        documents are ``done``; ``kept`` is how many are kept in each bucket so far.
         """
-        members = np.flatnonzero(_members(self._of, crowded)).astype(np.int32)
+        members = np.flatnonzero(_members(self._of, full)).astype(np.int32)
         coming = int((members >= done).sum())
         counted = members[:: -(-len(members) // _COUNTED)]
         tried = counted[:: -(-len(counted) // _TRIED)]
@@ -60,34 +64,36 @@ class RarestIndex:
         others = (prefixes.values >> kernels.HASH_BITS).astype(np.int64) - 1
         visited = int(others.sum()) * len(members) / len(counted)
         buckets = self._of[tried]
-        now = int(held[buckets[(buckets >= 0) & crowded[buckets]]].sum())
+        now = int(kept[buckets[(buckets >= 0) & full[buckets]]].sum())
         # On average from now to the end, if the buckets fill as they did.
         looked_at = now * (1 + len(self._of) / done) / 2
         return coming * (looked_at - _VISIT * visited) > _ADD * len(members) * len(tried)
 
-    def widen(self, crowded: np.ndarray) -> None:
-        """Search for all documents of some large buckets, bool[buckets], too; begin anew."""
-        self.wanted = self.wanted | _members(self._of, crowded)
-        theirs = np.zeros_like(crowded)
+    def widen(self, full: np.ndarray) -> None:
+        """Search for all documents of some large buckets, bool[buckets], too; start again."""
+        self.wanted = self.wanted | _members(self._of, full)
+        theirs = np.zeros_like(full)
         theirs[self._of[self.wanted]] = True  # and that of -1
-        self._inside = _members(self._of, theirs & self._large)
+        self._members = _members(self._of, theirs & self._large)
         self._entries, self.active = 0, False
 
-    def add(self, docs: np.ndarray, answers: Answers, empty: Allocate) -> None:
+    def add(self, docs: np.ndarray, answers: Answers) -> None:
         """Add the kept ones of some documents that are decided, int32[], each once."""
         if not self.active:
             # Only sets of a size near those that are searched for can be similar to them; one more,
             # as this product is rounded in another way than a similarity.
             size = self._sets.size
-            self._near = self._inside & (size + 1 >= self._threshold * size[self.wanted].min())
+            self._near = self._members & (size + 1 >= self._threshold * size[self.wanted].min())
             members = np.flatnonzero(self._near).astype(np.int32)
             counted = members[:: max(1, -(-len(members) // _MOST_COUNTED))]
             self._counters = count_shingles(self._sets, counted, self._pool)
-            room = int(_prefix_lengths(self._sets.size[members], self._threshold).sum())
-            self._chains = empty_chains(room)
+            capacity = int(_prefix_lengths(self._sets.size[members], self._threshold).sum())
+            self._chains = empty_chains(capacity)
             self.active = True
         prefixes = self._prefixes(docs[self._near[docs] & (answers.duplicate_of[docs] < 0)])
-        self._chains = with_room(self._chains, self._entries + len(prefixes.values), empty)
+        self._chains = with_capacity(
+            self._chains, self._entries + len(prefixes.values), self._allocate
+        )
         self._entries = kernels.add_to_chains(prefixes, self._chains, self._entries)
 
     def first_matches(
@@ -109,9 +115,14 @@ class RarestIndex:
         return make_prefixes(self._sets, docs, self._threshold, self._counters, self._pool)
 
 
-def search_memory(documents: int) -> Search:
-    """Return the working memory of one thread that searches among so many documents."""
-    return Search(np.full(documents, -1, np.int32), *np.empty((3, documents), np.int32))
+def search_memory(documents: int, allocate: Allocate = np.empty) -> Search:
+    """Return the working memory of one thread that searches among so many documents: 16 bytes each.
+
+    ``allocate`` makes arrays, as `numpy.empty`.
+    """
+    search = Search(*(allocate(documents, np.int32) for _ in Search._fields))
+    search.seen[:] = -1
+    return search
 
 
 def count_shingles(sets: Sets, docs: np.ndarray, pool: Pool) -> np.ndarray:
@@ -133,15 +144,15 @@ def make_prefixes(
     return prefixes
 
 
-def empty_chains(room: int) -> Chains:
-    """Return chains for about so many entries, which have no room yet, see `with_room`."""
-    head = np.full(_power_of_two(room, _FEW_COUNTERS, _MANY_COUNTERS), -1, dtype=np.int32)
+def empty_chains(capacity: int) -> PrefixChains:
+    """Return chains for about so many entries, which have none yet, see `with_capacity`."""
+    head = np.full(_power_of_two(capacity, _FEW_COUNTERS, _MANY_COUNTERS), -1, dtype=np.int32)
     none = np.empty(0, dtype=np.int32)
-    return Chains(head, none, np.empty(0, dtype=np.uint64), none, none)
+    return PrefixChains(head, none, np.empty(0, dtype=np.uint64), none, none)
 
 
-def with_room(chains: Chains, entries: int, empty: Allocate = np.empty) -> Chains:
-    """Return chains of the same entries that have room for so many."""
+def with_capacity(chains: PrefixChains, entries: int, empty: Allocate = np.empty) -> PrefixChains:
+    """Return chains of the same entries, with capacity for so many."""
     present = len(chains.next)
     if entries <= present:
         return chains
@@ -149,7 +160,7 @@ def with_room(chains: Chains, entries: int, empty: Allocate = np.empty) -> Chain
     grown = [empty(present + more, array.dtype) for array in chains[1:]]
     for array, longer in zip(chains[1:], grown, strict=True):
         longer[:present] = array
-    return Chains(chains.head, *grown)
+    return PrefixChains(chains.head, *grown)
 
 
 def _members(of: np.ndarray, buckets: np.ndarray) -> np.ndarray:

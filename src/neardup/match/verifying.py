@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.kernels import jaccard as kernels
+from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.jaccard import Sets
 from neardup.sketch.texts import Ragged
 from neardup.threads import Pool
@@ -29,16 +30,16 @@ def taken(sets: Sets | Ragged, rows: np.ndarray) -> Ragged:
         begin, lengths = sets.offsets[rows], sets.offsets[rows + 1] - sets.offsets[rows]
     offsets = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    places = np.repeat(begin - offsets[:-1], lengths)
-    places += np.arange(int(offsets[-1]))
-    return Ragged(sets.values[places], offsets)
+    indices = np.repeat(begin - offsets[:-1], lengths)
+    indices += np.arange(int(offsets[-1]))
+    return Ragged(sets.values[indices], offsets)
 
 
 def content_hashes(sets: Sets) -> np.ndarray:
     """Return uint64[m]: a hash of each set, from its size, its smallest member and its bitmap."""
     hashes: npt.NDArray[np.uint64] = smallest(sets) ^ sets.size.astype(np.uint64)
     for word in sets.bitmaps.T:
-        hashes = (hashes ^ word) * np.uint64(0x9E3779B97F4A7C15)
+        hashes = (hashes ^ word) * TOKEN_MULTIPLIER
         hashes ^= hashes >> np.uint64(32)
     return hashes
 

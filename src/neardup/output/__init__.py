@@ -1,1 +1,1 @@
-"""What a run found, as tables and files, and what is left of it when it is opened again."""
+"""Writing results: tables, the clean corpus, the record."""

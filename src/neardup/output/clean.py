@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.reading import Reader, Wanted
-from neardup.io.formats.json_text import common_schema
+from neardup.io.formats.json_text import common_schema, joined_tables
 from neardup.io.outputs import OutputFile, plan_outputs
 from neardup.io.source import Records
 from neardup.io.writers import open_writer
@@ -29,7 +29,7 @@ class Form(NamedTuple):
 
     format: str | None = None  # of `neardup.io.writers.OUTPUT_FORMATS`; None for the input's
     compression: str | None = None  # None for that of the input
-    #: Makes what is added to each of some documents, by their positions int64[].
+    #: Makes the columns that are added to some documents, by their positions int64[].
     adding: Callable[[np.ndarray], pa.Table] | None = None
     added: pa.Schema | None = None
     #: Changes the texts of some records, given their positions int64[].
@@ -39,12 +39,13 @@ class Form(NamedTuple):
 @dataclass
 class CleanCorpus:
     reader: Reader
-    places: list[tuple[int, int]]  # file and start of each partition
+    begins: list[tuple[int, int]]  # file and start of each partition
     ends: np.ndarray  # int64[partitions]: documents up to the end of each
     kept: np.ndarray  # bool[documents] that are written
     form: Form
     pool: Pool
     state: RunState | None = None  # of a run that can be resumed
+    _together: int = 1  # files that are written at once
 
     def _outputs(self) -> list[OutputFile]:
         source, format = self.reader.source, self.form.format
@@ -54,7 +55,7 @@ class CleanCorpus:
             partitions = self.reader.partitions()
             schema = common_schema(self.pool.ordered(lambda each: each[1].schema(), partitions))
         added, compression = self.form.added, self.form.compression
-        return plan_outputs(source, self.places, format, added, schema, compression)
+        return plan_outputs(source, self.begins, format, added, schema, compression)
 
     def write(self, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
         """Write all files; those that were finished before an interruption are not written again.
@@ -77,11 +78,17 @@ class CleanCorpus:
             return int(self._starts[output.end] - self._starts[output.first])
 
         # Compression takes most of the time, and a file is compressed by one thread: some at once.
-        threads = min(self.pool.threads, max(1, len(outputs)))
-        for written in in_threads(write, range(len(outputs)), threads):
+        self._together = min(self.pool.threads, max(1, len(outputs)))
+        for written in in_threads(write, range(len(outputs)), self._together):
             advance(written)
         for path in sorted({folder, *(p for p in folder.rglob("*") if p.is_dir())}):
             sync_folder(path)
+
+    def table(self) -> pa.Table:
+        """Return all documents to write as a table in memory."""
+        every = self._wanted(range(len(self.begins)), None)
+        parts = self.pool.ordered(lambda wanted: self._documents(wanted, True), every)
+        return joined_tables(list(parts), self.reader.schema)
 
     @property
     def _starts(self) -> np.ndarray:
@@ -91,26 +98,32 @@ class CleanCorpus:
         with open_writer(path, output.layout) as writer:
 
             def prepare(wanted: Wanted) -> Any:
-                cached = self.reader.held.pop(wanted.number, None)  # for the last time
-                arguments = (wanted.rows, wanted.documents, self._added(wanted), cached)
-                kind = wanted.partition.table if output.converted else wanted.partition.records
-                found = kind(*arguments)
-                if self.form.changing is not None:
-                    found = self.form.changing(_positions(wanted), found)
-                return writer.prepare(found)
+                return writer.prepare(self._documents(wanted, output.converted))
 
-            # Several files wait at once: no more for each than keeps the threads at work.
-            ahead = self.pool.threads
-            for prepared in self.pool.ordered(prepare, self._wanted(output), ahead):
+            # Several files are written at once: what waits for all of them is bounded.
+            most = 1 + -(-self.pool.threads // self._together)
+            numbers, source = range(output.first, output.end), self.reader.source
+            one = numbers and len(source.files) > 1 and source.rereadable
+            file = self.begins[output.first][0] if one and source.format != "text" else None
+            for prepared in self.pool.ordered(prepare, self._wanted(numbers, file), most):
                 writer.write(prepared)
 
-    def _wanted(self, output: OutputFile) -> Iterator[Wanted]:
-        source, numbers = self.reader.source, range(output.first, output.end)
-        if numbers and len(source.files) > 1 and source.rereadable and source.format != "text":
-            found = source.partitions(self.places[output.first][0])
+    def _documents(self, wanted: Wanted, as_table: bool) -> Any:
+        """Return the documents of a partition, with all that is added and changed."""
+        cached = self.reader.held.pop(wanted.number, None)  # for the last time
+        kind = wanted.partition.table if as_table else wanted.partition.records
+        positions = _positions(wanted)
+        added = None if self.form.adding is None else self.form.adding(positions)
+        found = kind(wanted.rows, wanted.documents, added, cached)
+        return found if self.form.changing is None else self.form.changing(positions, found)
+
+    def _wanted(self, numbers: range, file: int | None) -> Iterator[Wanted]:
+        """Yield the partitions of these numbers; ``file`` has all of them, if it is given."""
+        if file is not None:
+            found = self.reader.source.partitions(file)
         else:
             every = self.reader.partitions()
-            found = (partition for _, partition in islice(every, output.first, None))
+            found = (partition for _, partition in islice(every, numbers.start, None))
         starts = self._starts
         for number, partition in zip(numbers, found, strict=False):
             first, last = starts[number : number + 2].tolist()
@@ -118,11 +131,6 @@ class CleanCorpus:
             if len(some):
                 rows = None if len(some) == last - first else some
                 yield Wanted(number, partition, first, rows, last - first)
-
-    def _added(self, wanted: Wanted) -> pa.Table | None:
-        if self.form.adding is None:
-            return None
-        return self.form.adding(_positions(wanted))
 
 
 def _positions(wanted: Wanted) -> np.ndarray:

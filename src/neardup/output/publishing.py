@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
@@ -35,37 +35,39 @@ def local_output(
     resume: bool = False,
     work: Path | None = None,
     keep: bool = False,
+    writes: Iterable[str] = OUTPUTS,
 ) -> Iterator[Path]:
     """Give the local folder to write an output to; at the end it is where it belongs.
 
     That is ``out`` itself, unless that is a URL; then it is in ``work``, or a temporary folder.
+    ``writes`` are the names of files and folders that may be written there.
     """
-    place = remote.located(out)
-    if not remote.is_remote(place):
+    target = remote.located(out)
+    if not remote.is_remote(target):
         if work is not None:
             raise SpecError(
                 "`work` is for an output at a URL, and it is a local folder",
-                "leave it out: what a run stores is in that folder",
+                "leave it out: the state of a run is in that folder",
             )
-        yield Path(place)
+        yield Path(target)
         return
-    place = place.rstrip("/")
-    mark = _check_target(place, overwrite, resume)
+    target = target.rstrip("/")
+    mark = _check_target(target, overwrite, resume, writes)
     try:
         with _work_folder(work, resume) as folder:
             yield folder / _RESULT
-            _publish(folder / _RESULT, place, mark)
+            _publish(folder / _RESULT, target, mark)
             if not keep:
                 clear_work(folder)
     finally:
         with suppress(NeardupError):  # the first error counts
-            _check_mark(place, mark)
-            delete_remote(f"{place}/{_MARK}")
-            delete_empty_folders(place)
+            _check_mark(target, mark)
+            delete_remote(f"{target}/{_MARK}")
+            delete_empty_folders(target)
 
 
 def clear_work(work: Path) -> None:
-    """Remove what a run that is complete has left in its work folder."""
+    """Remove the files of a complete run from its work folder."""
     shutil.rmtree(work / _RESULT, ignore_errors=True)
 
 
@@ -95,7 +97,7 @@ def _work_folder(work: Path | None, resume: bool) -> Iterator[Path]:
             raise
 
 
-def _check_target(out: str, overwrite: bool, resume: bool) -> bytes:
+def _check_target(out: str, overwrite: bool, resume: bool, writes: Iterable[str]) -> bytes:
     """Refuse a URL that can't or must not be written, before any work is done; return our mark."""
     there = set(remote_names(out)) - {_MARK}
     ours = _listed(out)
@@ -104,7 +106,7 @@ def _check_target(out: str, overwrite: bool, resume: bool) -> bytes:
     if there and not overwrite and not (resume and RECORD not in there):
         raise OutputError(f"{out} exists", "use overwrite=True, or name another output")
     for name in sorted(there - (ours or set())):
-        if name.split("/")[0] in OUTPUTS and not resume:
+        if name.split("/")[0] in set(writes) and not resume:
             raise OutputError(
                 f"{out}/{name} is a file that neardup did not write", "name another output"
             )
@@ -114,7 +116,7 @@ def _check_target(out: str, overwrite: bool, resume: bool) -> bytes:
 
 
 def _check_mark(out: str, mark: bytes) -> None:
-    """Refuse to write where a run that began later has put its own mark, or has removed it."""
+    """Refuse to write where a run that began later has written another mark, or has removed it."""
     url = f"{out}/{_MARK}"
     with _reaching(url), suppress(FileNotFoundError), remote.open_remote(url) as file:
         if file.read() == mark:
@@ -125,7 +127,7 @@ def _check_mark(out: str, mark: bytes) -> None:
 
 
 def _publish(folder: Path, out: str, mark: bytes) -> None:
-    """Copy an output folder to where it belongs, ``run.json`` last; what it replaces goes."""
+    """Copy an output folder to its URL, ``run.json`` last; replaced files are removed."""
     names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     names = [n for n in names if n.split("/")[0] != RUN_FOLDER and n != RECORD]
     old = _listed(out) or set()
@@ -165,10 +167,10 @@ def _listed(out: str) -> set[str] | None:
 
 
 @contextmanager
-def _reaching(url: str) -> Iterator[remote.Place]:
-    """Give the place of a URL; raise OutputError for what goes wrong there."""
+def _reaching(url: str) -> Iterator[remote.RemotePath]:
+    """Give the filesystem and path of a URL; failures raise OutputError."""
     try:
-        yield remote.place_of(url)
+        yield remote.remote_path(url)
     except (OSError, ValueError) as error:
         raise failed(url, error, OutputError) from error
 
@@ -180,20 +182,20 @@ def remote_names(url: str) -> list[str]:
         raise OutputError(
             f"{url}: {scheme}:// can only be read", "write to s3://, gs:// or abfs://"
         )
-    with _reaching(url) as place:
-        remote.check_bucket(url, place, OutputError)
+    with _reaching(url) as at:
+        remote.check_bucket(url, at, OutputError)
         with suppress(FileNotFoundError):
-            return [file.url[len(url.rstrip("/")) + 1 :] for file in remote.files_below(url, place)]
+            return [file.url[len(url.rstrip("/")) + 1 :] for file in remote.files_below(url, at)]
     return []
 
 
 def write_remote(url: str, content: Path | bytes) -> None:
     """Write a file, a copy or some bytes; nothing is left under its name where that fails."""
-    with _reaching(url) as place:
-        if place.arrow is not None:
-            target = place.arrow.open_output_stream(place.path, compression=None)
+    with _reaching(url) as at:
+        if at.arrow is not None:
+            target = at.arrow.open_output_stream(at.path, compression=None)
         else:
-            target = place.fsspec.open(place.path, "wb")
+            target = at.fsspec.open(at.path, "wb")
         try:
             with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
                 shutil.copyfileobj(file, target, _BUFFER)
@@ -207,30 +209,30 @@ def write_remote(url: str, content: Path | bytes) -> None:
 
 
 def delete_empty_folders(url: str) -> None:
-    """Remove the empty objects that stand for folders without files, at and below a URL.
+    """Remove the empty objects of folders without files, at and below a URL.
 
     To delete an object, pyarrow makes one for the folder that it was in.
     """
-    with _reaching(url) as place, suppress(FileNotFoundError):
-        if place.arrow is None or place.arrow.type_name != "s3":
+    with _reaching(url) as at, suppress(FileNotFoundError):
+        if at.arrow is None or at.arrow.type_name != "s3":
             return
         from pyarrow.fs import FileSelector
 
-        selector = FileSelector(place.path, recursive=True, allow_not_found=True)
-        infos = place.arrow.get_file_info(selector)
+        selector = FileSelector(at.path, recursive=True, allow_not_found=True)
+        infos = at.arrow.get_file_info(selector)
         files = [PurePosixPath(info.path) for info in infos if info.is_file]
         used = {folder for file in files for folder in file.parents}
         removed: set[PurePosixPath] = set()
         folders = [info.path for info in infos if not info.is_file]
-        for folder in map(PurePosixPath, sorted([place.path, *folders])):
+        for folder in map(PurePosixPath, sorted([at.path, *folders])):
             if folder not in used and removed.isdisjoint(folder.parents):
                 removed.add(folder)
-                place.arrow.delete_dir(str(folder))
+                at.arrow.delete_dir(str(folder))
 
 
 def delete_remote(url: str) -> None:
-    with _reaching(url) as place, suppress(FileNotFoundError):
-        if place.arrow is not None:
-            place.arrow.delete_file(place.path)
+    with _reaching(url) as at, suppress(FileNotFoundError):
+        if at.arrow is not None:
+            at.arrow.delete_file(at.path)
         else:
-            place.fsspec.rm_file(place.path)
+            at.fsspec.rm_file(at.path)

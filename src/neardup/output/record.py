@@ -1,4 +1,4 @@
-"""What ``run.json`` holds: what was asked for, what came out, and where it came from."""
+"""The content of ``run.json``: settings, counts, and the source."""
 
 import datetime
 import hashlib
@@ -26,7 +26,7 @@ _LISTED = 1000
 
 
 def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
-    """Return what ``run.json`` holds, see ``docs/formats.md``.
+    """Return the content of ``run.json``, see ``docs/formats.md``.
 
     ``private`` is the peak of the private memory, in bytes.
     """
@@ -39,7 +39,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         recall = candidate_probability(job.spec.threshold, recipe.num_bands, recipe.rows)
         bands["predicted_recall"] = recall
     job.clock.lap("other")
-    # Whether nobody can read the input again by its name.
+    # Whether the input can't be read again by its name.
     once = not job.reading.get("given") or any(file.copy for file in job.source.files)
     return {
         "format": FORMAT,
@@ -49,7 +49,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         "asked": digest_of(job.manifest()),
         "run": job.resources.run,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "source": None if once else _source(outcome),
+        "source": None if once else about_source(job, outcome.corpus.ends),
         "frame": _frame(job) if once else None,
         "texts_digest": texts_digest(outcome.corpus.hashes),
         "secret_ids": job.secret_ids,
@@ -102,15 +102,14 @@ def _frame(job: Job) -> dict[str, Any]:
     }
 
 
-def _source(outcome: Outcome) -> dict[str, Any]:
-    """What it takes to find the texts again."""
-    job, corpus = outcome.job, outcome.corpus
+def about_source(job: Job, ends: np.ndarray) -> dict[str, Any]:
+    """Return the location of the texts; ``ends`` are those of the partitions."""
     inputs = [found[:3] for found in job.inputs]
     return {
         "directory": str(Path.cwd()),
         **job.reading,
         # One line, not one for each partition.
-        "partition_documents": " ".join(map(str, np.diff(corpus.ends, prepend=0).tolist())),
+        "partition_documents": " ".join(map(str, np.diff(ends, prepend=0).tolist())),
         "files": len(inputs),
         "files_digest": inputs_digest(inputs),
         "inputs": inputs if len(inputs) <= _LISTED else [],

@@ -1,4 +1,4 @@
-"""What a run found, as Arrow tables in the users' ids, a slice at a time."""
+"""The results of a run as Arrow tables with the users' ids, a slice at a time."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
@@ -16,7 +16,7 @@ from neardup.errors import OutputSizeError
 _ROWS = 1 << 18
 #: Edges that are written at most.
 _MOST_EDGES = 100_000_000
-#: What an annotated corpus has besides its own columns.
+#: Columns that an annotated corpus has in addition to those of the input.
 ADDED = ("cluster", "kept", "duplicate_of", "similarity", "cluster_size")
 _CLUSTERS = ("doc", "doc_id", "cluster", "kept", "duplicate_of", "similarity")
 #: Columns, and those of them that may be null.
@@ -45,9 +45,9 @@ def column_types(ids: pa.DataType) -> dict[str, pa.DataType]:
 
 
 def schema_of(outcome: Outcome, name: str) -> pa.Schema:
-    """Return the schema of one of `TABLES`, or of what is ``added`` to each record."""
+    """Return the schema of one of `TABLES`, or of the columns ``added`` to each record."""
     names, null = _COLUMNS[name]
-    if name == "clusters" and (_has_places(outcome) or outcome.places is not None):
+    if name == "clusters" and (_has_files(outcome) or outcome.places is not None):
         names += ("file", "row")
     types = column_types(id_type(outcome))
     return pa.schema([pa.field(each, types[each], nullable=each in null) for each in names])
@@ -64,7 +64,7 @@ def tables_of(outcome: Outcome, name: str) -> Iterator[pa.Table]:
 
 def _clusters(outcome: Outcome) -> tuple[int, Columns]:
     """A row for each document, in the order of the documents, see ``docs/formats.md``."""
-    files = outcome.job.source.files if _has_places(outcome) else []
+    files = outcome.job.source.files if _has_files(outcome) else []
     names = strings_of([file.name.encode(errors="replace") for file in files])
     numbers, order = outcome.numbers(), outcome.order
 
@@ -74,7 +74,7 @@ def _clusters(outcome: Outcome) -> tuple[int, Columns]:
         found = [array_of(documents), take_ids(outcome.ids, positions)]
         found += _answers(outcome, numbers, positions)
         if files:
-            return found + _places(outcome, names, positions)
+            return found + _file_rows(outcome, names, positions)
         places = outcome.places
         return found + ([] if places is None else places.slice(rows.start, len(positions)).columns)
 
@@ -94,11 +94,11 @@ def _answers(outcome: Outcome, numbers: np.ndarray, positions: np.ndarray) -> li
     ]
 
 
-def _has_places(outcome: Outcome) -> bool:
+def _has_files(outcome: Outcome) -> bool:
     return bool(outcome.job.source.files and outcome.corpus.places)
 
 
-def _places(outcome: Outcome, names: Any, positions: np.ndarray) -> list[Any]:
+def _file_rows(outcome: Outcome, names: Any, positions: np.ndarray) -> list[Any]:
     files, rows = outcome.corpus.places_of(positions)
     if outcome.job.source.format == "text":  # a file is a document, and a partition has several
         files, rows = (files + rows).astype(np.int32), np.zeros_like(rows)
@@ -106,7 +106,7 @@ def _places(outcome: Outcome, names: Any, positions: np.ndarray) -> list[Any]:
 
 
 def _order(outcome: Outcome) -> tuple[int, Columns]:
-    """A row for each document: its number, and its place in the input, see `Outcome`."""
+    """A row for each document: its number, and its position in the input, see `Outcome`."""
     order = outcome.order
     assert order is not None
 
@@ -120,7 +120,8 @@ def _edges(outcome: Outcome) -> tuple[int, Columns]:
     """A row for each pair that reaches the threshold, ``doc_a < doc_b``, sorted.
 
     With ``pairs="all"`` these are all pairs, of which there may be 100 million. Else one document
-    stands for a group of exact duplicates, and each of the others has one edge, to that one.
+    represents a group of exact duplicates, and each of the others has an edge to that one. The pair
+    of a removed document and its ``duplicate_of`` is always there.
     """
     edges, order = _all_edges(outcome), outcome.order
 
@@ -149,9 +150,13 @@ def _all_edges(outcome: Outcome) -> Edges:
         found = [(_expanded(first, a, b, edges.similarity), numbers)]
     else:
         duplicates = (first[others], others, np.ones(len(others)))
+        # If the first one is removed, all of them are duplicates of the same kept document.
+        removed = others[answer.duplicate_of[others] != first[others]]
+        answers = (answer.duplicate_of[removed], removed, answer.similarity[removed])
         found = [
             ((edges.a, edges.b, edges.similarity), numbers[answer.docs]),
             (duplicates, numbers),
+            (answers, numbers),
         ]
     empty = outcome.scratch.empty
     return Edges.gather([_numbered(pairs, names, empty) for pairs, names in found], empty)
@@ -169,7 +174,7 @@ def _numbered(pairs: Triple, names: np.ndarray, empty: Allocate) -> Triple:
 
 
 def _expanded(first: np.ndarray, a: np.ndarray, b: np.ndarray, similarity: np.ndarray) -> Triple:
-    """Return all pairs of documents for the pairs of those that stand for exact duplicates."""
+    """Return all pairs of documents for the pairs of the representatives of exact duplicates."""
     order = np.argsort(first, kind="stable")
     sizes = np.bincount(first, minlength=len(first)).astype(np.int64)
     starts = np.cumsum(sizes) - sizes
@@ -189,7 +194,7 @@ def _expanded(first: np.ndarray, a: np.ndarray, b: np.ndarray, similarity: np.nd
 
 
 def adding(outcome: Outcome) -> Callable[[np.ndarray], pa.Table]:
-    """Return what gives the columns that an annotated corpus has besides, of some positions."""
+    """Return what gives the further columns of an annotated corpus, of some positions."""
     cluster, numbers = outcome.answer.cluster, outcome.numbers()
     schema = schema_of(outcome, "added")
     sizes = np.bincount(cluster, minlength=outcome.corpus.documents)

@@ -1,4 +1,4 @@
-"""What a run found, as files: each appears by rename, all or none."""
+"""The results of a run, as files: all of them appear by rename, or none."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from neardup.engines.local import Outcome
 from neardup.errors import OutputError, SpecError
-from neardup.io.formats.csv_tables import csv_header
 from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, located
-from neardup.io.source import Layout, Source
+from neardup.io.source import Source
 from neardup.io.streams import STDIN
-from neardup.io.writers import open_writer
+from neardup.io.writers import write_tables
 from neardup.output import tables
 from neardup.output.clean import CLEAN, CleanCorpus, Form, Stamp, is_as_written, stamp
 from neardup.output.record import record
@@ -25,9 +24,9 @@ from neardup.state.output_folder import STAGED, publish, recover, write_record
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
-TABLES = {"parquet": "zstd", "csv": None}  # with the compression
+TABLES = ("parquet", "csv")  # formats
 _NAMES = [f"{name}.{kind}" for name in ("clusters", "order", "edges") for kind in TABLES]
-#: What a run may write.
+#: Names of files and folders that a run may write.
 OUTPUTS = (CLEAN, *_NAMES, RECORD)
 #: The step after which only renaming is left.
 _WRITTEN = "written"
@@ -37,7 +36,7 @@ _WRITTEN = "written"
 class Writing:
     clean: bool = True  # whether there is one
     format: str | None = None  # of `neardup.io.writers.OUTPUT_FORMATS`; None for that of the input
-    annotate: bool = False  # write all documents, with what was found added to each
+    annotate: bool = False  # write all documents, each with its results
     compression: str | None = None  # None for that of the input
     tables: str = "parquet"  # format of the tables, one of `TABLES`
 
@@ -45,26 +44,28 @@ class Writing:
         return asdict(self)
 
     def check(self, source: Source) -> None:
-        """Refuse what can't be written, before any work is done."""
+        """Refuse an output that can't be written, before any work is done."""
         if self.annotate and not self.clean:
             raise SpecError(
-                "`annotate` is for the clean corpus, and none is wanted",
+                "`annotate` is for the clean corpus, and none is written",
                 "leave out one of `annotate` and `clean`=False",
             )
         if self.tables not in TABLES:
             known = " or ".join(map(repr, TABLES))
             raise SpecError(f"`tables` is {self.tables!r}; expected {known}")
         if self.compression is not None and not self.clean:
-            raise SpecError("`compression` is for the clean corpus, and none is wanted")
+            raise SpecError("`compression` is for the clean corpus, and none is written")
         if self.clean:
             fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in tables.ADDED]
             added = pa.schema(fields) if self.annotate else None
             check_output(source, self.format, added, self.compression)
 
 
-def check_inputs(out: str | os.PathLike[str], inputs: Iterable[str]) -> None:
-    """Refuse an output, a folder or a URL, in which inputs are that it would replace."""
-    replaced = [_real(f"{located(out)}/{name}") for name in OUTPUTS]
+def check_inputs(
+    out: str | os.PathLike[str], inputs: Iterable[str], writes: Iterable[str] = OUTPUTS
+) -> None:
+    """Refuse an output, a folder or a URL, that would replace inputs."""
+    replaced = [_real(f"{located(out)}/{name}") for name in writes]
     for path in inputs:
         if any(map(_real(path).is_relative_to, replaced)):
             raise OutputError(
@@ -74,39 +75,42 @@ def check_inputs(out: str | os.PathLike[str], inputs: Iterable[str]) -> None:
 
 def check_outside(out: str | os.PathLike[str], given: Iterable[str]) -> None:
     """Refuse an output in a folder that is read: the next run would read it as well."""
-    place = located(out)
+    target = located(out)
     for name in given:
-        if name == STDIN or is_remote(name) != is_remote(place):
+        if name == STDIN or is_remote(name) != is_remote(target):
             continue
-        top, real = _real(name.partition("**")[0] or os.curdir), _real(place)
+        top, real = _real(name.partition("**")[0] or os.curdir), _real(target)
         hidden = any(part.startswith(".") for part in real.parts[len(top.parts) :])  # not read
         if real.is_relative_to(top) and not hidden:
             raise OutputError(
-                f"{place} is in {name}, which is an input: the next run would read it as well",
+                f"{target} is in {name}, which is an input: the next run would read it as well",
                 "name an output that is not below an input folder",
             )
 
 
-def _real(place: str) -> PurePath:
-    return PurePosixPath(place) if is_remote(place) else Path(os.path.realpath(place))
+def _real(path: str) -> PurePath:
+    return PurePosixPath(path) if is_remote(path) else Path(os.path.realpath(path))
 
 
 def write_outputs(
-    outcome: Outcome, out: Path, writing: Writing, pool: Pool, more: Callable[[], dict[str, Any]]
+    outcome: Outcome,
+    state: RunState,
+    out: Path,
+    writing: Writing,
+    more: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Write all files where nobody looks for them; then they take the place of earlier ones.
+    """Write all files into a hidden folder; then they replace earlier ones.
 
-    Files that were finished before an interruption are not written again. ``more`` is what the
-    record gets besides, asked for just before it is written. Returns the record.
+    Files that were finished before an interruption are not written again. ``more`` gives further
+    members of the record, and is called just before it is written. Returns the record.
     """
-    state = outcome.job.state
-    assert state is not None
     staged = state.scratch_folder(STAGED)
     clock = outcome.job.clock
     with system_errors(staged):
         if writing.clean:
-            with clock.stage("write clean corpus", outcome.corpus.documents) as advance:
-                _clean_corpus(outcome, writing, pool).write(staged / CLEAN, advance)
+            stage = clock.stage("write clean corpus", outcome.corpus.documents)
+            with stage as advance, Pool(outcome.threads) as pool:
+                _clean_corpus(outcome, writing, pool, state).write(staged / CLEAN, advance)
         with clock.stage("write tables"):
             _write_table(outcome, staged, writing.tables, "clusters")
             if outcome.order is not None:
@@ -114,10 +118,17 @@ def write_outputs(
             if outcome.answer.edges is not None:
                 _write_table(outcome, staged, writing.tables, "edges")
         values = record(outcome) | more()
-        found = write_record(staged, "recluster" if "recluster" in values else "dedup", values)
+        write_record(staged, "recluster" if "recluster" in values else "dedup", values)
+    return complete_outputs(out, state, staged)
+
+
+def complete_outputs(out: Path, state: RunState, staged: Path) -> dict[str, Any]:
+    """Publish the files of a run, all of which are in a folder; return the record."""
+    with system_errors(staged):
         sync_folder(staged)
     state.put(_WRITTEN, 0, about={path.name: stamp(path) for path in staged.iterdir()})
-    finish_outputs(out, state)
+    found = finish_outputs(out, state)
+    assert found is not None
     return found
 
 
@@ -148,7 +159,7 @@ def _intact(state: RunState, written: dict[str, Stamp], staged: Path, out: Path)
     )
 
 
-def _clean_corpus(outcome: Outcome, writing: Writing, pool: Pool) -> CleanCorpus:
+def _clean_corpus(outcome: Outcome, writing: Writing, pool: Pool, state: RunState) -> CleanCorpus:
     corpus = outcome.corpus
     return CleanCorpus(
         outcome.reader,
@@ -162,16 +173,13 @@ def _clean_corpus(outcome: Outcome, writing: Writing, pool: Pool) -> CleanCorpus
             tables.schema_of(outcome, "added") if writing.annotate else None,
         ),
         pool,
-        outcome.job.state,
+        state,
     )
 
 
 def _write_table(outcome: Outcome, folder: Path, format: str, name: str) -> None:
     schema = tables.schema_of(outcome, name)
     # Of few columns do values repeat so that a dictionary helps.
-    values = tuple(column for column in schema.names if column != "file")
-    header = b"" if format == "parquet" else csv_header(schema.names, ",")
-    layout = Layout(format, TABLES[format], header, schema, values)
-    with open_writer(folder / f"{name}.{format}", layout) as writer:
-        for part in tables.tables_of(outcome, name):
-            writer.write(writer.prepare(part))
+    varied = tuple(column for column in schema.names if column != "file")
+    found = tables.tables_of(outcome, name)
+    write_tables(folder / f"{name}.{format}", found, format, schema, varied)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.errors import InputError, SpecError
+from neardup.memory_plan import require_for_records
 from neardup.records.blocks.field_blocks import Asked, add_field_blocks
 from neardup.records.blocks.record_blocks import Candidates, check_hashes, find_candidates
 from neardup.records.deciding import Decision, decide_candidates
@@ -80,13 +81,16 @@ class Linked:
     notes: tuple[str, ...]
 
 
-def block(given: Source, spec: LinkSpec, pool: Pool) -> Blocked:
+def block(given: Source, spec: LinkSpec, pool: Pool, memory: int | None = None) -> Blocked:
     """Read records and find the candidates.
 
     Raises:
         InputError: The records can't be used; its subclasses say why.
+        SpecError: ``memory``, bytes, does not suffice for them.
     """
     records = read_records(given, spec)
+    size = sum(column.nbytes for column in records.columns)
+    require_for_records(len(records), size, pool.threads, memory)
     spec = spec.for_records(len(records))
     check_hashes(spec)
     features = make_features(records.columns, spec, pool)

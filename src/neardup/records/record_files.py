@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of, is_text, numbers
 from neardup.errors import ColumnError, DuplicateIdError, InputError
 from neardup.io.columns import is_valid, missing_column, repaired, string_scalar
+from neardup.io.input_tables import read_table
 from neardup.io.opening import Reading
-from neardup.io.whole import read_whole
 from neardup.records.fields import LinkSpec
+from neardup.report.numbers import counted
 
 #: A column of a table whose types are not known before it is read.
 Column = Any
@@ -81,12 +82,12 @@ def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
         name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
         names.append(name)
         tables.append(
-            _checked(read_whole(source, name, reading), name, id, spec, reading.encoding_errors)
+            _checked(read_table(source, name, reading), name, id, spec, reading.encoding_errors)
         )
     sizes = [table.num_rows for table in tables]
     for name, size in zip(names, sizes, strict=True):
         if b is None and size < alone:
-            raise InputError(f"{name} has {size} records; expected {alone} or more")
+            raise InputError(f"{name} has {counted(size, 'record')}; expected {alone} or more")
     if sum(sizes) > 2**31 - 2:
         raise InputError(f"{sum(sizes):,} records; expected at most {2**31 - 2:,}")
     ids = tuple(_ids(table, name, id) for table, name in zip(tables, names, strict=True))

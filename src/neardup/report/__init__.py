@@ -1,1 +1,1 @@
-"""What a person reads of a run: texts for a terminal, and one page for a browser."""
+"""Results for readers: texts for a terminal, and one page for a browser."""

@@ -1,4 +1,4 @@
-"""What an audit found, in a few lines."""
+"""The results of an audit in a few lines."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ Line = tuple[str, str]
 
 
 def render(audit: dict[str, Any], limit: int = 10) -> str:
-    """Return what a person wants to know. At most ``limit`` pairs and removals of each kind."""
+    """Return the main numbers. At most ``limit`` pairs and removals of each kind."""
     blocks = (
         labelled(kept(audit)),
         _pairs(audit["kept_pairs"][:limit], audit["kept_pairs_count"]),

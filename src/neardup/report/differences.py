@@ -16,7 +16,7 @@ import numpy as np
 
 Op = Literal["equal", "delete", "insert", "replace"]
 
-#: Scripts written without spaces: each character is a word of its own, as in shingles.
+#: Scripts written without spaces: each character is a word, as in shingles.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _UNSPACED += "\U00020000-\U0003ffff"
 #: What two changes have between them is shown as changed too if it has at most a fourth of the
@@ -57,7 +57,7 @@ def differences(a: str, b: str) -> list[Difference]:
     """Return two texts in parts that are equal and parts that differ, word by word.
 
     A word is a run of letters, marks, digits and ``_``; in scripts written without spaces it is a
-    character. The parts are in order, and equal and different ones take turns.
+    character. The parts are in order, and equal and different ones alternate.
     Two texts of 100,000 words each take about a second.
 
     Examples:
@@ -76,9 +76,9 @@ def differences(a: str, b: str) -> list[Difference]:
 
 
 def folded(parts: Sequence[Difference], context: int) -> Iterator[Difference | Fold]:
-    """Yield the parts of two texts, without what is far from any difference."""
-    for place, part in enumerate(parts):
-        before, after = (context if place else 0), (context if place < len(parts) - 1 else 0)
+    """Yield the parts of two texts, without the words far from any difference."""
+    for position, part in enumerate(parts):
+        before, after = (context if position else 0), (context if position < len(parts) - 1 else 0)
         # Cut where words begin.
         texts = (part.text_a, part.text_b)
         a, b = ([0, *[m.start() for m in _words(t)][1:], len(t)] for t in texts)
@@ -103,7 +103,7 @@ class Cut(NamedTuple):
     ends: list[int]
 
     def gap(self, before: int, after: int) -> tuple[int, int]:
-        """Return begin and end of what is between two words."""
+        """Return begin and end of the gap between two words."""
         low = self.ends[before] if before >= 0 else 0
         return low, self.begins[after] if after < len(self.words) else len(self.text)
 
@@ -120,7 +120,7 @@ def cut(texts: Iterable[str]) -> Iterator[Cut]:
 def segments(texts: Sequence[Cut]) -> list[Segment]:
     """Split texts of one `cut` at the words that all of them have in the same order.
 
-    Segments cover each text, in order; equal and different ones take turns.
+    Segments cover each text, in order; equal and different ones alternate.
     """
     # As if all had a word before the first one and one after the last one.
     first, last = [[-1]] * len(texts), [[len(text.words)] for text in texts]
@@ -133,25 +133,25 @@ def segments(texts: Sequence[Cut]) -> list[Segment]:
         if any(low < high for low, high in spans):
             found.append(Segment(True, spans, words))
 
-    for place in np.flatnonzero((np.diff(shared, axis=1) != 1).any(axis=0)).tolist():
-        before, after = shared[:, place].tolist(), shared[:, place + 1].tolist()
+    for position in np.flatnonzero((np.diff(shared, axis=1) != 1).any(axis=0)).tolist():
+        before, after = shared[:, position].tolist(), shared[:, position + 1].tolist()
         if (slot := _slot(texts, before, after)) is not None:
-            add_equal([low for low, _ in slot], place - done)
+            add_equal([low for low, _ in slot], position - done)
             most = max(j - i - 1 for i, j in zip(before, after, strict=True))
             found.append(Segment(False, tuple(slot), most))
-            at, done = [high for _, high in slot], place
+            at, done = [high for _, high in slot], position
     add_equal([len(text.text) for text in texts], shared.shape[1] - 2 - done)
     return _without_chance(found)
 
 
 def _shared(texts: Sequence[Cut]) -> np.ndarray:
-    """Return int64[texts, words]: places of the words that all texts have in the same order."""
+    """Return int64[texts, words]: positions of the words that all texts have in the same order."""
     shared = np.arange(len(texts[0].words))[None, :]
     for other in texts[1:]:
         words = [texts[0].words[i] for i in shared[0].tolist()]
         pairs = [(i + k, j + k) for i, j, n in align(words, other.words) for k in range(n)]
-        rows, places = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        shared = np.vstack([shared[:, rows], places])
+        rows, positions = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        shared = np.vstack([shared[:, rows], positions])
     return shared
 
 
@@ -181,10 +181,10 @@ def _slot(
 def _without_chance(found: list[Segment]) -> list[Segment]:
     """Make one slot of two that have hardly anything between them."""
     out: list[Segment] = []
-    for place, segment in enumerate(found):
+    for position, segment in enumerate(found):
         equal = segment.equal
-        if equal and 0 < place < len(found) - 1:
-            around = min(found[place - 1].words, found[place + 1].words)
+        if equal and 0 < position < len(found) - 1:
+            around = min(found[position - 1].words, found[position + 1].words)
             equal = segment.words * _CHANCE > around
         if out and not equal and not out[-1].equal:
             last = out.pop()
@@ -196,7 +196,7 @@ def _without_chance(found: list[Segment]) -> list[Segment]:
 
 
 def align(a: Sequence[int], b: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Yield (place in a, place in b, length) of equal runs: a longest common subsequence.
+    """Yield (position in a, position in b, length) of equal runs: a longest common subsequence.
 
     Where that would take too much memory, texts are cut at a run that occurs once in each, the one
     nearest to the middle of both.

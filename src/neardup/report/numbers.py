@@ -31,13 +31,13 @@ def percent(part: float | None) -> str:
     if rest >= 0.095:
         return f"{value:.1f} %"
     digits = -math.floor(math.log10(rest))
-    # Near 1 one digit of what is missing is enough; it is never rounded to nothing.
+    # Near 1 one digit of the rest is enough; it is never rounded to nothing.
     return f"{value:.{min(4, digits + (value < 50))}f} %"
 
 
-def share(count: int, whole: int) -> str:
-    """Return a count in percent of the whole; 0 of 0 is 0 %."""
-    return percent(count / whole) if whole else "0 %"
+def share(count: int, total: int) -> str:
+    """Return a count in percent of the total; 0 of 0 is 0 %."""
+    return percent(count / total) if total else "0 %"
 
 
 def short(value: float) -> str:
@@ -67,7 +67,7 @@ def with_interval(values: Mapping[str, Any], name: str, of: str = "") -> str:
 
 
 def labelled(lines: Iterable[tuple[str, str]], width: int = 12) -> str:
-    """Return a line for each label and what it stands for."""
+    """Return a line for each label and its value."""
     return "\n".join(f"{label:<{width}}{text}" for label, text in lines)
 
 

@@ -29,8 +29,8 @@ def check_file(
     if not os.path.isdir(path.parent):  # noqa: PTH112
         raise OutputError(f"there is no folder {path.parent}", "create it first")
     # Also where a link leads to, since that is what would be replaced.
-    for place in (Path(os.path.abspath(path)), Path(os.path.realpath(path))):  # noqa: PTH100
-        if _is_of_run(place):
+    for target in (Path(os.path.abspath(path)), Path(os.path.realpath(path))):  # noqa: PTH100
+        if _is_of_run(target):
             raise OutputError(f"{path} is a file of a run", "name another file")
     if os.path.lexists(path):
         if os.path.realpath(path) in map(os.path.realpath, inputs):
@@ -54,6 +54,6 @@ def _is_of_run(path: Path) -> bool:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file that appears as a whole; only its owner can read it, and a link stays one."""
+    """Write a file that appears when complete; only its owner can read it, and a link stays one."""
     with replacing(Path(os.path.realpath(path))) as file:
         file.write(data)

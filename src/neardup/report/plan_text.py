@@ -1,4 +1,4 @@
-"""What a run would find and take, as a person reads it."""
+"""A plan as text for a terminal."""
 
 import functools
 import textwrap
@@ -42,11 +42,10 @@ def found(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def taken(plan: Plan) -> Iterator[tuple[str, str]]:
-    needed = f"at least {size(plan.memory_minimum)} is needed, and {size(plan.memory_wanted)}"
-    yield "memory", f"{size(plan.memory)} may be used; {needed} holds everything"
+    needed = f"at least {size(plan.memory_minimum)} is needed"
+    needed += f" with {counted(plan.threads, 'thread')}, {size(plan.memory_wanted)} caches all data"
+    yield "memory", f"{size(plan.memory)} may be used; {needed}"
     yield "disk", f"about {size(plan.disk)} at its peak, of which {size(plan.disk_output)} stay"
-    time = f"{_seconds(plan.seconds_low)} to {_seconds(plan.seconds_high)}"
-    yield "time", f"{time} with {counted(plan.threads, 'thread')} on this machine"
     if plan.memory < plan.memory_minimum:
         yield "refused", "the memory is below the minimum: allow more, or use fewer threads"
 
@@ -57,9 +56,3 @@ def _share(plan: Plan, share: Share) -> str:
         return percent(share.share)
     high = min(1.0, share.high * plan.documents / plan.sampled)
     return f"{percent(share.low)} to {percent(high)}"
-
-
-def _seconds(value: float) -> str:
-    if value < 100:
-        return f"{value:.0f} s" if value >= 9.5 else f"{value:.1f} s"
-    return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"

@@ -1,6 +1,7 @@
 """What bands and rows give, as a table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from neardup.forecast.tune import REPORTED, Choice, Tuning
 from neardup.report.numbers import aligned, percent
@@ -8,7 +9,7 @@ from neardup.sketch.bands import steepest
 
 
 def render(tuning: Tuning, chosen: bool = False, limit: int | None = 10) -> str:
-    """Return a line for each number of rows, with what the fewest bands of it give.
+    """Return a line for each number of rows, with the numbers of its fewest bands.
 
     Choices that were given, rather than found, have a line each. ``limit`` is a number of lines.
     """
@@ -30,6 +31,16 @@ def render(tuning: Tuning, chosen: bool = False, limit: int | None = 10) -> str:
     return "\n".join(text)
 
 
+def render_by_bands(rows: Sequence[Mapping[str, Any]], similarities: Sequence[float]) -> str:
+    """Return a line for each number of rows, with P(candidate) at each similarity."""
+    heads = ["bands", "rows", *(f"s = {s:g}" for s in similarities)]
+    lines = [
+        [str(row["num_bands"]), str(row["rows"]), *(f"{p:.4f}" for p in row["probabilities"])]
+        for row in rows
+    ]
+    return aligned(heads, lines)
+
+
 def _row(first: Choice, last: Choice) -> list[str]:
     several = first.num_bands < last.num_bands
     probabilities = zip(first.points, first.probabilities, strict=True)
@@ -49,7 +60,7 @@ def _head(tuning: Tuning) -> Iterator[str]:
         yield f"{len(tuning.choices)} choices of {up_to} satisfy all points; the cheapest first."
         return
     none = f"No choice of {up_to} satisfies all points."
-    yield f"{none} The whole signature in bands, the nearest first:"
+    yield f"{none} The complete signature in bands, the nearest first:"
     first, longer = tuning.choices[0], tuning.longer
     rest = "no bands and rows satisfy all points"
     if longer is not None:

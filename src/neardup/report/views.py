@@ -16,7 +16,7 @@ _RED, _GREEN, _PLAIN = "\x1b[9;31m", "\x1b[4;32m", "\x1b[0m"
 
 @dataclass(frozen=True)
 class View:
-    """What came out in a sentence, notes with a label each, and none, one or two named texts."""
+    """The result in a sentence, notes with a label each, and none, one or two named texts."""
 
     head: str
     notes: tuple[tuple[str, str], ...]
@@ -44,7 +44,7 @@ def render(view: View, colour: bool = False, context: int = sys.maxsize) -> str:
 
 
 def _marked(part: Difference | Fold, colour: bool) -> str:
-    """Return a part of both texts: what only the first has comes before what the second has."""
+    """Return a part of both texts: words of only the first come before those of the second."""
     if isinstance(part, Fold):
         return f"\n[... {counted(part.words, 'equal word')} ...]\n"
     if part.op == "equal":
@@ -91,7 +91,7 @@ def view(found: Explanation) -> View:
 def view_of_pair(
     pair: Comparison, shingle: str, names: tuple[str, str], texts: tuple[str, ...]
 ) -> View:
-    """Return what is shown of a comparison of two texts, or none, by their shingles."""
+    """Return the view of a comparison of two texts, or none, by their shingles."""
     this, that = (name(one) for one in names)
     notes = tuple(_notes_of_pair(pair, this, that, shingle))
     return View(_headline_of_pair(pair, this, that), notes, (this, that), texts)
@@ -149,7 +149,7 @@ def _edge(found: Explanation) -> str:
 def _described(document: Document, this: str) -> str:
     size = f", {counted(document.tokens, 'token')}" if document.tokens is not None else ""
     form = f" ({document.form})" if document.form in ("empty", "short") else ""
-    state, cluster = "kept", "alone in its cluster"
+    state, cluster = "kept", "the only one in its cluster"
     if not document.kept:
         of = name(document.duplicate_of)
         state = f"removed, a duplicate of {of} at {document.similarity:.4f}"
@@ -175,11 +175,12 @@ def _duplicates(found: Explanation) -> str:
 
 def _notes_of_pair(pair: Comparison, this: str, that: str, shingle: str) -> Iterator[Note]:
     reaches = "reaches" if pair.duplicates else "is below"
-    yield "similarity", f"{pair.similarity:.4f} of {shingle} shingles; {reaches} {pair.threshold:g}"
+    what = "items" if shingle == "item" else f"{shingle} shingles"
+    yield "similarity", f"{pair.similarity:.4f} of {what}; {reaches} {pair.threshold:g}"
     both = f"{percent(pair.containment_b)} of {that} is in {this}"
     yield "containment", f"{percent(pair.containment_a)} of {this} is in {that}, {both}"
     only = f"{pair.only_a:,} only in {this}, {pair.only_b:,} only in {that}"
-    yield "shingles", f"{pair.shared:,} shared, {only}"
+    yield "items" if shingle == "item" else "shingles", f"{pair.shared:,} shared, {only}"
     if pair.note:
         yield "note", pair.note
 

@@ -18,7 +18,7 @@ from neardup.json_values import plain_id
 from neardup.memory_plan import show_size
 from neardup.report.numbers import percent, share, short
 
-#: Controls but newline and tab; marks of direction; what takes no room, but for the joiners that
+#: Controls but newline and tab; marks of direction; characters of no width, but the joiners that
 #: some scripts are written with; separators that break lines; halves of surrogate pairs, which
 #: can't be written.
 _UNSEEN = re.compile(
@@ -31,7 +31,7 @@ _LONGEST = 100
 
 
 def visible(text: str) -> str:
-    r"""Return a text in which every character but newline and tab is seen, and stays in its place.
+    r"""Return a text with every character but newline and tab visible and at its position.
 
     >>> visible("a\x1b[2Jb\x00\u202ec")
     'a␛[2Jb␀⟨U+202E⟩c'
@@ -105,5 +105,5 @@ def _digest(source: str) -> str:
 
 def _unbroken(text: str) -> str:
     """Keep numbers and their units on one line."""
-    # What is escaped stays so.
+    # Escapes stay.
     return type(text)(re.sub(r"(?<=\d) (?=%|B\b|[kMGT]B\b)", "\u00a0", text))

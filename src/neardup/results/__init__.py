@@ -1,1 +1,1 @@
-"""What a run found, opened again."""
+"""Results of a run, opened again."""

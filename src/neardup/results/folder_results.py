@@ -1,4 +1,4 @@
-"""What a run that wrote to a folder or URL found, and its input, opened again."""
+"""The results of a run in a folder or at a URL, and its input, opened again."""
 
 import functools
 import glob
@@ -25,43 +25,67 @@ from neardup.io.source import Partition, Source
 from neardup.output import tables
 from neardup.output.clean import CLEAN
 from neardup.output.record import FORMAT, inputs_digest, texts_digest
-from neardup.results.results import Places, Results
+from neardup.results.results import Results, Selection
 from neardup.sketch.sketcher import Sketcher
 from neardup.threads import Pool
 
-#: What is raised besides by a table or a record that is damaged.
+#: Further errors that damaged tables and records raise.
 _DAMAGED = ValueError, LookupError, TypeError, AttributeError, RecursionError
-#: Commands whose folders have the tables of a run, and what opens those of others.
+#: Commands whose folders have the tables of a run, and hints for folders of other commands.
 _COMMANDS = ("dedup", "recluster")
 _HINTS = {
     "dedup --against": "read duplicates.parquet in it",
     "decontaminate": "read matches.parquet in it",
+    "passages": "use neardup report or explain, or neardup.PassageRun.open",
     "link": "use neardup evaluate, or read its tables",
     "spark": "read its tables with Spark, pandas or DuckDB",
 }
 
 
 class FolderResults(Results):
-    """Of a run that wrote to a folder, or to a URL; InputError where there is none."""
+    """Results in a folder, or at a URL; InputError where there are none.
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        place = located(folder)
-        self.folder = None if is_remote(place) else Path(place)
-        self.name = place.rstrip("/") if self.folder is None else str(self.folder)
+    Args:
+        folder: Where they are.
+        record: Their record, if it is known; else it is read and checked.
+    """
+
+    #: Commands whose folders it opens.
+    commands: tuple[str, ...] = _COMMANDS
+
+    def __init__(
+        self, folder: str | os.PathLike[str], record: dict[str, Any] | None = None
+    ) -> None:
+        target = located(folder)
+        self.folder = None if is_remote(target) else Path(target)
+        self.name = target.rstrip("/") if self.folder is None else str(self.folder)
+        if record is not None:
+            self.record = record
+            return
         path = f"{self.name}/run.json"
         with self._reading("run.json") as file:
             self.record = json.loads(file.read())
             command, found = self.record.get("command"), self.record.get("format")
-            if command not in (None, *_COMMANDS):
+            if command not in (None, *self.commands):
                 raise InputError(
                     f"{self.name} was made by neardup {command}, which this does not work on",
-                    _HINTS.get(str(command), "name an output folder of neardup dedup"),
+                    _HINTS.get(
+                        str(command), f"name an output folder of neardup {self.commands[0]}"
+                    ),
                 )
             if found == FORMAT:
-                _ = self.spec, self.recipe, self.documents
+                self._check()
         if found != FORMAT:
             which = f"made by another version of neardup (format {found}, this one has {FORMAT})"
-            raise InputError(f"{path}: {which}", "run neardup dedup again")
+            raise InputError(f"{path}: {which}", self._again)
+
+    def _check(self) -> None:
+        """Read the required members of the record."""
+        _ = self.spec, self.recipe, self.documents
+
+    @property
+    def _again(self) -> str:
+        return f"run neardup {self.commands[0]} again"
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         if not self.spec.enumerates or self._tables != "parquet":
@@ -96,7 +120,7 @@ class FolderResults(Results):
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[Any]:
-        """Open one of its files, and make our errors of those that reading it raises."""
+        """Open one of its files, and turn errors of reading into ours."""
         path = f"{self.name}/{name}"
         try:
             with open_remote(path) if self.folder is None else pa.OSFile(path, "rb") as file:
@@ -104,17 +128,17 @@ class FolderResults(Results):
         except (FileNotFoundError, NotADirectoryError) as error:
             if name == "run.json":
                 raise InputNotFoundError(
-                    f"{self.name}: no finished run of neardup dedup is there",
+                    f"{self.name}: no finished run of neardup {self.commands[0]} is there",
                     "name the folder that it wrote to",
                 ) from error
-            raise InputNotFoundError(f"{path} is gone", "run neardup dedup again") from error
+            raise InputNotFoundError(f"{path} is gone", self._again) from error
         except (OSError, pa.ArrowException, *_DAMAGED) as error:
             if isinstance(error, InputError):
                 raise
             if self.folder is None and is_of_transfer(error):
                 raise failed(path, error) from error
             what = f"{path}: not readable, or damaged"
-            raise InputError(what, "run neardup dedup again") from error
+            raise InputError(what, self._again) from error
 
     @property
     def _tables(self) -> str:
@@ -137,7 +161,7 @@ class FolderResults(Results):
         return source
 
     def give(self, source: object) -> None:
-        """Take the input from the caller, as the run can't find it; InputError for another one."""
+        """Take the input from the caller; InputError where it is another one."""
         reading = Reading.of({**(self.record["frame"] or self._about), "partition_bytes": None})
         opened = reading.open(source)
         sketcher = Sketcher(replace(self.recipe, num_bands=0, rows=0))
@@ -151,21 +175,22 @@ class FolderResults(Results):
         with Pool() as pool:
             found = list(pool.ordered(read, Reader(opened).partitions()))
         hashes = [np.empty((0, 2), np.uint64), *(part for part, _ in found)]
-        places = np.arange(self.documents) if self.positions_of is None else self.positions_of
+        order = self.positions_of
         ids = pa.chunked_array([chunk for _, some in found for chunk in some], self.ids.type)
         same = texts_digest(np.concatenate(hashes)) == self.record["texts_digest"]
-        if not same or (name and not ids.equals(self.ids.take(np.argsort(places)))):
+        known = self.ids if order is None else self.ids.take(np.argsort(order))
+        if not same or (name and not ids.equals(known)):
             raise InputError(
-                f"{self.name}: what is given has other texts, ids or rows than the run has read",
-                "give what it was made of, in the same order",
+                f"{self.name}: the source has other texts, ids or rows than the run has read",
+                "give the input of the run, in the same order",
             )
         self.source, self.ends = opened, np.cumsum([len(part) for part in hashes[1:]])
 
-    def kept_places(self) -> Places:
-        """See `Results.kept_places`; where there is no input, the clean corpus is read."""
+    def kept_documents(self) -> Selection:
+        """See `Results.kept_documents`; where there is no input, the clean corpus is read."""
         about, output = self.record["frame"], self.record["output"]
         if "source" in vars(self) or about is None or not output["clean"] or output["annotate"]:
-            return super().kept_places()
+            return super().kept_documents()
         reader = Reader(Reading.of(about).open(f"{self.name}/{CLEAN}"))
         with Pool() as pool:
             read = pool.ordered(lambda item: len(item[1].read().text), reader.partitions())
@@ -174,9 +199,9 @@ class FolderResults(Results):
         if ends.max(initial=0) != kept:
             raise InputError(
                 f"{self.name}/{CLEAN} does not have the {kept:,} documents that were kept",
-                "run neardup dedup again",
+                self._again,
             )
-        return Places(reader, ends, np.arange(kept))
+        return Selection(reader, ends, np.arange(kept))
 
     def _gone(self) -> InputNotFoundError | None:
         """Return the error for a path that was read and is no longer there; None if all are."""
@@ -186,7 +211,7 @@ class FolderResults(Results):
             if isinstance(path, Path) and not os.path.lexists(path) and not glob.has_magic(name):
                 return InputNotFoundError(
                     f"{path}, an input of {self.name}, is gone",
-                    "put it back, or run neardup dedup again",
+                    f"put it back, or {self._again}",
                 )
         return None
 
@@ -203,7 +228,7 @@ class FolderResults(Results):
 
     @functools.cached_property
     def given(self) -> list[Path | Url]:
-        """The paths that the run was given, so that they can be found from here."""
+        """The paths that the run was given, as seen from the current directory."""
         return [self._from_here(path) for path in self._about["given"]]
 
     def _from_here(self, path: str) -> Path | Url:

@@ -1,4 +1,4 @@
-"""What a run found, in memory or elsewhere: record, tables, and the texts again."""
+"""The results of a run, in memory or elsewhere: record, tables, and the texts again."""
 
 import functools
 import os
@@ -25,7 +25,7 @@ A = TypeVar("A")
 
 
 class Results(ABC):
-    record: dict[str, Any]  # what ``run.json`` holds, see ``docs/formats.md``
+    record: dict[str, Any]  # the content of ``run.json``, see ``docs/formats.md``
     folder: Path | None = None  # of the output; None for a run in memory, or at a URL
     name = "the run"  # in messages
 
@@ -74,14 +74,14 @@ class Results(ABC):
     def duplicate_of(self) -> np.ndarray:
         """int64[documents]: the kept document that each one is a duplicate of; -1 where kept."""
         found: Any = self.clusters(["duplicate_of"]).column(0)
-        places: Any = pc.index_in(found, value_set=self.ids)
-        if places.null_count > found.null_count:
+        rows: Any = pc.index_in(found, value_set=self.ids)
+        if rows.null_count > found.null_count:
             raise InputError(
                 f"{self.name}: the table of clusters is damaged: a document is a duplicate of one "
                 "that is not there",
                 "run neardup dedup again",
             )
-        return np.asarray(pc.fill_null(places, -1).to_numpy(), dtype=np.int64)
+        return np.asarray(pc.fill_null(rows, -1).to_numpy(), dtype=np.int64)
 
     def numbers(self, ids: Sequence[Any]) -> np.ndarray:
         """Return int64[ids]: the numbers of documents by their ids, or by texts that spell them."""
@@ -130,11 +130,11 @@ class Results(ABC):
 
     @functools.cached_property
     def positions_of(self) -> np.ndarray | None:
-        """int64[documents]: place in the input of each document; None where that is its number."""
+        """int64[documents]: position of each document in the input; None if equal to its number."""
         return None
 
     def changed(self, file: str = "") -> InputError:
-        """Return the error for an input, or a file of it, that is no longer what the run read."""
+        """Return the error for an input, or a file of it, that is no longer as the run read it."""
         what = file or f"the input of {self.name}"
         return InputError(f"{what} has changed since the run", "run neardup dedup again")
 
@@ -144,8 +144,8 @@ class Results(ABC):
 
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
         """Return the texts of documents by their numbers, in any order, read again."""
-        places = docs if self.positions_of is None else self.positions_of[docs]
-        wanted = np.unique(places).astype(np.int64)
+        positions = docs if self.positions_of is None else self.positions_of[docs]
+        wanted = np.unique(positions).astype(np.int64)
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> list[str | None]:
             return partition.texts(rows, count).to_pylist()
@@ -153,20 +153,20 @@ class Results(ABC):
         found = list(chain.from_iterable(self.at(wanted).visit(read, threads)))
         if len(found) != len(wanted):
             raise self.changed()
-        return [found[place] or "" for place in np.searchsorted(wanted, places)]
+        return [found[row] or "" for row in np.searchsorted(wanted, positions)]
 
-    def at(self, positions: np.ndarray) -> "Places":
+    def at(self, positions: np.ndarray) -> "Selection":
         """Return some documents of the input; ``positions``, int64[], are ascending."""
-        return Places(self.reader, self.ends, positions)
+        return Selection(self.reader, self.ends, positions)
 
-    def kept_places(self) -> "Places":
-        """Return where the kept documents can be read, in the order of the input."""
+    def kept_documents(self) -> "Selection":
+        """Return the kept documents, in the order of the input."""
         kept = np.flatnonzero(self.array("kept"))
-        places = kept if self.positions_of is None else np.sort(self.positions_of[kept])
-        return self.at(places)
+        order = self.positions_of
+        return self.at(kept if order is None else np.sort(order[kept]))
 
 
-class Places(NamedTuple):
+class Selection(NamedTuple):
     """Some documents of an input."""
 
     reader: Reader
@@ -179,7 +179,7 @@ class Places(NamedTuple):
         """Go through them, partition by partition, in order.
 
         ``work`` is called in several threads with a partition, the rows wanted of it, and the
-        number of its documents; what it returns is yielded.
+        number of its documents; its results are yielded.
         """
 
         def done(some: Wanted) -> A:

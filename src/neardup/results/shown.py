@@ -1,17 +1,30 @@
-"""Results that print as the command shows them, and that a notebook shows as a card."""
+"""Base of results that print as the command shows them, and that a notebook shows as a card."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+
+class Views(NamedTuple):
+    """How a kind of result is shown."""
+
+    text: Callable[[Any], str]
+    html: Callable[[Any], str]
+
+
+#: Loads the views by the name of the class of a result, when the first one is shown. `neardup.api`
+#: sets it, since results know nothing of reports.
+load_views: Callable[[], Mapping[str, Views]] = dict
 
 
 class Shown:
-    """Base of a result; what is shown of it is in `neardup.api.notebook`."""
+    """Base of a result; its views come from `load_views`."""
 
     __slots__ = ()
 
     def __str__(self) -> str:
-        from neardup.api import notebook
+        views = load_views().get(type(self).__name__)
+        return repr(self) if views is None else views.text(self)
 
-        return notebook.SHOWN[type(self).__name__][0](self)
-
-    def _repr_html_(self) -> str:
-        from neardup.api import notebook
-
-        return notebook.SHOWN[type(self).__name__][1](self)
+    def _repr_html_(self) -> str | None:
+        views = load_views().get(type(self).__name__)
+        return None if views is None else views.html(self)

@@ -12,10 +12,18 @@ import pyarrow.compute as pc
 
 from neardup.arrays import is_text, strings_of
 from neardup.errors import EncodingError, InputError
+from neardup.sketch.baskets import (
+    Basket,
+    ItemError,
+    basket_text,
+    basket_texts,
+    is_basket,
+    terminated,
+)
 from neardup.spec import ShingleSpec
 
 #: What the public functions take as texts.
-Texts: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str | None]"
+Texts: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str | Basket | None]"
 
 # Read-only, as the buffers of Arrow are: kernels are compiled for one kind of array only.
 _NO_DATA = np.frombuffer(bytes(1), dtype=np.uint8)
@@ -35,15 +43,21 @@ def joined(rows: Iterable[Ragged], dtype: npt.DTypeLike = np.uint64) -> Ragged:
     return Ragged(np.concatenate([np.empty(0, dtype), *(r.values for r in rows)]), sizes.cumsum())
 
 
-def as_text(texts: Texts) -> pa.LargeStringArray:
+def as_text(texts: Texts, items: bool = False) -> pa.LargeStringArray:
     """Return texts as one large_string array without nulls; None counts as empty.
+
+    Args:
+        texts: The texts.
+        items: They may be baskets, too, see `neardup.sketch.baskets`.
 
     Raises:
         InputError: These are no texts, or one has half a surrogate pair.
     """
     array: Any = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
     if not isinstance(array, pa.Array):
-        return _of_strings(array)
+        return _of_strings(array, items)
+    if items and pa.types.is_nested(array.type):
+        return basket_texts(array)
     if array.type != pa.large_string():
         if not (is_text(array.type) or pa.types.is_null(array.type)):
             raise InputError(f"the texts are of type {array.type}; expected strings")
@@ -53,10 +67,15 @@ def as_text(texts: Texts) -> pa.LargeStringArray:
     return cast(pa.LargeStringArray, array)
 
 
-def _of_strings(texts: Any) -> pa.LargeStringArray:
+def _of_strings(texts: Any, items: bool) -> pa.LargeStringArray:
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise InputError(f"the texts are of type {type(texts).__name__}; expected a list of them")
     texts = list(texts)
+    if items:
+        try:
+            texts = [basket_text(text) if is_basket(text) else text for text in texts]
+        except ItemError as error:
+            raise InputError(f"an item is of type {error}; expected a string") from error
     for text in texts:
         if not isinstance(text, str | None):
             raise InputError(f"a text is of type {type(text).__name__}; expected a string")
@@ -79,7 +98,9 @@ def text_buffers(text: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
 
 def normalise(texts: Texts, spec: ShingleSpec) -> pa.LargeStringArray:
     """Apply the options that change code points; texts in ASCII have none of those."""
-    text = as_text(texts)
+    text = as_text(texts, spec.unit == "item")
+    if spec.unit == "item":
+        return terminated(text)
     if not (spec.nfkc or spec.strip_accents):
         return text
     ascii = pc.string_is_ascii(text)

@@ -14,6 +14,8 @@ from neardup.spec import ShingleSpec, check_shingle
 #: Bytes of text that go through all steps together, so that what is between them stays in the
 #: processor's cache.
 _BATCH_BYTES = 256 << 10
+_NOWHERE = np.empty(0, dtype=np.int64)
+_NO_SPANS = kernels.Spans(_NOWHERE, _NOWHERE)
 _NO_HASHES = np.empty((0, 2), dtype=np.uint64)
 #: Working arrays above this size are not kept for the next call.
 _KEPT_BYTES = 64 << 20
@@ -130,17 +132,21 @@ class Tokeniser:
     ) -> tuple[Ragged, kernels.Spans]:
         """Return the token hashes of each document, in order, and with unit word where they are.
 
+        Items have no order: those of a basket are sorted by their hashes, each once, or with
+        ``bag`` as often as it is there.
+
         Both are valid until this thread's next call.
         """
         space, spec = self.workspace, self.spec
         documents = len(offsets) - 1
         size = int(offsets[-1] - offsets[0])
+        if spec.unit == "item":
+            return self._items(data, offsets), _NO_SPANS
         starts = np.empty(documents + 1, dtype=np.int64)
         if spec.unit == "char":
             tokens = space.array("tokens", np.uint64, 2 * size)
             count = kernels.characters(data, offsets, self._alphabet, spec.raw, tokens, starts)
-            nowhere = np.empty(0, dtype=np.int64)
-            return Ragged(tokens[:count], starts), kernels.Spans(nowhere, nowhere)
+            return Ragged(tokens[:count], starts), _NO_SPANS
         # Two words of a document have a byte between them; those of two documents need none.
         most = (size + documents) // 2 + 1
         tokens = space.array("tokens", np.uint64, most)
@@ -154,6 +160,16 @@ class Tokeniser:
         if self._stemmer:
             self._stemmer(tokens[:count], data, spans)
         return Ragged(tokens[:count], starts), spans
+
+    def _items(self, data: np.ndarray, offsets: np.ndarray) -> Ragged:
+        """Return the items of each basket by their hashes, sorted, so that equal sets are equal."""
+        first, last = int(offsets[0]), int(offsets[-1])
+        lines = data[first:last]
+        ends = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(lines == ord("\n")) + 1])
+        lines.flags.writeable = ends.flags.writeable = False  # one kernel for these and for stems
+        hashes = np.empty(len(ends) - 1, dtype=np.uint64)
+        kernels.hash_tokens(lines, ends, hashes)
+        return self.to_sets(Ragged(hashes, np.searchsorted(ends, offsets - first)))
 
     def _word_buffers(self, size: int, documents: int) -> kernels.WordBuffers:
         space = self.workspace
@@ -188,6 +204,8 @@ class Tokeniser:
         values = self.workspace.array("shingles", np.uint64, len(tokens.values))
         offsets = np.empty_like(tokens.offsets)
         count = shingling.shingle_tokens(*tokens, self.spec.n, values, offsets, hashes)
+        if self.spec.hash_bytes == 4:
+            shingling.shorten(values[:count])
         return Ragged(values[:count], offsets)
 
     def to_sets(self, shingles: Ragged) -> Ragged:

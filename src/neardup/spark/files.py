@@ -15,9 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from neardup.errors import FormatError, OutputError
 from neardup.io import paths
-from neardup.io.formats.csv_tables import DELIMITERS, csv_header
-from neardup.io.source import Layout
-from neardup.io.writers import open_writer
+from neardup.io.writers import write_tables
 from neardup.result_record import RECORD
 from neardup.spark.checkpoint import hadoop_file
 from neardup.spark.spark_errors import worker_errors
@@ -170,10 +168,6 @@ def _write_one(table: DataFrame, folder: Path, name: str, format: str) -> None:
     parts = folder.absolute() / f".{name}"
     table.write.parquet(f"file://{parts}")
     found = ds.dataset(sorted(parts.glob("part-*.parquet")), format="parquet")
-    delimiter = DELIMITERS.get(format)
-    header = csv_header(found.schema.names, delimiter) if delimiter else b""
-    layout = Layout(format, None, header, found.schema)
-    with open_writer(folder / f"{name}.{format}", layout) as writer:
-        for batch in found.to_batches():
-            writer.write(writer.prepare(pa.Table.from_batches([batch])))
+    batches = (pa.Table.from_batches([batch]) for batch in found.to_batches())
+    write_tables(folder / f"{name}.{format}", batches, format, found.schema)
     shutil.rmtree(parts)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from neardup import errors
 
@@ -43,6 +44,15 @@ _KNOWN: dict[str, errors.NeardupError] = {
 }
 
 
+#: What is said of the Python of executors if it does not start, or lacks something.
+_PYTHON = (
+    r"ModuleNotFoundError: No module named '([\w.]+)'|No package metadata was found for (\S+)|"
+    r"\[(?:PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION)\] ([^\n]+)|"
+    r"\bImportError: ([^\n]+)|(PYTHON_VERSION_MISMATCH)|Cannot run program|"
+    r"reading the port number from pyspark|Python worker failed to connect back"
+)
+
+
 @contextmanager
 def worker_errors() -> Iterator[None]:
     """Raise an error of ours that a worker raised as what it is, in one line."""
@@ -55,11 +65,26 @@ def worker_errors() -> Iterator[None]:
         if found := re.search(r"neardup\.errors\.(\w+): ([^\n]*)(?:\nhint: ([^\n]*))?", text):
             kind = getattr(errors, found[1])
             raise kind(found[2], found[3] or "") from error
-        if missing := re.search(r"No module named '([\w.]+)'|PYTHON_VERSION_MISMATCH", text):
-            what = f"{missing[1]} is not installed" if missing[1] else "Python has another version"
-            hint = "install neardup with the same versions on all machines"
-            raise errors.DependencyError(f"{what} on an executor", hint) from error
+        if found := re.search(_PYTHON, text):
+            raise _not_usable(next(filter(None, found.groups()), "")) from None  # not Java's trace
         raise
+
+
+def _not_usable(found: str) -> errors.DependencyError:
+    """Return an error of the Python of executors, of which something was found to be missing."""
+    session = SparkSession.getActiveSession()
+    python = "python3" if session is None else session.sparkContext.pythonExec
+    if found == "PYTHON_VERSION_MISMATCH":
+        message = "Python has another version on an executor"
+    elif re.fullmatch(r"[\w.]+", found):
+        message = f"{found} is not installed on an executor"
+    else:
+        message = f"Python can't be used on an executor: {found or 'it does not start'}"
+    return errors.DependencyError(
+        message,
+        f"set PYSPARK_PYTHON, here {python}, to a Python with neardup[spark] of the same versions "
+        "on all machines",
+    )
 
 
 def _known(text: str) -> errors.NeardupError | None:

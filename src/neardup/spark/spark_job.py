@@ -1,8 +1,7 @@
-"""The whole job on Spark, and what is larger than a task: resolved in rounds, in keep order."""
+"""The whole job on Spark."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -11,13 +10,12 @@ from pyspark.sql import functions as f
 from neardup.errors import SpecError
 from neardup.spark import checks, steps
 from neardup.spark.checkpoint import Checkpoint
+from neardup.spark.rounds import compare_large
 from neardup.spark.spark_errors import worker_errors
-from neardup.spark.workers import order_of, versions
+from neardup.spark.spark_ordering import column
+from neardup.spark.workers import versions
 from neardup.spec import Spec, check_whole
 from neardup.spec import preset as settings_of
-
-#: Each range is compared with all later ones: a thousand are half a million comparisons.
-_MOST_RANGES = 1_000
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class SparkRun:
     @property
     def clean(self) -> DataFrame:
         """The rows of the input that are kept. Removed ids are sent to all machines, no texts."""
-        removed = self._removed.select(checks.column(self.id))
+        removed = self._removed.select(column(self.id))
         return self.df.join(f.broadcast(removed), self.id, "left_anti")
 
     @property
@@ -77,7 +75,8 @@ class SparkRun:
             "max(size) largest_cluster",
         )
         listed = {} if self.edges is None else {"edges": self.edges.count()}
-        return {**self.about, "counts": texts.first().asDict() | sizes.first().asDict() | listed}
+        found = texts.first().asDict() | sizes.first().asDict() | listed
+        return {**self.about, "counts": {name: count or 0 for name, count in found.items()}}
 
 
 @worker_errors()
@@ -105,7 +104,7 @@ def dedup(
         spec: All settings in one object, instead of a preset.
         checkpoint: Folder that all machines reach: finished stages are stored there, and a job that
             is started again continues. Without it Spark keeps them while the session lives.
-        task_bytes: Bytes of shingle sets that a task may hold.
+        task_bytes: Bytes of shingle sets, or of band keys, that a task may have in memory.
         settings: Fields of `neardup.Spec` that override it, such as ``threshold=0.8``.
 
     Returns:
@@ -123,25 +122,27 @@ def dedup(
         raise SpecError("`spec` and `preset` are both given", "leave one out")
     spec = (spec or settings_of(preset or "web")).replace(**settings)
     check_whole("`task_bytes`", task_bytes, 1, 2**63 - 1)
+    df = checks.with_columns(df, text, id)
     checks.check_columns(df, text, id, spec)
     given, kind = df, dict(df.dtypes)[id]
-    name = checks.kept_by(spec)
-    df = df.select(*map(checks.column, dict.fromkeys([id, text, name or text])))
+    name = spec.keep_column
+    df = df.select(*map(column, dict.fromkeys([id, text, name or text])))
     if against is not None:
+        against = checks.with_columns(against, text, id, kind)
         checks.check_columns(against, text, id, spec.replace(keep="first"))
-        df = steps.with_old(df, against.select(*map(checks.column, dict.fromkeys([id, text]))))
+        df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
     recipe = steps.recipe_of(spec)
+    steps.check_executors(df.sparkSession)
     ids = checks.check_ids(df, id, df.columns[1:] if checkpoint else [])
     steps.warn_of_bands(spec, ids.documents)
-    df = df.withColumn(id, checks.column(id).cast("bigint")) if ids.numeric else df
-    df = checks.as_numbers(df, name)
+    df = df.withColumn(id, column(id).cast(ids.type)) if ids.type != kind else df
     store = Checkpoint(given, checkpoint)
     about = {"spec": spec.as_dict(), "recipe": recipe.as_dict()}
     job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(versions()[:2])}
     store.begin({**about, **job, "input": {"documents": ids.documents, "hash": ids.digest}})
     sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))
-    same = store.stage("duplicates", lambda: steps.duplicates(sketches, spec))
-
+    same = partial(steps.duplicates, sketches, spec, ids.documents, task_bytes)
+    same = store.stage("duplicates", same)
     wanted = partial(steps.candidates, sketches, same, spec, ids.documents, task_bytes)
     found = store.stage("candidates", wanted)
     documents, size, roots = sizes_of(found, spec, task_bytes)
@@ -152,7 +153,8 @@ def dedup(
         return steps.shingle_sets(df, some, spec, text, id)
 
     some = found.where(~large)
-    compared = store.stage("compared", lambda: steps.compare(some, sets(some), spec, size))
+    near = partial(steps.compare, some, sets(some), spec, size, task_bytes)
+    compared = store.stage("compared", near)
     if roots:
         some = found.where(large)
         far = compare_large(some, sets(some), spec, task_bytes, store.stage)
@@ -186,59 +188,3 @@ def sizes_of(candidates: DataFrame, spec: Spec, task_bytes: int) -> tuple[int, i
             "raise `task_bytes` and the memory of executors, or use the clustering star",
         )
     return documents or 0, total or 0, large
-
-
-def compare_large(
-    candidates: DataFrame, sets: DataFrame, spec: Spec, task_bytes: int, stage: Callable[..., Any]
-) -> DataFrame:
-    """Compare candidates of large roots; a task holds a range and what is kept of another.
-
-    Ranges of the keep order take turns. In its round a range is resolved by itself; then what is
-    kept of it removes documents from each of the later ranges. ``task_bytes`` is of shingle sets;
-    SpecError if these would be too many rounds. See `neardup.spark.checkpoint.Checkpoint.stage`.
-    """
-    size = candidates.agg(f.sum("shingles") * 8).first()[0]
-    ranges = -(-5 * size // (2 * task_bytes))  # a task holds two, which are not of one size
-    if ranges > _MOST_RANGES:
-        raise SpecError(
-            f"documents that may be connected have {size:,} bytes of shingle sets, which are "
-            f"{ranges:,} ranges of two fifths of `task_bytes`; expected {_MOST_RANGES:,} or fewer",
-            "raise `task_bytes` and the memory of executors, or `documents`, for more rows",
-        )
-    order = [f.desc("old")] if "old" in candidates.columns else []
-    for name, way in order_of(spec):
-        if dict(candidates.dtypes)[name] in ("float", "double"):
-            # NaN is between numbers and null, as for Arrow; for Spark it is the largest number.
-            order.append(f.when(f.col(name).isNull(), 2).otherwise(f.isnan(name).cast("int")))
-        order.append(f.desc_nulls_last(name) if way == "descending" else f.asc_nulls_last(name))
-    cut = candidates.repartitionByRange(ranges, *order).withColumn("range", f.spark_partition_id())
-    ranged = cut.drop("root", "shingles").join(sets.select("id", "set"), "id")
-    rows = stage("ranges", lambda: ranged)
-    last = rows.agg(f.max("range")).first()[0]
-    found: list[DataFrame] = []
-
-    def alive(rows: DataFrame) -> DataFrame:
-        """Leave out what is removed already."""
-        if not found:
-            return rows
-        removed = [some.where("other is not null").select("id") for some in found]
-        return rows.join(f.broadcast(reduce(DataFrame.unionByName, removed)), "id", "left_anti")
-
-    def own(turn: int) -> DataFrame:
-        some = alive(rows.where(f.col("range") == turn))
-        return steps.solved(some.withColumn("root", f.lit(turn).cast("long")), spec, 1)
-
-    def later(turn: int) -> DataFrame:
-        some = alive(rows.where(f.col("range") >= turn))
-        others = f.sequence(f.lit(turn + 1).cast("long"), f.lit(last).cast("long"))
-        kept = some.where(f.col("range") == turn).withColumn("root", f.explode(others))
-        rest = some.where(f.col("range") > turn).withColumn("root", f.col("range").cast("long"))
-        rest = rest.where("not old") if "old" in rest.columns else rest
-        both = kept.unionByName(rest).withColumn("earlier", f.col("range") == turn)
-        return steps.solved(both, spec, last + 1)
-
-    for turn in range(last + 1):
-        found.append(stage(f"round-{turn}", partial(own, turn), True))
-        if turn < last:
-            found.append(stage(f"round-{turn}-later", partial(later, turn), True))
-    return reduce(DataFrame.unionByName, found)

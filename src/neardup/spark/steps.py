@@ -6,14 +6,15 @@ from functools import partial
 from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from neardup.errors import ColumnError, SpecError
 from neardup.recipe import Recipe
-from neardup.sketch.bands import recipe_for
+from neardup.sketch.bands import advice_on_bands, recipe_for
 from neardup.spark import workers
-from neardup.spark.checks import BEST, check_columns, column, kept_by
+from neardup.spark.checks import check_columns
+from neardup.spark.spark_ordering import column, ordered_by
 from neardup.spark.stages import candidate_stage as stage
 from neardup.spec import Spec
 
@@ -21,14 +22,13 @@ from neardup.spec import Spec
 OLD = "neardup: old"
 #: Bytes of shingle sets that a task holds.
 TASK_BYTES = 1 << 28
-#: Bytes of a document in a bucket, for each band; and while a task marks it, but for its keys.
-_ENTRY, _MARKED = 14, 100
-#: From so many documents on, bands for a million make many candidates that are not similar.
-_MANY = 20_000_000
+#: Bytes of a document in a bucket, for each band; while a task marks it, but for its keys; and
+#: while its exact duplicates are found.
+_ENTRY, _MARKED, _HASHED = 14, 100, 100
 
 
 def recipe_of(spec: Spec) -> Recipe:
-    """Choose the bands, as one machine does that orders documents by their ids.
+    """Choose the bands, as one machine does.
 
     SpecError if what is asked for can't be done on a cluster.
     """
@@ -40,15 +40,16 @@ def recipe_of(spec: Spec) -> Recipe:
     return recipe_for(spec)
 
 
-def warn_of_bands(spec: Spec, documents: int) -> None:
-    """Warn if bands are chosen for far fewer documents than there are.
+def check_executors(spark: SparkSession) -> None:
+    """Raise DependencyError if executors have no Python that can do the work; takes seconds."""
+    tasks = spark.sparkContext.defaultParallelism
+    _mapped(spark.range(0, tasks, 1, tasks), workers.nothing, "id long").collect()
 
-    They are not chosen for these by themselves: one machine with ``order_by`` does not either.
-    """
-    chosen = spec.documents or (spec.num_bands and spec.rows)
-    if documents > _MANY and not chosen:
-        message = f"there are {documents:,} documents, and bands are chosen for a million; "
-        warnings.warn(f"{message}documents={documents} makes the job faster", stacklevel=4)
+
+def warn_of_bands(spec: Spec, documents: int) -> None:
+    """Warn if bands are chosen for far fewer documents than there are."""
+    if message := advice_on_bands(spec, documents):
+        warnings.warn(message, stacklevel=4)
 
 
 def with_old(df: DataFrame, old: DataFrame) -> DataFrame:
@@ -64,16 +65,21 @@ def with_old(df: DataFrame, old: DataFrame) -> DataFrame:
 def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> DataFrame:
     """Turn texts into sketches, a row for each document: its hashes, counts and band keys."""
     check_columns(df, text, id, spec)
-    columns = [f.xxhash64(column(id)).alias("doc"), column(id).alias("id")]
+    columns = [_number_of(column(id)).alias("doc"), column(id).alias("id")]
     columns += [f.col(OLD).alias("old")] if OLD in df.columns else []
-    best = BEST if BEST in df.columns else kept_by(spec)
-    columns += [column(best).alias("best")] if best else []
+    best = spec.keep_column
+    columns += [ordered_by(df, best).alias("best")] if best else []
     given = df.select(*columns, column(text).alias("text"))
     kinds = [f"{name} {kind}" for name, kind in given.dtypes[:-1]]
     kinds += ["best long"] if spec.keep == "longest" else []
     made = "tokens int, shingles int, hash binary, bitmap binary, keys binary"
     recipe = recipe_of(spec)
     return _mapped(given, workers.sketch, ", ".join([*kinds, made]), spec=spec, recipe=recipe)
+
+
+def _number_of(id: Column) -> Column:
+    """Return a number of each id, for trees of documents: two may have one, rarely."""
+    return f.xxhash64(id)
 
 
 def _mapped(df: DataFrame, task: Callable[..., Any], schema: Any, **given: Any) -> DataFrame:
@@ -84,21 +90,27 @@ def _mapped(df: DataFrame, task: Callable[..., Any], schema: Any, **given: Any) 
         return df.mapInArrow(work, schema)
 
 
-def duplicates(sketches: DataFrame, spec: Spec) -> DataFrame:
-    """Find exact duplicates: the ``id`` of each, and of the ``first`` of its group."""
+def duplicates(
+    sketches: DataFrame, spec: Spec, documents: int = 0, task_bytes: int = TASK_BYTES
+) -> DataFrame:
+    """Find exact duplicates: the ``id`` of each, and of the ``first`` of its group.
+
+    ``documents`` is their number, or an estimate.
+    """
     kind = dict(sketches.dtypes)["id"]
     filled = sketches.where("tokens > 0").drop("doc", "tokens", "shingles", "bitmap", "keys")
-    groups = filled.repartition(_partitions(sketches), "hash")
+    parts = _partitions(sketches, documents * _HASHED, task_bytes)
+    groups = filled.repartition(parts, "hash")
     return _mapped(groups, workers.exact, f"id {kind}, first {kind}", spec=spec)
 
 
-def _partitions(df: DataFrame, bytes: int = 0) -> int:
+def _partitions(df: DataFrame, bytes: int, task_bytes: int) -> int:
     """Return into how many partitions rows are shuffled."""
     spark = df.sparkSession
     configured = spark.conf.get("spark.sql.shuffle.partitions")
     # Spark's default says nothing of the machine; each task takes some 0.1 s to begin.
     given = 2 * spark.sparkContext.defaultParallelism if configured == "200" else configured
-    return max(int(given), -(-bytes // TASK_BYTES))
+    return max(int(given), -(-bytes // task_bytes))
 
 
 def candidates(
@@ -116,7 +128,7 @@ def candidates(
     """
     num_bands = recipe_of(spec).num_bands
     filled = sketches.where("tokens > 0").join(duplicates.select("id"), "id", "left_anti")
-    parts = _partitions(sketches, documents * num_bands * _ENTRY)
+    parts = _partitions(sketches, documents * num_bands * _ENTRY, task_bytes)
     keys = filled.select("doc", "keys")
     spread = _mapped(keys, stage.spread, "share int, entries binary", shares=3 * parts)
     trees = _mapped(spread.repartition(parts, "share"), stage.forest, "doc long, root long")
@@ -126,8 +138,8 @@ def candidates(
     sizes = roots.groupBy("root").count().where(f.col("count") > most)
     large = f.col("root").isin([row["root"] for row in sizes.collect()])
     found = filled.drop("tokens", "hash").join(roots, "doc")
-    some = found.where(~large).repartition(parts, "root")
-    marked = _mapped(some, workers.mark, found.schema, spec=spec)
+    some = found.where(~large).repartition(parts, "root").sortWithinPartitions("root")
+    marked = _mapped(some, workers.mark, found.schema, spec=spec, task_bytes=task_bytes)
     return marked.unionByName(found.where(large)).drop("doc", "bitmap")
 
 
@@ -145,20 +157,27 @@ def shingle_sets(
     return _mapped(chosen, workers.sets, schema, recipe=recipe_of(spec))
 
 
-def compare(candidates: DataFrame, sets: DataFrame, spec: Spec, bytes: int = 0) -> DataFrame:
+def compare(
+    candidates: DataFrame,
+    sets: DataFrame,
+    spec: Spec,
+    bytes: int = 0,
+    task_bytes: int = TASK_BYTES,
+) -> DataFrame:
     """Compare candidates exactly: what is a duplicate of what, see `neardup.spark.workers.solve`.
 
     ``bytes`` is the size of their sets, see `shingle_sets`, or an estimate.
     """
     rows = candidates.drop("shingles").unionByName(sets, allowMissingColumns=True)
-    return solved(rows, spec, _partitions(sets, bytes))
+    return solved(rows, spec, _partitions(sets, bytes, task_bytes), task_bytes)
 
 
-def solved(rows: DataFrame, spec: Spec, parts: int) -> DataFrame:
-    """Compare the documents of each ``root``."""
+def solved(rows: DataFrame, spec: Spec, parts: int, task_bytes: int) -> DataFrame:
+    """Compare the documents of each ``root``, some roots after others in a task."""
     kind = dict(rows.dtypes)["id"]
     schema = f"id {kind}, other {kind}, similarity double, cluster {kind}, edge boolean"
-    return _mapped(rows.repartition(parts, "root"), workers.solve, schema, spec=spec)
+    by_root = rows.repartition(parts, "root").sortWithinPartitions("root")
+    return _mapped(by_root, workers.solve, schema, spec=spec, task_bytes=task_bytes)
 
 
 def resolve(sketches: DataFrame, duplicates: DataFrame, compared: DataFrame) -> DataFrame:
@@ -183,8 +202,8 @@ def resolve(sketches: DataFrame, duplicates: DataFrame, compared: DataFrame) -> 
 def edges(compared: DataFrame, duplicates: DataFrame, spec: Spec) -> DataFrame:
     """Return pairs that reach the threshold: ``id_a`` before ``id_b``, and ``similarity``.
 
-    With ``pairs="all"`` these are all pairs. Else one document stands for a group of exact
-    duplicates, and each of the others has one edge, to that one.
+    With ``pairs="all"`` these are all pairs. Else one document represents a group of exact
+    duplicates, and each of the others has an edge to that one, and to what it is a duplicate of.
     """
     found = compared.where("edge").selectExpr("id a", "other b", "similarity")
     same = duplicates.selectExpr("first a", "id b", "1.0D similarity")
@@ -195,5 +214,9 @@ def edges(compared: DataFrame, duplicates: DataFrame, spec: Spec) -> DataFrame:
         same = within.selectExpr("x a", "y b", "1.0D similarity")
         found = found.join(left, "a", "left").join(right, "b", "left")
         found = found.selectExpr("coalesce(x, a) a", "coalesce(y, b) b", "similarity")
+    else:
+        answers = compared.where("not edge and other is not null")
+        copies = answers.withColumnRenamed("id", "first").join(duplicates, "first")
+        same = same.unionByName(copies.selectExpr("other a", "id b", "similarity"))
     both = found.unionByName(same)
     return both.selectExpr("least(a, b) id_a", "greatest(a, b) id_b", "similarity")

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from neardup import __version__
 from neardup.arrays import array_of, binary_of, numbers, words
 from neardup.errors import DependencyError, InputError
+from neardup.match.resolve import Limits
 from neardup.recipe import Recipe
 from neardup.spark.stages import batches as arrow
 from neardup.spark.stages import (
@@ -33,6 +34,8 @@ from neardup.spec import Spec
 Versions = tuple[tuple[str, str], ...]
 #: Columns that mark documents which come first in keep order.
 _MARKS = ("earlier", "old")
+#: Components are taken together until they have this part of the bytes of a task.
+_PARTS = 4
 
 
 @cache
@@ -52,6 +55,11 @@ def run(batches: Batches, task: Callable[..., Rows], driver: Versions, **given: 
             raise DependencyError(message, "install the same versions on all machines")
     gc.freeze()  # after each task Spark collects garbage among all objects but these
     yield from task(batches, **given)
+
+
+def nothing(batches: Batches) -> Rows:
+    """Return what is given, if what all tasks need is there."""
+    yield from batches
 
 
 def sketch(batches: Batches, spec: Spec, recipe: Recipe) -> Rows:
@@ -80,7 +88,8 @@ def order_of(spec: Spec) -> list[tuple[str, Any]]:
     return [*best, ("id", "ascending")]
 
 
-def _in_order(rows: pa.RecordBatch, spec: Spec) -> pa.RecordBatch:
+def in_order(rows: pa.RecordBatch, spec: Spec) -> pa.RecordBatch:
+    """Sort rows with ``id``, ``best`` and marks in the keep order."""
     marks: Any = [(name, "descending") for name in _MARKS if name in rows.schema.names]
     return rows.take(pc.sort_indices(rows, [*marks, *order_of(spec)]))
 
@@ -93,7 +102,7 @@ def _filled(batches: Batches) -> list[pa.RecordBatch]:
 def exact(batches: Batches, spec: Spec) -> Rows:
     """Find exact duplicates in all documents of some hashes: ``id``, and ``first`` of its group."""
     if rows := _filled(batches):
-        given = _in_order(one_batch(rows), spec)
+        given = in_order(one_batch(rows), spec)
         hashes = _rows(doc=array_of(np.arange(len(given))), hash=given["hash"].cast(pa.binary(16)))
         (found,) = bucket_stage.exact([hashes])
         others: Any = found.filter(pc.not_equal(found["doc"], found["first"]))
@@ -101,14 +110,22 @@ def exact(batches: Batches, spec: Spec) -> Rows:
         yield _rows(id=ids.take(others["doc"]), first=ids.take(others["first"]))
 
 
-def mark(batches: Batches, spec: Spec) -> Rows:
-    """See `neardup.spark.stages.candidate_stage.mark`; other columns stay."""
-    if rows := _filled(batches):
+def mark(batches: Batches, spec: Spec, task_bytes: int) -> Rows:
+    """See `neardup.spark.stages.candidate_stage.mark`; other columns stay.
+
+    Rows are sorted by ``root``. Documents are numbered by row: ``doc``, a hash of the id, may be
+    that of another document, too. A root that two components have joins them, which does no harm.
+    """
+    for rows in arrow.groups_of(batches, "root", task_bytes // _PARTS):
         table = pa.Table.from_batches(rows)
-        (found,) = candidate_stage.mark(rows, spec.threshold)
-        left = table.take(pc.index_in(found["doc"], value_set=table["doc"]))
+        table = table.take(pc.sort_indices(table, [("doc", "ascending"), ("id", "ascending")]))
+        numbered = table.set_column(
+            table.column_names.index("doc"), "doc", array_of(np.arange(len(table)))
+        )
+        (found,) = candidate_stage.mark(numbered.to_batches(), spec.threshold)
+        left, roots = table.take(found["doc"]), table["doc"].take(found["root"])
         root = table.column_names.index("root")
-        yield from left.set_column(root, "root", found["root"]).combine_chunks().to_batches()
+        yield from left.set_column(root, "root", roots).combine_chunks().to_batches()
 
 
 def sets(batches: Batches, recipe: Recipe) -> Rows:
@@ -122,19 +139,19 @@ def sets(batches: Batches, recipe: Recipe) -> Rows:
         yield _rows(root=batch["doc"], id=batch["id"], set=made.cast(pa.binary()))
 
 
-def solve(batches: Batches, spec: Spec) -> Rows:
+def solve(batches: Batches, spec: Spec, task_bytes: int) -> Rows:
     """Compare the documents of whole components.
 
-    Rows have ``id``, ``keys``, ``set``, and ``best`` where documents are ordered by it; keys and
-    set of a document may be in two rows. Documents that are marked ``old`` are kept. With
-    ``earlier``, each ``root`` is compared by itself, and only what is a duplicate of a document
-    that is marked by it is reported.
+    Rows are sorted by ``root``. They have ``id``, ``keys``, ``set``, and ``best`` where documents
+    are ordered by it; keys and set of a document may be in two rows. Documents that are marked
+    ``old`` are kept. With ``earlier``, each ``root`` is compared by itself, and only what is a
+    duplicate of a document that is marked by it is reported.
 
     Yields removed documents, and others that are not the first of their cluster: ``id``, ``other``
     that it is a duplicate of, ``similarity``, ``cluster``. Where pairs are listed, ``edge`` marks
     them: ``id``, ``other``, ``similarity``.
     """
-    if rows := _filled(batches):
+    for rows in arrow.groups_of(batches, "root", task_bytes // _PARTS):
         whole = one_batch(rows)
         if "earlier" not in whole.schema.names:
             yield from _solve(whole, spec)
@@ -148,7 +165,7 @@ def _solve(whole: pa.RecordBatch, spec: Spec) -> Rows:
     given = whole.select(names).filter(pc.is_valid(whole["keys"]))
     if not len(given):
         return
-    given, marks = _in_order(given, spec), [name for name in _MARKS if name in names]
+    given, marks = in_order(given, spec), [name for name in _MARKS if name in names]
     among, old = "earlier" not in marks, int(numbers(given[marks[0]]).sum()) if marks else 0
     ids, with_set = given["id"], whole.filter(pc.is_valid(whole["set"]))
     place: Any = pc.index_in(ids, value_set=with_set["id"])
@@ -163,12 +180,13 @@ def _solve(whole: pa.RecordBatch, spec: Spec) -> Rows:
     offsets = np.frombuffer(ends, np.int64, len(binary) + 1) // 8
     lists = arrow.lists_of(np.frombuffer(data or b"", np.uint64, offsets[-1]), offsets)
     shingles = pa.RecordBatch.from_arrays([array_of(own), lists], schema=sketch_stage.SETS)
-    (answer,) = match_stage.resolve_new(buckets, [shingles], spec.threshold, old, among)
+    limits = Limits(old=old, among=among)
+    (answer,) = match_stage.resolve(buckets, [shingles], spec.threshold, limits=limits)
     found: Any = answer["duplicate_of"]
     other = numbers(found.fill_null(-1))
     cluster = np.where(other < 0, own, other)
     if spec.enumerates and among:
-        (edges,) = match_stage.pairs(buckets, [shingles], spec.threshold)
+        (edges,) = match_stage.pairs(buckets, [shingles], spec.threshold, answers=[answer])
         a, b, none = ids.take(edges["a"]), ids.take(edges["b"]), pa.nulls(len(edges), ids.type)
         yield _found(True, a, b, edges["similarity"], none)
         if spec.cluster != "star":

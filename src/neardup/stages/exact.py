@@ -2,40 +2,54 @@
 
 import numpy as np
 
+from neardup.cluster.edges import runs
 from neardup.match.bucketing import group
+
+#: Documents that are sorted together, at some 60 bytes each; those of one hash are not split.
+_TOGETHER = 1 << 20
 
 
 def first_of_equal(hashes: np.ndarray, docs: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """Find, for each document, the one that stands for all with the same token sequence.
+    """Find, for each document, the one that represents all with the same token sequence.
 
-    ``docs``, int32[n], ascending, are the documents with tokens; the others stand for themselves.
-    Of equal ones the one of the lowest ``rank``, int32[documents], stands for the others.
+    Args:
+        hashes: uint64[documents, 2]: hashes of the token sequences.
+        docs: int32[n], ascending: the documents with tokens; the others represent themselves.
+        rank: int32[documents]: of equal documents, that of the lowest rank represents the others.
+
+    Returns:
+        int32[documents]: that document.
     """
     first = np.arange(len(hashes), dtype=np.int32)
     # Few documents have equal ones: only those whose first half of the hash is shared are sorted.
     members, starts = group(hashes[docs, 0], docs)
-    if not len(members):
-        return first
-    bucket = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    other = hashes[members, 1]
-    by_hash = np.lexsort((rank[members], other, bucket))
-    members, other, bucket = members[by_hash], other[by_hash], bucket[by_hash]
-    new = np.ones(len(members), dtype=np.bool_)
-    new[1:] = (bucket[1:] != bucket[:-1]) | (other[1:] != other[:-1])
-    first[members] = members[np.maximum.accumulate(np.where(new, np.arange(len(members)), 0))]
+    for low, high in runs(np.diff(starts), _TOGETHER):
+        some = members[starts[low] : starts[high]]
+        bucket = np.repeat(np.arange(low, high, dtype=np.int32), np.diff(starts[low : high + 1]))
+        other = hashes[some, 1]
+        by_hash = np.lexsort((rank[some], other, bucket))
+        some, other, bucket = some[by_hash], other[by_hash], bucket[by_hash]
+        new = np.ones(len(some), dtype=np.bool_)
+        new[1:] = (bucket[1:] != bucket[:-1]) | (other[1:] != other[:-1])
+        first[some] = some[np.maximum.accumulate(np.where(new, np.arange(len(some)), 0))]
     return first
 
 
 def expand_to_duplicates(
     first: np.ndarray, duplicate_of: np.ndarray, similarity: np.ndarray
 ) -> None:
-    """Say of exact duplicates what holds for the one that stands for them, in place.
+    """Give exact duplicates the answer of the document that represents them, in place.
 
     That one is the ``first`` of them in keep order. If it is kept (``duplicate_of`` is -1), the
     others are its duplicates; if not, all of them are duplicates of the same kept document.
+
+    Args:
+        first: int32[documents]: the document that represents each.
+        duplicate_of: int32[documents]: is filled for the others.
+        similarity: float64[documents]: likewise.
     """
-    others = np.flatnonzero(first != np.arange(len(first)))
-    stands = first[others]
-    kept = duplicate_of[stands] < 0
-    duplicate_of[others] = np.where(kept, stands, duplicate_of[stands])
-    similarity[others] = np.where(kept, 1.0, similarity[stands])
+    others = np.flatnonzero(first != np.arange(len(first), dtype=np.int32))
+    represents = first[others]
+    kept = duplicate_of[represents] < 0
+    duplicate_of[others] = np.where(kept, represents, duplicate_of[represents])
+    similarity[others] = np.where(kept, 1.0, similarity[represents])

@@ -1,4 +1,4 @@
-"""What a run remembers: its state in one transactional file, and the stores of band keys."""
+"""The state of a run in one transactional file, and the stores of band keys."""
 
 import importlib
 import re
@@ -30,7 +30,7 @@ def open_store(url: str, *, run: str = "neardup", state: RunState | None = None)
         return state.band_store()
     scheme = url.partition(":")[0]
     if scheme not in STORES:
-        # Not quoted as a whole: it may hold a password.
+        # Not quoted in full: it may contain a password.
         shown = repr(scheme) if re.fullmatch(r"[a-z0-9+]+", scheme) else "that URL"
         known = "memory, sqlite, sqlite:FILE, cassandra://HOST[:PORT]/KEYSPACE"
         raise SpecError(f"no store is known for {shown}", f"known are {known}")

@@ -1,6 +1,6 @@
 """The contract of band stores: where the band keys of documents are kept.
 
-Public methods are final and guard what goes in and out; a backend fills the hooks below them.
+Public methods are final and check arguments and results; a backend fills the hooks below them.
 """
 
 import json
@@ -15,13 +15,13 @@ import numpy as np
 from neardup.errors import RecipeError, StoreError
 from neardup.json_values import JSON, differences
 
-#: Version of what stores hold. Another one is refused.
+#: Version of the content of stores. Another one is refused.
 STORE_FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a store was made for; kept in it, and compared when it is opened."""
+    """The purpose of a store; kept in it, and compared when it is opened."""
 
     digest: str  # of the recipe: keys of equal digests are comparable
     num_bands: int
@@ -48,18 +48,18 @@ def _run_of(header: str | None) -> str | None:
 class BandStore(AbstractContextManager["BandStore"]):
     """Band keys of documents, and metadata of those documents, by partition.
 
-    A partition is a run of successive documents, and is there as a whole or not at all, whatever
+    A partition is a run of successive documents, and is stored completely or not at all, whatever
     happens. One thread at a time puts partitions in; several may read bands. A store is a context
     manager that closes it.
 
     Every method but `close` raises StoreError where the store can't be reached or written, or is
-    damaged; the one in a run's own file raises OutputError and ResumeError.
+    damaged; the one in the file of a run raises OutputError and ResumeError.
 
     Args:
         url: Where it is, for messages: without user and password.
     """
 
-    durable: ClassVar[bool] = False  # what is put in outlives the process
+    durable: ClassVar[bool] = False  # the content outlives the process
     concurrent_writers: ClassVar[bool] = False  # several processes may put partitions in at once
 
     def __init__(self, url: str) -> None:
@@ -67,7 +67,7 @@ class BandStore(AbstractContextManager["BandStore"]):
         self._header: Header | None = None
         self._closed = False
 
-    # What a run calls.
+    # Called by a run.
 
     @final
     def create(self, header: Header) -> None:
@@ -77,7 +77,7 @@ class BandStore(AbstractContextManager["BandStore"]):
         # Another process may have been faster between the two, so writing reports it too.
         if (found := self._read_header()) is not None or not self._write_header(text):
             run = _run_of(found or self._read_header())
-            has = f"has the run {run!r}" if run else "holds a run already"
+            has = f"has the run {run!r}" if run else "has a run already"
             use = f"use its sketches with run='{run}'" if run else "resume it, drop it"
             raise StoreError(f"{self.url}: {has}", f"{use}, or name another store")
         self._header = header
@@ -93,7 +93,7 @@ class BandStore(AbstractContextManager["BandStore"]):
         self._reach()
         found = self._read_header()
         if found is None:
-            raise StoreError(f"{self.url}: holds no run", "check the store and the name of the run")
+            raise StoreError(f"{self.url}: has no run", "check the store and the name of the run")
         try:
             header = Header(**json.loads(found))
         except (ValueError, TypeError) as error:
@@ -115,7 +115,7 @@ class BandStore(AbstractContextManager["BandStore"]):
 
     @final
     def put(self, partition: int, keys: np.ndarray, metadata: bytes) -> None:
-        """Store a partition as a whole, in place of an earlier one; durable afterwards.
+        """Store a complete partition, replacing an earlier one; durable afterwards.
 
         Args:
             partition: Number, from 0; in any order.
@@ -145,7 +145,7 @@ class BandStore(AbstractContextManager["BandStore"]):
         return dict(sorted(self._partitions().items()))
 
     @final
-    def metadata(self, partition: int) -> bytes:
+    def metadata(self, partition: int) -> bytes | memoryview:
         """Return the metadata of a partition; StoreError where there is none."""
         self._ready()
         found = self._metadata(partition)
@@ -215,7 +215,7 @@ class BandStore(AbstractContextManager["BandStore"]):
     def _error(self, message: str) -> StoreError:
         return StoreError(f"{self.url}: {message}", "start again")
 
-    # What a backend fills in. Native errors become ours in one place of it.
+    # Implemented by a backend, which turns native errors into ours in one function.
 
     def _open(self) -> None:
         """Connect; may be called more than once. Makes nothing where no run is."""
@@ -235,12 +235,12 @@ class BandStore(AbstractContextManager["BandStore"]):
     def _partitions(self) -> dict[int, Entry]: ...
 
     @abstractmethod
-    def _metadata(self, partition: int) -> bytes | None:
+    def _metadata(self, partition: int) -> bytes | memoryview | None:
         """Return the metadata, checked; None where there is no such partition."""
 
     @abstractmethod
     def _band(self, band: int, entries: dict[int, Entry]) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield (partition, keys) of those partitions, in that order; end at what is damaged."""
+        """Yield (partition, keys) of those partitions, in that order; end at damaged ones."""
 
     @abstractmethod
     def _write_note(self, name: str, text: str) -> None: ...
@@ -252,4 +252,4 @@ class BandStore(AbstractContextManager["BandStore"]):
     def _drop(self) -> None: ...
 
     def _close(self) -> None:
-        """Let go of what `_open` and the others hold."""
+        """Release the resources of `_open` and the others."""

@@ -1,4 +1,4 @@
-"""Blobs under checksums, in two tables of a database: what is known of them, and their bytes."""
+"""Blobs under checksums, in two tables of a database: their metadata, and their bytes."""
 
 import json
 import sqlite3
@@ -62,7 +62,7 @@ class BlobTable:
         data: Blob = b"",
         about: JSON = None,
     ) -> None:
-        """Store a blob, in place of an earlier one of a space and number.
+        """Store a blob, replacing an earlier one of a space and number.
 
         ``about`` is found again without reading the bytes.
         """
@@ -86,7 +86,7 @@ class BlobTable:
         connection.execute(text, (*key, *row, _crc(*key, row)))
 
     def index(self, space: str | None = None) -> dict[tuple[str, int], Any]:
-        """Return what is known of the blobs of a space, or of all, by space and number."""
+        """Return the metadata of the blobs of a space, or of all, by space and number."""
         text = self.named("SELECT * FROM <> WHERE space = ? OR ? IS NULL")
         return {
             (name, number): json.loads(self._checked(name, number, row).about)

@@ -21,7 +21,7 @@ from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.private_files import CHECK, make_private, system_error, system_errors
 
 PAGE = 65536
-_CACHE_KIB = 16384  # what is beyond is written out before the commit
+_CACHE_KIB = 16384  # further pages are written out before the commit
 _SAMPLES, _SAMPLE = 64, 4096  # of a file, and bytes of each
 #: What SQLite reports, as errors of the system.
 _UNWRITABLE = {
@@ -40,17 +40,17 @@ Work: TypeAlias = Callable[[sqlite3.Connection], object]
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """What a database of ours holds, and which errors it raises."""
+    """The content of a database of ours, and the errors that it raises."""
 
     application: int  # in the header of the file, which distinguishes it from other databases
     version: int  # of its format; another one is refused
     unwritable: type[NeardupError]  # raised where the system refuses to write
     unusable: type[NeardupError]  # raised where the file is damaged, foreign or in use
-    again: str  # hint for what is damaged
+    again: str  # hint after damage
 
 
 def sqlite_error(kind: FileKind, path: Path, error: sqlite3.Error) -> NeardupError:
-    """Return the error for what SQLite reports; its own text may quote what is damaged."""
+    """Return our error for one of SQLite, whose text may quote damaged data."""
     code = getattr(error, "sqlite_errorcode", 0) or 0
     number = _UNWRITABLE.get(code) or _UNWRITABLE.get(code & 0xFF)
     if number:
@@ -133,7 +133,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection; what is done with it is durable afterwards, or was not done.
+        """Lend the connection; its changes are durable afterwards, or are not made.
 
         Within a transaction another one is a part of it.
         """
@@ -147,7 +147,7 @@ class Database:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                # The next connection repairs what a failed rollback leaves.
+                # The next connection repairs the remains of a failed rollback.
                 self._connection = None
                 with suppress(sqlite3.Error):
                     if connection.in_transaction:
@@ -165,7 +165,7 @@ class Database:
     def remove(self) -> None:
         self.close()
         with self._errors():
-            # The file first: SQLite takes no notice of a journal alone.
+            # The file first: SQLite ignores a journal without its file.
             self.path.unlink(missing_ok=True)
             self.path.with_name(self.path.name + "-journal").unlink(missing_ok=True)
 
@@ -208,7 +208,7 @@ class Database:
             raise
         except sqlite3.Error as error:
             raise sqlite_error(self.kind, self.path, error) from error
-        except UnicodeDecodeError as error:  # of SQLite's own message, which quotes the damage
+        except UnicodeDecodeError as error:  # of SQLite's message, which quotes damaged data
             raise self.damaged("its schema") from error
         except OSError as error:
             raise system_error(self.kind.unwritable, self.path, error) from error
@@ -222,7 +222,7 @@ def refuse_links(*paths: Path) -> None:
 
 
 def lock_file(path: Path) -> sqlite3.Connection:
-    """Return what holds a lock on a file until it is closed, or the process ends.
+    """Lock a file until the returned object is closed, or the process ends.
 
     SQLite locks files on every system and is loaded anyway; a package for locks takes 40 ms more.
     """

@@ -1,6 +1,6 @@
 """Output folders: what in them may be replaced, and how a result appears, complete, by rename.
 
-A result is made in the folder ``.run`` in the output folder, which also holds the lock, so that one
+A result is made in the folder ``.run`` in the output folder, which also has the lock, so that one
 process at a time writes there. When all is on the disk, the new folder takes the name of the old
 one in one step of the system. Where that can't be done (the folder is a mount point, or its parent
 can't be written), the files are moved one by one, the record last.
@@ -27,7 +27,7 @@ from neardup.result_record import RECORD, read_record
 from neardup.state.run_state import RUN_FOLDER, RunState, remove_path
 
 STAGED, _JOURNAL = "outputs", "replaced.json"
-#: Files of a folder that the record lists by name; of more, what is added to them is not noticed.
+#: Files of a folder that the record lists by name; in larger folders, additions are not noticed.
 _LISTED = 10_000
 _NEVER = "name another output folder, or an empty one"
 
@@ -51,14 +51,14 @@ def list_files(folder: Path) -> dict[str, list[str] | int | None]:
 
 
 def write_record(folder: Path, command: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Write ``run.json`` into a folder that has all other files; return what it holds."""
+    """Write ``run.json`` into a folder that has all other files; return its content."""
     found = {"command": command, **values, "files": list_files(folder)}
     write_private(folder / RECORD, (json.dumps(found, indent=1) + "\n").encode())
     return found
 
 
 def add_to_record(folder: Path, name: str) -> bool:
-    """List a file in the record that is about to be written, unless it is somebody's own."""
+    """List a file in the record that is about to be written, unless it is the user's."""
     found = read_record(folder)
     if found is None or (name not in found["files"] and os.path.lexists(folder / name)):
         return False
@@ -77,7 +77,7 @@ def check_folder(
 
     Args:
         out: The folder.
-        overwrite: Replace what the record of an earlier result lists there.
+        overwrite: Replace the files that the record of an earlier result lists.
         writes: Names of files and folders that may be written there.
         resume: Continue an interrupted run.
     """
@@ -103,7 +103,7 @@ def _check_existing(out: Path, overwrite: bool, writes: Iterable[str], resume: b
     if not overwrite and not (resume and (interrupted or record is not None)):
         if interrupted and record is None:
             raise OutputError(
-                f"{out} holds an interrupted run",
+                f"{out} has an interrupted run",
                 "continue it with resume=True, or start again with overwrite=True",
             )
         raise OutputError(f"{out} exists", "use overwrite=True, or name another output folder")
@@ -111,6 +111,11 @@ def _check_existing(out: Path, overwrite: bool, writes: Iterable[str], resume: b
     for name in sorted(there & set(writes)):
         if name not in ours:
             raise _not_ours(out / name)
+    _check_added(out, ours)
+
+
+def _check_added(out: Path, ours: dict[str, Any]) -> None:
+    """Refuse to replace a folder of ours to which somebody added a file."""
     for name, inner in ours.items():
         if isinstance(inner, list) and (out / name).is_dir():
             added = set(files_below(out / name)) - set(inner)
@@ -137,9 +142,9 @@ def _ours(out: Path) -> dict[str, Any]:
 
 @contextmanager
 def output_folder(out: Path, overwrite: bool, writes: Iterable[str]) -> Iterator[Path]:
-    """Give an empty folder; what is in it at the end, with a record, appears as ``out``.
+    """Give an empty folder; its content at the end, with a record, appears as ``out``.
 
-    After an error nothing is left of it, and what was there before is untouched.
+    After an error nothing is left of it, and the earlier content is untouched.
     """
     check_folder(out, overwrite, writes=writes)
     state = RunState.create(out / RUN_FOLDER, overwrite=True, resumable=False)
@@ -154,9 +159,9 @@ def output_folder(out: Path, overwrite: bool, writes: Iterable[str]) -> Iterator
 
 
 def publish(staged: Path, out: Path) -> None:
-    """Put a complete result, in a folder below ``out``, in place of the one that is there.
+    """Put a complete result, in a folder below ``out``, replacing the one in it.
 
-    All files of it are on the disk. The lock of ``out`` is held.
+    All files of it are on the disk. ``out`` is locked.
     """
     out = Path(os.path.realpath(out))
     with system_errors(out):
@@ -164,7 +169,9 @@ def publish(staged: Path, out: Path) -> None:
             sync_folder(Path(top))
         for path in _beside(out):
             remove_path(path)  # of a process that was killed
-        for name in {path.name for path in staged.iterdir()}.difference(_ours(out)):
+        ours = _ours(out)
+        _check_added(out, ours)  # the work may have taken hours
+        for name in {path.name for path in staged.iterdir()}.difference(ours):
             if os.path.lexists(out / name):  # somebody put it there meanwhile
                 raise _not_ours(out / name)
         beside = out.with_name(f".{out.name}.{uuid.uuid4().hex[:12]}.neardup")
@@ -175,20 +182,23 @@ def publish(staged: Path, out: Path) -> None:
         sync_folder(out.parent)
         (beside / RUN_FOLDER).rename(out / RUN_FOLDER)
         (out / RUN_FOLDER / _JOURNAL).unlink(missing_ok=True)
+        for path in beside.iterdir():  # somebody put it there between two of these lines
+            if path.name not in ours and not os.path.lexists(out / path.name):
+                path.rename(out / path.name)
         sync_folder(out)
         shutil.rmtree(beside, ignore_errors=True)
         sync_folder(out.parent)
 
 
 def recover(staged: Path, out: Path) -> None:
-    """Put back what a process was about to publish when it was killed."""
+    """Restore the files that a process was about to publish when it was killed."""
     for path in _beside(out):
         record = read_record(path)
         if record is not None and not any(staged.iterdir()):
             staged.rmdir()
             path.rename(staged)
             for inner in staged.iterdir():
-                if inner.name not in record["files"]:  # a second name of somebody's own file
+                if inner.name not in record["files"]:  # a second name of the user's file
                     remove_path(inner)
 
 

@@ -1,9 +1,10 @@
-"""What a run has done so far, so that it can be resumed after it was killed."""
+"""The finished work of a run, so that it can be resumed after it was killed."""
 
 import json
 import re
 import shutil
 import sqlite3
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Self, cast
 
 from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.json_values import JSON
-from neardup.private_files import sync_folder, system_errors
+from neardup.private_files import replacing, sync_folder, system_errors
 from neardup.state.blob_table import Blob, BlobTable
 from neardup.state.database import Database, FileKind, lock_file, refuse_links
 from neardup.state.sqlite_store import RunStore
@@ -26,14 +27,14 @@ _KIND = FileKind(
     unusable=ResumeError,
     again="start again with overwrite=True",
 )
-_FILE, _LOCK, _SCRATCH = "run.sqlite", "lock", ".scratch"
+_FILE, _LOCK, _OWNER, _SCRATCH = "run.sqlite", "lock", "owner", ".scratch"
 _MANIFEST = ("", 0)  # among the steps
 
 
 class RunState(AbstractContextManager["RunState"]):
     """Manifest, results of steps, and lock of one run, in one file of the run folder.
 
-    A step is named by a stage and a number. What it made is stored with `put` and read with `get`;
+    A step is named by a stage and a number. Its result is stored with `put` and read with `get`;
     from then on it survives whatever happens to process and machine.
 
     Make one with `create` or `open`. It is a context manager that lets go of the folder.
@@ -51,7 +52,7 @@ class RunState(AbstractContextManager["RunState"]):
 
     @classmethod
     def create(cls, folder: Path, *, overwrite: bool = False, resumable: bool = True) -> Self:
-        """Begin a run in a folder, which may be missing, or replace the one it holds.
+        """Begin a run in a folder, which may be missing, or replace the run in it.
 
         One that is not ``resumable`` has a lock and scratch folders only.
         """
@@ -74,7 +75,7 @@ class RunState(AbstractContextManager["RunState"]):
             try:
                 if cls.exists(folder) and not overwrite:
                     raise OutputError(
-                        f"{folder} holds an interrupted run",
+                        f"{folder} has an interrupted run",
                         "continue it with resume=True, or start again with overwrite=True",
                     )
                 state._remove_files()
@@ -91,10 +92,10 @@ class RunState(AbstractContextManager["RunState"]):
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Continue the run that a folder holds; ResumeError where none is, or a damaged one."""
+        """Continue the run in a folder; ResumeError where none is, or a damaged one."""
         refuse_links(folder, folder / _FILE)
         if not cls.exists(folder):
-            raise ResumeError(f"{folder} holds no run", "start without resume=True")
+            raise ResumeError(f"{folder} has no run", "start without resume=True")
         with ExitStack() as undo:
             state = cls(folder)
             undo.push(state)
@@ -116,6 +117,7 @@ class RunState(AbstractContextManager["RunState"]):
         self._database.close()
         with closing(self._lock), system_errors(self.folder):
             self._remove_files()
+            (self.folder / _OWNER).unlink(missing_ok=True)
             with suppress(PermissionError):  # of Windows, while the file is open
                 (self.folder / _LOCK).unlink(missing_ok=True)
             self._lock.close()
@@ -136,14 +138,15 @@ class RunState(AbstractContextManager["RunState"]):
 
     def _remove_files(self) -> None:
         self._database.remove()
-        for path in self.folder.glob("*" + _SCRATCH):
-            remove_path(path)
+        for pattern in ("*" + _SCRATCH, ".*.partial"):
+            for path in self.folder.glob(pattern):
+                remove_path(path)
 
     # The manifest.
 
     @property
     def manifest(self) -> dict[str, JSON]:
-        """What identifies the run; empty until it is set. Setting it replaces it as a whole."""
+        """The identity of the run; empty until it is set. Setting it replaces all of it."""
         return dict(cast("dict[str, JSON]", self._index[_MANIFEST]))
 
     @manifest.setter
@@ -162,7 +165,7 @@ class RunState(AbstractContextManager["RunState"]):
     # Steps.
 
     def put(self, stage: str, number: int, data: Blob = b"", about: JSON = None) -> None:
-        """Store what a step made, in place of what it made before, and note the step as done.
+        """Store the result of a step, replacing an earlier one, and note the step as done.
 
         ``about`` is a JSON value, for `about`. OutputError is raised where it can't be stored.
         """
@@ -195,7 +198,7 @@ class RunState(AbstractContextManager["RunState"]):
     def scratch_folder(self, name: str) -> Path:
         """Return a folder, made if missing, that is as private as the run's, and goes with it.
 
-        What is in it is neither durable nor checked: store a checksum with `put`, and compare when
+        Its content is neither durable nor checked: store a checksum with `put`, and compare when
         the run is resumed.
         """
         if not re.fullmatch(r"[a-z0-9_-]+", name):
@@ -206,8 +209,21 @@ class RunState(AbstractContextManager["RunState"]):
             path.mkdir(mode=0o700, exist_ok=True)
         return path
 
+    def owner(self) -> str:
+        """Return what names this folder in a shared store, and no other folder of its path.
+
+        It stays if the run is replaced, so that its remains in the store can be removed.
+        """
+        path = self.folder / _OWNER
+        refuse_links(path)
+        with system_errors(path):
+            if not path.exists():
+                with replacing(path) as file:
+                    file.write(uuid.uuid4().hex.encode())
+            return path.read_text(encoding="ascii")
+
     def band_store(self) -> RunStore:
-        """Return the store of band keys in the run's own file, neither created nor opened yet."""
+        """Return the store of band keys in the file of the run, neither created nor opened yet."""
         return RunStore(self._database)
 
 

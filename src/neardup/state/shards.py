@@ -67,9 +67,12 @@ def require_shards(store: BandStore) -> None:
     numbers = [shard.of for shard in done]
     of = max(numbers, key=lambda of: numbers.count(of) / of)
     shards = [Shard(number, of) for number in range(1, of + 1)]
-    if absent := ", ".join(str(shard) for shard in shards if shard not in done):
+    if absent := [str(shard) for shard in shards if shard not in done]:
+        which, them = ("shard {} is", "it") if len(absent) == 1 else ("shards {} are", "them")
+        named = " and ".join(filter(None, (", ".join(absent[:-1]), absent[-1])))
         raise StoreError(
-            f"{store.url}: shard {absent} is missing", "sketch it with `shard`, then try again"
+            f"{store.url}: {which.format(named)} missing",
+            f"sketch {them} with `shard`, then try again",
         )
     missing = set(range(max(done[shard] for shard in shards))) - store.partitions().keys()
     if missing:

@@ -1,4 +1,4 @@
-"""Band keys in SQLite: in the file of a run, or in a file of their own."""
+"""Band keys in SQLite: in the file of a run, or in a separate file."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _BANDS_BITS = 20
 
 
 class RunStore(BandStore):
-    """Keeps band keys in tables of a run's own database."""
+    """Keeps band keys in tables of the database of a run."""
 
     durable = True
 
@@ -92,7 +92,7 @@ class RunStore(BandStore):
                 return
             yield partition, np.frombuffer(found, dtype="<u8")
 
-    # The whole.
+    # All partitions.
 
     def _drop(self) -> None:
         if self._is_there():
@@ -101,7 +101,7 @@ class RunStore(BandStore):
 
 
 class SqliteStore(RunStore):
-    """Keeps one run in a file of its own, ``sqlite:FILE``, to which several processes may write.
+    """Keeps one run in a separate file, ``sqlite:FILE``, to which several processes may write.
 
     A partition is durable once `put` returned. The file is never removed, as it may have been there
     before: `drop` leaves an empty database. ``patience`` is for another process that writes.
@@ -116,7 +116,7 @@ class SqliteStore(RunStore):
         super().__init__(Database(Path(name), _KIND, patience))
 
     def _open(self) -> None:
-        if self._is_there():  # refuses what is not ours
+        if self._is_there():  # refuses other files
             self._database.check()
         elif self._database.exists() and self._database.path.stat().st_size > PAGE:
             self._database.rows("VACUUM")  # a run was dropped, perhaps by a process that was killed

@@ -1,12 +1,10 @@
 """Notes like clinical ones, and which of them were derived from which.
 
-The words of a note depend on the seed and its position alone, so that no note is kept for those
+The words of a note depend on the seed and its position only, so that no note is kept for those
 that are derived from it.
 """
 
-import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,8 @@ import pyarrow as pa
 
 from neardup.errors import SpecError
 from neardup.spec import check_probability, check_whole
-from neardup.synth.note_files import Written, both_files, truth_path
+from neardup.synth.note_files import Written, write_notes
 
-ENDINGS = (".jsonl", ".parquet")
 KINDS = ("progress", "discharge", "admission", "nursing", "radiology", "consult", "operative", "ed")
 #: The share of its words that a near-duplicate changes is uniform from 0 to this.
 CHANGED = 0.1
@@ -81,21 +78,7 @@ def write(
     spec: NoteSpec, output: Path, truth: Path | None = None, overwrite: bool = False
 ) -> Written:
     """Write notes as JSON lines or Parquet, and their ground truth as Parquet, both by rename."""
-    import pyarrow.parquet as pq
-
-    with both_files(output, truth, ENDINGS, overwrite) as (opened, known), ExitStack() as stack:
-        sources = stack.enter_context(pq.ParquetWriter(known, TRUTH))
-        if output.suffix == ".parquet":
-            table = stack.enter_context(pq.ParquetWriter(opened, NOTES))
-        for notes, rows in batches(spec):
-            sources.write_table(pa.Table.from_pylist(rows, TRUTH))
-            if output.suffix == ".parquet":
-                table.write_table(pa.Table.from_pylist(notes, NOTES))
-            else:
-                lines = (json.dumps(note, ensure_ascii=False) + "\n" for note in notes)
-                opened.write("".join(lines).encode())
-        size = opened.tell()
-    return Written(spec.documents, size, output, truth_path(output, truth))
+    return write_notes(batches(spec), (NOTES, TRUTH), output, truth, overwrite)
 
 
 def batches(spec: NoteSpec) -> Iterator[tuple[list[Row], list[Row]]]:
@@ -136,14 +119,15 @@ def _id(spec: NoteSpec, doc: int) -> str:
     return f"note-{doc:0{max(7, len(str(spec.documents - 1)))}}"
 
 
-def _draw(rng: np.random.Generator, count: int) -> npt.NDArray[np.object_]:
+def draw(rng: np.random.Generator, count: int) -> npt.NDArray[np.object_]:
+    """Return so many words of the vocabulary."""
     return rng.choice(VOCABULARY, count, p=_WEIGHTS)
 
 
 def _words(seed: int, doc: int) -> npt.NDArray[np.object_]:
     """Return the 50 to 800 words of an original, with headings and in sentences of 11 words."""
     rng = np.random.default_rng((seed, 0, doc))
-    words = _draw(rng, 50 + int(750 * rng.beta(2, 4)))
+    words = draw(rng, 50 + int(750 * rng.beta(2, 4)))
     words[::11] = [word[0].upper() + word[1:] for word in words[::11]]
     words[10::11] += "."
     headed = zip(rng.choice(HEADINGS, len(words[::55])), words[::55], strict=True)
@@ -154,8 +138,8 @@ def _words(seed: int, doc: int) -> npt.NDArray[np.object_]:
 def _change(words: npt.NDArray[np.object_], rng: np.random.Generator) -> float:
     """Replace some words by others, one in ten of them by none and one in ten by two."""
     count = round(rng.uniform(0, CHANGED) * len(words))
-    places = rng.choice(len(words), count, replace=False)
-    words[places] = _draw(rng, count)
-    words[places[::10]] = ""
-    words[places[5::10]] += " " + _draw(rng, len(places[5::10]))
+    positions = rng.choice(len(words), count, replace=False)
+    words[positions] = draw(rng, count)
+    words[positions[::10]] = ""
+    words[positions[5::10]] += " " + draw(rng, len(positions[5::10]))
     return count / len(words)

@@ -1,9 +1,12 @@
 """The files of a synthetic corpus and of its ground truth, which appear when both are complete."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
+
+import pyarrow as pa
 
 from neardup.errors import OutputError, SpecError
 from neardup.private_files import replacing
@@ -46,3 +49,40 @@ def both_files(
     # The documents come last: who sees them may rely on the ground truth.
     with replacing(output) as notes, replacing(known) as other:
         yield notes, other
+
+
+def write_notes(
+    batches: Iterable[tuple[list[dict[str, Any]], list[dict[str, Any]]]],
+    schemas: tuple[pa.Schema, pa.Schema],
+    output: Path,
+    truth: Path | None,
+    overwrite: bool,
+) -> Written:
+    """Write notes as JSON lines or Parquet, and their ground truth as Parquet, both by rename.
+
+    Args:
+        batches: Notes, and rows of the ground truth.
+        schemas: Of both as tables.
+        output: File of the notes.
+        truth: File of the ground truth, see `truth_path`.
+        overwrite: Replace files that exist.
+    """
+    import pyarrow.parquet as pq
+
+    documents = 0
+    files = both_files(output, truth, (".jsonl", ".parquet"), overwrite)
+    with files as (opened, known), ExitStack() as stack:
+        sources = stack.enter_context(pq.ParquetWriter(known, schemas[1]))
+        table = None
+        if output.suffix == ".parquet":
+            table = stack.enter_context(pq.ParquetWriter(opened, schemas[0]))
+        for notes, rows in batches:
+            documents += len(notes)
+            sources.write_table(pa.Table.from_pylist(rows, schemas[1]))
+            if table is not None:
+                table.write_table(pa.Table.from_pylist(notes, schemas[0]))
+            else:
+                lines = (json.dumps(note, ensure_ascii=False) + "\n" for note in notes)
+                opened.write("".join(lines).encode())
+        size = opened.tell()
+    return Written(documents, size, output, truth_path(output, truth))

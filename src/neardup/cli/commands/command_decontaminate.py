@@ -8,6 +8,7 @@ import click
 
 from neardup.cli import options as o
 from neardup.errors import SpecError
+from neardup.report.summary_text import NO_DOCUMENTS
 
 #: Options that go with --against, besides those that say how the input is read.
 _OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
@@ -72,8 +73,8 @@ _OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
     group=o.OUTPUT,
     help="Format of the clean corpus. [default: that of the input]",
 )
-@o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace what is in OUT.")
-@o.threads_option
+@o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace an earlier output in OUT.")
+@o.resource_options
 @o.quiet_option
 def decontaminate(
     inputs: tuple[str, ...],
@@ -85,9 +86,9 @@ def decontaminate(
 ) -> None:
     """Find the training documents of INPUT that contain a test item, exactly.
 
-    The test items are held in memory, and INPUT may have any size. Texts are compared word by word,
+    The test items are in memory, and INPUT may have any size. Texts are compared word by word,
     so that line breaks never matter. OUT gets matches.parquet (a row for each document and item
-    that match, with the containment, and the longest passage that both have with its place in
+    that match, with the containment, and the longest passage that both have with its position in
     both), clean/ (the documents without a match, in the format of the input) and
     run.json.
     """
@@ -95,7 +96,7 @@ def decontaminate(
 
     if options["passage"] is not None and o.given_options("shingle", "by", "threshold"):
         raise SpecError(
-            "`passage` alone says what a match is", "leave out `shingle`, `by` and `threshold`"
+            "`passage` defines a match by itself", "leave out `shingle`, `by` and `threshold`"
         )
     found = decontaminate(
         [Path(name) for name in inputs],
@@ -113,6 +114,8 @@ def decontaminate(
             ("test_items_found", "of these found"),
         ):
             click.echo(f"{found[name]:>14,}   {what}", err=True)
+        if not found["documents"]:
+            click.echo(f"{'note':>14}   {NO_DOCUMENTS}", err=True)
         if short := found["test_items_shorter_than_a_shingle"]:
             click.echo(f"{short:>14,}   test items are shorter than a shingle", err=True)
         if found["skipped"]:
@@ -127,7 +130,7 @@ def dedup_against(
 
     of_batch = (
         *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
-        *("max_document", "skip_large"),
+        *("max_document", "skip_large", "memory", "threads"),
     )
     known = {name: options[name] for name in of_batch}
     other = [name for name in o.given_options() if name not in (*of_batch, *_OF_ALL)]
@@ -146,5 +149,7 @@ def dedup_against(
         return
     for name in ("documents", "similar_to_old", "similar_within", "kept"):
         click.echo(f"{counts[name]:>14,}   {name.replace('_', ' ')}", err=True)
+    if not counts["documents"]:
+        click.echo(f"{'note':>14}   {NO_DOCUMENTS}", err=True)
     if counts["skipped"]:
         click.echo(f"{counts['skipped']:>14,}   left out, above --max-document", err=True)

@@ -28,7 +28,7 @@ from neardup.cli.showing import show_events, show_record
 )
 @o.of_input(
     "--against INDEX|RUN",
-    help="Remove what is similar to this index, or to the kept documents of this output folder, "
+    help="Remove documents similar to this index, or to the kept documents of this output folder, "
     "too. The settings are those of the old corpus.",
 )
 @o.input_options
@@ -48,7 +48,7 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
 
     OUT gets clean/ (the kept documents, in the format of the input), clusters.parquet (one row for
     each document: its cluster, whether it is kept, and the kept document that it is a duplicate
-    of) and run.json (what was done). Pairs go into edges.parquet with --pairs all and with all
+    of) and run.json (the summary). Pairs go into edges.parquet with --pairs all and with all
     clusterings but star. After a crash the same command with --resume continues the run.
 
     With --against, OUT gets clean/, duplicates.parquet (one row for each document: whether it is
@@ -56,7 +56,7 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
 
     With --run, the sketches that neardup sketch put into the store are used.
 
-    With --json, what is in run.json is printed as well.
+    With --json, the content of run.json is printed as well.
     """
     if against is not None:
         from neardup.cli.commands.command_decontaminate import dedup_against
@@ -72,6 +72,11 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
         request = o.request_of(inputs, options, Clock(listener, process_start()))
         found = run_in_folder(request, out, **how)
     show_record(found.record, out, json_, quiet)
+    if not (json_ or quiet):
+        from neardup.copies.hint import hint
+
+        if said := hint(found):
+            click.echo(f"{'passages':<13}{said}", err=True)
 
 
 @o.grouped("neardup sketch shards/ --store cassandra://db/neardup --run notes --shard 3/8")
@@ -103,3 +108,48 @@ def sketch(inputs: tuple[str, ...], shard: str, json_: bool, quiet: bool, **opti
     elif not quiet:
         where = f"{found['partitions']:,} of {found['of']:,} partitions"
         click.echo(f"sketched    {found['documents']:>12,}   documents in {where}", err=True)
+
+
+@o.grouped("neardup signatures notes.jsonl --id note_id -o signatures.parquet")
+@o.inputs_argument
+@o.input_options
+@o.file_option(*("-o", "--output", "out"), what="Parquet file to make.", required=True)
+@o.option("--num-hashes N", default=128, group=o.COMPARED, help="Entries of a signature.")
+@o.signature_options
+@o.of_output("--overwrite", help="Replace a file that is there.")
+@o.threads_option
+@o.quiet_option
+def signatures(
+    inputs: tuple[str, ...],
+    out: Path,
+    num_hashes: int,
+    text: str,
+    overwrite: bool,
+    threads: int | None,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Write the MinHash signatures of INPUT: a row with id and signature for each document.
+
+    neardup.read_signatures reads them, to be cut into bands of your choice.
+    """
+    from neardup.api.saved_signatures import save_signatures
+    from neardup.io.remote import location
+
+    names = ("id", "delimiter", "input_format", "encoding_errors", "max_document")
+    how = {name: options.pop(name) for name in names}
+    spec = o.spec_of(options)
+    count = save_signatures(
+        [location(name) for name in inputs],
+        out,
+        num_hashes=num_hashes,
+        text=text.split(","),
+        shingle=spec.shingle,
+        scheme=spec.scheme,
+        seed=spec.seed,
+        overwrite=overwrite,
+        threads=threads,
+        **how,
+    )
+    if not quiet:
+        click.echo(f"signed      {count:>12,}   documents, in {out}", err=True)

@@ -1,4 +1,4 @@
-"""``neardup plan`` and ``neardup tune``: what a run and its bands will do."""
+"""``neardup plan`` and ``neardup tune``: estimates for a run and its bands."""
 
 import json
 import sys
@@ -26,21 +26,32 @@ if TYPE_CHECKING:
     "--check",
     help="Instead read all of INPUT, and list every file and line that dedup would refuse.",
 )
+@o.option(
+    "--passages L",
+    type=int,
+    help="Instead estimate what neardup passages would do, with runs of L words.",
+)
 @o.json_option
-def plan(inputs: tuple[str, ...], check: bool, json_: bool, **options: Any) -> None:
-    """Estimate duplicates, memory, disk and time before running.
+def plan(
+    inputs: tuple[str, ...], check: bool, passages: int | None, json_: bool, **options: Any
+) -> None:
+    """Estimate duplicates, memory and disk before running.
 
-    Some 20,000 documents from all over INPUT are looked at: how many documents there are, how long
-    they are, and how many are duplicates of each other; the bands that dedup will choose; memory,
-    disk, and a range for the time on this machine; and warnings about settings that do not suit the
-    texts.
+    A sample of up to 20,000 documents from all over INPUT is read. The plan shows how many
+    documents there are, how long they are, and how many are duplicates of each other; the bands
+    that dedup will choose; memory and disk; and warnings about settings that do not suit the texts.
 
     With --check, the files and lines that dedup would refuse are listed, up to 1,000 of them, and
     the exit code is 1 if there are any. Ids are not compared with each other.
+
+    With --passages, the share of copied words of the sample, memory, temporary disk and a time.
     """
     from neardup.engines.clock import Clock
     from neardup.forecast.plan import plan
 
+    if passages is not None:
+        _plan_passages(inputs, passages, json_, options)
+        return
     if check:
         options["no_clean"] = True  # nothing is written
         _check(o.request_of(inputs, options, Clock()).job(), json_)
@@ -51,6 +62,22 @@ def plan(inputs: tuple[str, ...], check: bool, json_: bool, **options: Any) -> N
     warnings = (replace(one, text=as_options(one.text)) for one in found.warnings)
     found = replace(found, warnings=tuple(warnings))
     click.echo(json.dumps(found.as_dict(), indent=2) if json_ else render(found))
+
+
+def _plan_passages(
+    inputs: tuple[str, ...], words: int, as_json: bool, options: dict[str, Any]
+) -> None:
+    from neardup.copies.asked import PassageSpec
+    from neardup.copies.forecast import Limits, plan_passages, render
+    from neardup.corpora.corpus import InputCorpus
+    from neardup.engines.clock import Clock
+
+    request = o.request_of(inputs, options, Clock())
+    spec = PassageSpec(words)
+    corpus = InputCorpus.open(request.source, request.reading, spec.columns)
+    limits = Limits(request.resources.memory, request.resources.threads)
+    found = plan_passages(corpus, spec, limits)
+    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else render(found))
 
 
 def _check(job: "Job", as_json: bool) -> None:
@@ -79,6 +106,13 @@ def _check(job: "Job", as_json: bool) -> None:
 @o.option(
     "--num-hashes N", default=128, help="Length of the signature; bands times rows is at most that."
 )
+@o.option(
+    "--similarity S",
+    "similarities",
+    type=float,
+    multiple=True,
+    help="Show P(candidate) at this similarity for each number of bands; repeat for more.",
+)
 @o.option("--bands B", multiple=True, help="These bands only; needs --rows.")
 @o.option("--rows R", multiple=True, help="Rows of these bands. Repeat both to compare several.")
 @o.of_output("--all", "all_", help="Show all lines, not only ten.")
@@ -86,6 +120,7 @@ def _check(job: "Job", as_json: bool) -> None:
 def tune(
     points: tuple[str, ...],
     num_hashes: int,
+    similarities: tuple[float, ...],
     bands: tuple[int, ...],
     rows: tuple[int, ...],
     all_: bool,
@@ -94,18 +129,25 @@ def tune(
     """Find bands and rows for points of the S-curve.
 
     Pairs of similarity s become candidates with probability 1 - (1 - s^rows)^bands. All bands and
-    rows that satisfy the points are shown, the cheapest first; if there are none, the whole
-    signature is cut into bands, those first that come nearest to the points, and what they miss is
-    marked. Of each: the similarities found with probability 0.1 %, 50 % and 99 %, and the one at
-    which the curve is steepest.
+    rows that satisfy the points are shown, the cheapest first; if there are none, the complete
+    signature is cut into bands, those first that come nearest to the points, and missed points
+    are marked. Of each: the similarities found with probability 0.1 %, 50 % and 99 %, and the one
+    at which the curve is steepest. With --similarity, all numbers of bands are shown instead, with
+    their probabilities at these similarities.
     """
     if len(bands) != len(rows):
         raise SpecError("bands and rows must be given together", "give both, equally often")
     if bands and o.given_options("num_hashes"):
         raise SpecError("`num_hashes` is given with bands and rows", "leave one out")
-    from neardup.forecast.tune import tune
-    from neardup.report.tune_text import render
+    if similarities and (points or bands):
+        raise SpecError("similarities are given with points or bands", "leave one out")
+    from neardup.forecast.tune import by_bands, tune
+    from neardup.report.tune_text import render, render_by_bands
 
+    if similarities:
+        found = by_bands(similarities, num_hashes)
+        click.echo(json.dumps(found, indent=2) if json_ else render_by_bands(found, similarities))
+        return
     tuning = tune(points, num_hashes, tuple(zip(bands, rows, strict=True)))
     if json_:
         click.echo(json.dumps(tuning.as_dict(), indent=2))

@@ -129,7 +129,7 @@ def query(
     threshold: float | None,
     top: int | None,
 ) -> None:
-    """Print what the documents of INPUT are similar to, as JSON lines.
+    """Print the similar documents in INDEX for those of INPUT, as JSON lines.
 
     Each line has query (the id, or the position in the input), id, similarity, query_contained and
     match_contained. Nothing is added.
@@ -140,13 +140,14 @@ def query(
 
     paths = [Path(name) for name in inputs]
     how = (input_format, encoding_errors, delimiter, max_document)
-    reading = Reading(text.split(","), id, *how)
     done = 0
     with Index.open(folder, readonly=True) as found:
+        items = found.recipe.shingle.unit == "item"
+        reading = Reading(text.split(","), id, *how, items=items)
         for batch in batches_of(paths, None, reading):
             for row in found.query(batch.texts, threshold=threshold, top=top).to_pylist():
-                place = row["query"]
-                row["query"] = batch.ids[place] if batch.ids else done + place
+                row_number = row["query"]
+                row["query"] = batch.ids[row_number] if batch.ids else done + row_number
                 sys.stdout.write(json.dumps(row) + "\n")
             done += len(batch.texts)
 
@@ -157,12 +158,18 @@ def query(
 @o.timeout_option
 @o.debug_option
 def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
-    """Remove documents. Put -- before ids that begin with -."""
+    """Remove documents. Put -- before ids that begin with -.
+
+    Prints the ids of documents that neardup stream has answered as duplicates of these, a line for
+    each. They are not in the index: send them again to have them back.
+    """
     from neardup.api.indexing import Index
 
     with Index.open(folder, timeout=timeout) as found:
-        count = found.remove(found.spelled(ids))
-    click.echo(f"removed {count:,} documents", err=True)
+        released = found.remove(found.spelled(ids))
+    for id_ in released:
+        click.echo(id_)
+    click.echo(f"removed {len(set(ids)):,} documents", err=True)
 
 
 @_command("merge notes.index other.index")
@@ -186,7 +193,7 @@ def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
 @o.timeout_option
 @o.debug_option
 def compact(folder: Path, purge: bool, timeout: float) -> None:
-    """Make one segment of all, without what was removed."""
+    """Make one segment of all, without removed documents."""
     from neardup.api.indexing import Index
 
     with Index.open(folder, timeout=timeout) as found:
@@ -197,7 +204,7 @@ def compact(folder: Path, purge: bool, timeout: float) -> None:
 @_index
 @o.debug_option
 def check(folder: Path) -> None:
-    """Read all of INDEX; print what is wrong with it, and exit with 1 if there is anything."""
+    """Read all of INDEX; print its errors, and exit with 1 if there are any."""
     from neardup.api.indexing import Index
     from neardup.errors import StoreError
 

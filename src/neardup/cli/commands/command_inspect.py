@@ -29,13 +29,18 @@ _MOST = 64 << 20
 def explain(
     run: Path, id_: str, other: str | None, no_text: bool, quiet: bool, **options: Any
 ) -> None:
-    """Show why a document was removed or kept.
+    """Show why a document was removed or kept, or which of its passages are copied.
 
-    RUN is the output folder of neardup dedup, and ID an id in it; its position from 0 if the run
-    had no ids. With ID2, show how these two documents are related. Similarity is exact; bands are
-    counted from 1. The documents are read from the input again, which must not have changed. Put --
-    before ids that begin with -.
+    RUN is the output folder of neardup dedup or neardup passages, and ID an id in it; its position
+    from 0 if the run had no ids. With ID2, show how these two documents are related. Similarity is
+    exact; bands are counted from 1. The documents are read from the input again, which must not
+    have changed. Put -- before ids that begin with -.
     """
+    from neardup.result_record import result_in
+
+    if result_in(run) == "passages":
+        _explain_passages(run, id_, other, not no_text, options)
+        return
     from neardup.api.runs import Run
     from neardup.report.views import view
     from neardup.results.folder_results import FolderResults
@@ -45,6 +50,19 @@ def explain(
     found = Run(results).explain(id_, other, texts=not no_text, **options)
     found = replace(found, notes=tuple(map(as_options, found.notes)))
     page.show(view(found), found.as_dict())
+
+
+def _explain_passages(
+    run: Path, id_: str, other: str | None, texts: bool, options: dict[str, Any]
+) -> None:
+    from neardup.cli.commands.command_passages import explain_passages
+
+    if other is not None or options["html"] is not None:
+        raise SpecError(
+            f"{run} was made by neardup passages: it is explained by one document, in the terminal",
+            "leave out the second id and --html; neardup report makes a page",
+        )
+    explain_passages(run, id_, texts, options["json_"])
 
 
 @o.grouped("neardup compare a.txt b.txt --shingle word:3")
@@ -66,8 +84,11 @@ def compare(file1: str, file2: str, encoding_errors: str, no_text: bool, **optio
     page.check((file1, file2))
     from neardup.inspect.compare import compare
     from neardup.report.views import view_of_pair
+    from neardup.sketch.baskets import sorted_lines
 
     a, b = (_text(name, encoding_errors) for name in (file1, file2))
+    if spec.shingle.unit == "item":  # a line is an item, and lines have no order
+        a, b = sorted_lines(a), sorted_lines(b)
     found = compare(a, b, spec)
     shingle, texts = str(spec.shingle), () if no_text else (a, b)
     values = {"files": [file1, file2], "shingle": shingle, **found.as_dict()}

@@ -54,7 +54,7 @@ _seed = o.option(
     "--seed", type=int, default=0, group=o.ADVANCED, help="Seed of the hash functions."
 )
 _overwrite = o.option(
-    "--overwrite", is_flag=True, group=o.OUTPUT, help="Replace what an earlier linkage left there."
+    "--overwrite", is_flag=True, group=o.OUTPUT, help="Replace the output of an earlier linkage."
 )
 
 
@@ -121,7 +121,7 @@ _overwrite = o.option(
 @o.delimiter_option
 @o.encoding_option
 @o.max_document_option
-@o.threads_option
+@o.resource_options
 @o.quiet_option
 def link(
     files: tuple[Path, ...],
@@ -184,6 +184,12 @@ def link(
     group=o.OUTPUT,
     help="pairs: id_a, id_b, similarity. splink: join_key_l, join_key_r, match_key.",
 )
+@o.option(
+    "--column NAME",
+    group=o.OUTPUT,
+    help="Write a row for each record instead: its id, and in this column its block, a connected "
+    "component of candidates. Blocks are no clusters: often one has nearly all records.",
+)
 @_overwrite
 @o.json_option
 @_tagged
@@ -197,6 +203,7 @@ def blocks(
     files: tuple[Path, ...],
     out: Path,
     target: str,
+    column: str | None,
     overwrite: bool,
     json_: bool,
     quiet: bool,
@@ -212,8 +219,12 @@ def blocks(
     from neardup.api.linking import blocks
     from neardup.records.outputs.link_files import write_pairs
 
+    if column is not None and target != "pairs":
+        raise SpecError("`for` is splink, which takes pairs, and `column` is given")
     found = blocks(*_two(files), **options)
     table = found.pairs if target == "pairs" else found.to_splink()
+    if column is not None:
+        table = found.labels(column)
     write_pairs(table, out, endings[out.suffix.lower()])
     if json_:
         click.echo(json.dumps({**found.summary, "notes": found.notes}, indent=2))
@@ -237,15 +248,15 @@ def evaluate_links_of(
     """Compare a linkage with known pairs: its candidates and its decision, each by itself."""
     if options.pop("only_named"):
         raise SpecError("`only_named` is for runs of neardup dedup", "leave it out")
-    from neardup.records.outputs.link_files import read_links
-    from neardup.records.outputs.link_scores import evaluate_links, evaluate_pairs
+    from neardup.records.outputs.link_runs import LinkRun
+    from neardup.records.outputs.link_scores import evaluate_pairs
     from neardup.records.outputs.link_text import render_evaluation
 
     named = None if columns is None else columns.split(",")
     if run.is_file():
         result = evaluate_pairs(run, truth, columns=named, **options)
     elif (run / "run.json").is_file():
-        result = evaluate_links(read_links(run)[0], truth, columns=named, **options)
+        result = LinkRun.open(run).evaluate(truth, columns=named, **options)
     else:
         from neardup.records.incremental.record_index import RecordIndex
 

@@ -39,7 +39,7 @@ from neardup.cli.showing import show_events
 @o.advanced("--keep-case", help="Distinguish upper and lower case.")
 @o.advanced("--nfkc", help="Unicode compatibility composition first.")
 @o.advanced("--strip-accents", help="Remove nonspacing marks.")
-@o.local_out_option
+@o.out_option
 @o.of_output("--by COLUMN", help="List the totals by its values too, as of an author.")
 @o.of_output(
     "--format", type=o.FORMATS, help="Format of the clean corpus. [default: that of the input]"
@@ -49,11 +49,17 @@ from neardup.cli.showing import show_events
     help="Compression of the clean corpus. [default: that of the input]",
 )
 @o.of_output("--annotate", help="Add words, copied_share and copied_from to each document.")
-@o.of_output("--overwrite", help="Replace what an earlier run left in the output folder.")
+@o.of_output("--overwrite", help="Replace the output of an earlier run in the folder.")
+@o.of_output("--resume", help="Continue the interrupted run in OUT.")
+@o.of_output(
+    "--work FOLDER",
+    type=o.PATH,
+    help="Where OUT is a URL, local folder for the run while it is at work; needed to resume.",
+)
 @o.of_output("--json", "json_", help="Print JSON.")
 @o.kept("--cut", help="Cut the copied words. [default: nothing is cut]")
 @o.kept("--cut-boilerplate", help="Cut boilerplate, but for its first occurrence.")
-@o.kept("--mask TEXT", help="Put TEXT in place of each stretch that is cut.")
+@o.kept("--mask TEXT", help="Put TEXT instead of each stretch that is cut.")
 @o.kept(
     "--whole [line|sentence|paragraph]", help="Cut only complete ones that are copied completely."
 )
@@ -63,14 +69,15 @@ from neardup.cli.showing import show_events
 @o.resource_options
 @o.quiet_option
 def passages(
-    inputs: tuple[str, ...], out: Path, text: str, json_: bool, quiet: bool, **options: Any
+    inputs: tuple[str, ...], out: str, text: str, json_: bool, quiet: bool, **options: Any
 ) -> None:
     """Find every run of words in INPUT that occurs earlier, exactly, and name its source.
 
     OUT gets passages.parquet (a row for each copied passage, with the characters of it and of its
     source), documents.parquet (words, copied words and the main source of each document) and
     run.json. Nothing is deleted unless it is asked for: --cut and the other options of what is kept
-    write clean/ too, in the format of the input.
+    write clean/ too, in the format of the input. --memory is 1GB by default; after a crash the same
+    command with --resume continues the run.
     """
     from neardup.api.copying import passages as find
 
@@ -105,3 +112,35 @@ def passages(
     shown.append(("written", str(out)))
     for name, value in shown:
         click.echo(f"{name:<11} {value}", err=True)
+
+
+def report_passages(run: Path, out: Path, quiet: bool, options: dict[str, Any]) -> None:
+    """Write the page of ``neardup report``."""
+    from neardup.copies.page.passages_page import PageOptions, write_passages_page
+    from neardup.copies.passage_results import FolderPassages
+    from neardup.memory_plan import show_size
+
+    results = FolderPassages(run)
+    shown = PageOptions(options["title"], options["texts"], options["max_clusters"])
+    path = write_passages_page(results, out, shown, options["overwrite"], results.inputs)
+    if not quiet:
+        click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)
+
+
+def explain_passages(run: Path, id_: str, texts: bool, as_json: bool) -> None:
+    """Show a document of ``neardup explain``."""
+    import numpy as np
+
+    from neardup.cli.showing import in_colour
+    from neardup.copies.page.one_document import render, show
+    from neardup.copies.passage_results import FolderPassages, position_of
+    from neardup.json_values import plain_id
+
+    results = FolderPassages(run)
+    (found,) = show(results, np.array([position_of(results, id_)]), texts)
+    if as_json:
+        values = {**found.row, "passages": found.passages}
+        values |= {} if found.text is None else {"text": found.text}
+        click.echo(json.dumps(values, indent=2, default=plain_id))
+    else:
+        click.echo(render(found, in_colour()), color=True)

@@ -73,20 +73,29 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
 def report(
     run: Path, out: Path, show: str | None, no_text: bool, quiet: bool, **options: Any
 ) -> None:
-    """Write what a run did and found, or what an index holds, as one page for any browser.
+    """Write the results of a run, or the content of an index, as one page for any browser.
 
-    RUN is the output folder of neardup dedup, or an index. The page needs no network and no server.
-    Of a run it shows the result, the similarities with a slider for the threshold, and the
-    clusters: search them, open them, see what their documents share, compare each with the one that
-    it is a duplicate of, and judge it (the judgements are saved as a file that neardup evaluate
-    reads). Texts are read from the input again, which must not have changed. An audit that was done
-    before (neardup audit RUN) is shown too. Of an index it shows numbers, and which similarities it
-    finds; then only --title, --overwrite and --quiet apply.
+    RUN is the output folder of neardup dedup or neardup passages, or an index. The page needs no
+    network and no server. Of a run it shows the result, the similarities with a slider for the
+    threshold, and the clusters: search them, open them, see what their documents share, compare
+    each with the one that it is a duplicate of, and judge it (the judgements are saved as a file
+    that neardup evaluate reads). Texts are read from the input again, which must not have changed.
+    An audit that was done before (neardup audit RUN) is shown too. Of an index it shows numbers,
+    and which similarities it finds; then only --title, --overwrite and --quiet apply. Of passages
+    it shows how much is copied, and the documents with the most copied words next to their sources;
+    --max-clusters is the number of these, and --no-text leaves the texts out.
     """
     if (run / "index.sqlite").is_file():
         from neardup.cli.commands.command_index import report_index
 
         report_index(run, out, quiet, options["title"], options["overwrite"])
+        return
+    from neardup.result_record import result_in
+
+    if result_in(run) == "passages":
+        from neardup.cli.commands.command_passages import report_passages
+
+        report_passages(run, out, quiet, options | {"texts": not no_text})
         return
     from neardup.memory_plan import show_size
     from neardup.report.page import write_report
@@ -107,10 +116,10 @@ def report(
 @o.resource_options
 @o.quiet_notes_option
 def audit(run: Path, json_: bool, quiet: bool, **options: Any) -> None:
-    """Measure what a run missed, on your own data.
+    """Measure the recall of a run on your own data.
 
     RUN is the output folder of neardup dedup. Documents are drawn at random, and all their
-    near-duplicates are searched for in the whole corpus, which is read again. The result: which
+    near-duplicates are searched for in all of the corpus, which is read again. The result: which
     share of the kept documents still has a near-duplicate among them; the recall, and the pairs
     that were missed; the S-curve, predicted and observed; and whether each removed document has a
     kept one that reaches the threshold. RUN/audit.json keeps it for neardup report.

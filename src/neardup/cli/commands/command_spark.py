@@ -9,6 +9,7 @@ import click
 
 from neardup.cli import options as o
 from neardup.errors import SpecError
+from neardup.report.summary_text import NO_DOCUMENTS
 
 
 @o.grouped(
@@ -23,7 +24,7 @@ from neardup.errors import SpecError
     "--against",
     metavar="PATH",
     group=o.INPUT,
-    help="Old corpus: its documents stay, and what is similar to one of them is removed.",
+    help="Old corpus: its documents stay, and documents similar to one of them are removed.",
 )
 @o.option(
     "--input-format",
@@ -70,7 +71,7 @@ def spark(
 ) -> None:
     """Find near-duplicates in INPUT on Apache Spark.
 
-    INPUT is Parquet, JSON lines, CSV, TSV or a Delta table, in any place that Spark reads. The
+    INPUT is Parquet, JSON lines, CSV, TSV or a Delta table, anywhere that Spark reads. The
     answer is that of neardup dedup --order-by COLUMN with the column of the ids.
 
     OUT gets clean/ (the kept documents), clusters/ and, where pairs are listed, edges/, each a
@@ -95,3 +96,5 @@ def spark(
         counts = files.write(run, out, known, single_file)["counts"]
     if not quiet:
         click.echo(f"kept {counts['kept']:,} of {counts['documents']:,} documents", err=True)
+        if not counts["documents"]:
+            click.echo(f"note: {NO_DOCUMENTS}", err=True)

@@ -50,7 +50,7 @@ class _Line(NamedTuple):
     type=click.Choice(["power", "process"]),
     default="power",
     group=o.RESOURCES,
-    help="What was answered survives a power failure, or the end of the process only.",
+    help="Whether answers survive a power failure, or only the end of the process.",
 )
 @o.timeout_option
 def stream(
@@ -78,7 +78,8 @@ def stream(
     limit = Columns(max_document=size).max_document
     source = iter(partial(sys.stdin.buffer.readline, limit + 1), b"")
     with Index.open(folder, durable=durable, timeout=timeout) as index:
-        lines = _lines(source, name, fields, limit)
+        items = index.recipe.shingle.unit == "item"
+        lines = _lines(source, name, fields, limit, items)
         wrong: list[NeardupError] = []
         while some := _some(lines, 1 if line_buffered else _LINES, wrong):
             found = index.add_if_new([line.text for line in some], ids=[line.id for line in some])
@@ -102,7 +103,7 @@ def _some(lines: Iterator[_Line], count: int, wrong: list[NeardupError]) -> list
 
 
 def _lines(
-    source: Iterable[bytes], name: str, fields: Sequence[str], limit: int
+    source: Iterable[bytes], name: str, fields: Sequence[str], limit: int, items: bool
 ) -> Iterator[_Line]:
     for number, line in enumerate(source, 1):
         where = f"standard input: line {number}"
@@ -124,8 +125,22 @@ def _lines(
             if field in row:
                 raise ColumnError(f"{where} has a field {field!r} already, which would be added")
         texts = [row[field] for field in fields]
-        if not all(text is None or isinstance(text, str) for text in texts):
+        if items:
+            texts = [_basket(text, where) for text in texts]
+        elif not all(text is None or isinstance(text, str) for text in texts):
             raise FormatError(f"{where}: a text is not a string")
         if type(row[name]) not in (int, str):
             raise InputError(f"{where}: the id is neither a string nor a whole number")
-        yield _Line(line[:-1].rstrip(), row[name], " ".join(text or "" for text in texts))
+        joined = ("" if items else " ").join(text or "" for text in texts)
+        yield _Line(line[:-1].rstrip(), row[name], joined)
+
+
+def _basket(value: object, where: str) -> str:
+    from neardup.sketch.baskets import ItemError, basket_text
+
+    if not isinstance(value, list | None):
+        raise FormatError(f"{where}: a basket is no array of items")
+    try:
+        return basket_text(value or ())
+    except ItemError as error:
+        raise FormatError(f"{where}: an item is of type {error}; expected a string") from error

@@ -8,7 +8,10 @@ import click
 from neardup.cli import options as o
 
 
-@o.grouped("neardup synth -n 20000 --near 0.3 -o notes.jsonl")
+@o.grouped(
+    "neardup synth -n 20000 --near 0.3 -o notes.jsonl\n"
+    "neardup synth -n 20000 --kind copy-forward -o notes.jsonl"
+)
 @o.option("-n", "--documents N", required=True, help="Number of notes.")
 @o.file_option("-o", "--output", what="Notes: .jsonl or .parquet, by ending.", required=True)
 @o.file_option(
@@ -17,14 +20,19 @@ from neardup.cli import options as o
     "[default: OUTPUT's stem + .truth.parquet]",
 )
 @o.option(
-    "--kind [notes|persons]",
+    "--kind [notes|copy-forward|persons]",
     default="notes",
-    help="Notes; or records of persons (.csv or .parquet), some with typing errors, swapped "
-    "names and missing fields, for which --exact does not count.",
+    help="Notes; notes of patients, with dates and authors, in which parts of earlier notes are "
+    "copied forward; or records of persons (.csv or .parquet), some with typing errors, swapped "
+    "names and missing fields.",
 )
 @o.option("--seed", type=int, default=0, help="Another seed, another corpus.")
-@o.option("--near SHARE", default=0.2, help="Share of near-duplicates.")
-@o.option("--exact SHARE", default=0.1, help="Share of exact copies.")
+@o.option("--near SHARE", default=0.2, help="Share of near-duplicates; not of copy-forward.")
+@o.option("--exact SHARE", default=0.1, help="Share of exact copies, of notes.")
+@o.option(
+    "--edits SHARE", default=0.02, help="Share of copied words that are changed, of copy-forward."
+)
+@o.option("--templates SHARE", default=0.3, help="Share of notes with a template, of copy-forward.")
 @o.of_output("--overwrite", help="Replace files that exist.")
 @o.quiet_option
 def synth(
@@ -33,13 +41,21 @@ def synth(
     """Generate synthetic notes and their ground truth.
 
     The notes are like clinical ones. Near-duplicates and exact copies are derived from other notes,
-    at random places. Equal options give equal notes.
+    at random positions. Of copy-forward, the truth has a row for each stretch of words that was
+    copied from one of the patient's last notes, or is a template. Equal options give equal notes.
     """
+    forward = {name: fields.pop(name) for name in ("edits", "templates")}
     if kind == "persons":
         from neardup.records.persons import PersonSpec, write_persons
 
         del fields["exact"]
         made, what = write_persons(PersonSpec(**fields), output, truth, overwrite), "persons"
+    elif kind == "copy-forward":
+        from neardup.synth import copy_forward
+
+        asked = copy_forward.CopySpec(fields["documents"], fields["seed"], **forward)
+        made = copy_forward.write(asked, output, truth, overwrite)
+        what = f"{made.documents:,} notes, {made.bytes / 1e6:,.1f} MB\nnotes"
     else:
         from neardup.synth import NoteSpec, write
 

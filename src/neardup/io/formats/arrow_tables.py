@@ -21,14 +21,15 @@ from neardup.io.columns import (
     plain_types,
     string_offsets,
     strings_schema,
+    views_of,
 )
 from neardup.io.remote import is_remote
 from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import (
     Added,
+    Cached,
     Columns,
     Documents,
-    Held,
     Layout,
     Partition,
     Records,
@@ -41,7 +42,7 @@ from neardup.io.streams import open_at, read_all
 
 Batches: TypeAlias = Iterable[pa.RecordBatch | pa.Table]
 
-#: What Arrow raises for bytes that are not what it expects.
+#: Errors of Arrow for malformed bytes.
 DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 _BYTES = {"string": pa.binary(), "large_string": pa.large_binary()}
@@ -102,24 +103,26 @@ class TablePartition(Partition):
         table = self._taken(self.load(self.columns.text), rows, count)
         return documents_of(table, self.columns, (), self._where(rows)).text
 
-    def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> Records:
-        return append_columns(self.name, self._kept(rows, count, held), added)
+    def records(
+        self, rows: Rows, count: int, added: Added = None, cached: Cached = None
+    ) -> Records:
+        return append_columns(self.name, self._kept(rows, count, cached), added)
 
-    def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
-        found = self._kept(rows, count, held)
+    def table(self, rows: Rows, count: int, added: Added = None, cached: Cached = None) -> pa.Table:
+        found = self._kept(rows, count, cached)
         checked = documents_of(found, self.columns, found.column_names, self._where(rows))
         return append_columns(self.name, checked.columns, added)
 
-    def _kept(self, rows: Rows, count: int, held: Held) -> pa.Table:
+    def _kept(self, rows: Rows, count: int, cached: Cached) -> pa.Table:
         schema = self.schema()
         there: dict[str, Column] = {}
-        # What was repaired is read again, so that the answer does not depend on what is held.
-        if held is not None and not held.replaced:
-            pairs = zip(held.columns.schema, held.columns.columns, strict=True)
+        # Repaired texts are read again, so that the answer does not depend on the cache.
+        if cached is not None and not cached.replaced:
+            pairs = zip(cached.columns.schema, cached.columns.columns, strict=True)
             there = {f.name: c for f, c in pairs if f.type == schema.field(f.name).type}
-            text = held.unchanged
+            text = cached.unchanged
             if text and schema.field(text).type in (pa.string(), pa.large_string()):
-                there[text] = pa.chunked_array([held.text]).cast(schema.field(text).type)
+                there[text] = pa.chunked_array([cached.text]).cast(schema.field(text).type)
         missing = [name for name in schema.names if name not in there]
         if missing or not there:
             loaded = self.load(missing if there else None)
@@ -138,7 +141,7 @@ class TablePartition(Partition):
 
 
 @dataclass
-class HeldPartition(TablePartition):
+class MemoryPartition(TablePartition):
     rows: pa.Table
 
     def decoded(self, names: Sequence[str] | None) -> pa.Table:
@@ -149,7 +152,7 @@ class HeldPartition(TablePartition):
 
 
 def bytes_of(table: pa.Table | pa.RecordBatch) -> int:
-    """Bytes of the rows in memory; with string views, older Arrow knows whole buffers only."""
+    """Bytes of the rows in memory; with string views, older Arrow knows complete buffers only."""
     try:
         return int(table.nbytes)
     except pa.ArrowException:
@@ -158,14 +161,14 @@ def bytes_of(table: pa.Table | pa.RecordBatch) -> int:
 
 def cut_batches(
     batches: Batches, index: int, name: str, columns: Columns, partition_bytes: int
-) -> Iterator[HeldPartition]:
+) -> Iterator[MemoryPartition]:
     """Batches, each of which is checked, sliced or put together to partitions."""
     start = first = size = 0
-    held: list[pa.Table] = []
+    parts: list[pa.Table] = []
 
-    def gathered() -> HeldPartition:
-        table = held[0] if len(held) == 1 else pa.concat_tables(held)
-        return HeldPartition(index, start, size, first, name, columns, table)
+    def gathered() -> MemoryPartition:
+        table = parts[0] if len(parts) == 1 else pa.concat_tables(parts)
+        return MemoryPartition(index, start, size, first, name, columns, table)
 
     schema = None
     for batch in batches:
@@ -179,15 +182,15 @@ def cut_batches(
         # A document costs memory even where its text is short.
         step = max(1, table.num_rows * partition_bytes // max(1, total, 64 * table.num_rows))
         for row in range(0, table.num_rows, step):
-            if held and (is_new or size >= partition_bytes or step < table.num_rows):
+            if parts and (is_new or size >= partition_bytes or step < table.num_rows):
                 yield gathered()
-                start, first, size, held = start + size, first + sum(map(len, held)), 0, []
+                start, first, size, parts = start + size, first + sum(map(len, parts)), 0, []
             is_new = False
-            held.append(table.slice(row, step))
+            parts.append(table.slice(row, step))
             # Differences of running shares, so that they add up to the batch.
             end = min(row + step, table.num_rows)
             size += total * end // table.num_rows - total * row // table.num_rows
-    if held:
+    if parts:
         yield gathered()
 
 
@@ -195,7 +198,7 @@ def damaged(name: str, format: str, error: BaseException) -> NeardupError:
     """The error for bytes that Arrow refuses, or for a file that the system does not give out."""
     if is_remote(name) and is_of_transfer(error):
         return failed(name, error)
-    # Arrow gives no number for what is wrong inside the file, the system does for the file.
+    # Arrow gives no number for errors inside the file, the system does for the file.
     if isinstance(error, OSError) and error.errno:
         return unreadable(name, error)
     return FormatError(
@@ -269,8 +272,8 @@ def cut(
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
-    schema = strings_schema(columns.required)
+    schema, views = strings_schema(columns.required), None
     if file.size != 0:
         with _opened(file) as opened:
-            schema = plain_schema(opened.schema)
-    return Layout("arrow", "lz4", b"", schema, columns.text)
+            schema, views = plain_schema(opened.schema), views_of(opened.schema)
+    return Layout("arrow", "lz4", b"", schema, columns.text, views=views)

@@ -1,6 +1,8 @@
 """Partitions whose records are bytes, JSON lines and CSV: values found in them become arrays."""
 
 import copy
+import json
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -8,19 +10,30 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import PAD, array_of, buffer_of, large_strings, validity
+from neardup.arrays import PAD, array_of, buffer_of, large_strings, strings_of, validity
 from neardup.errors import ColumnError, EncodingError
 from neardup.io.columns import REPLACE_HINT, Column, append_columns, called, repaired
 from neardup.io.formats.json_text import Joined
 from neardup.io.formats.large_records import too_large
-from neardup.io.source import Added, Columns, Documents, Held, Partition, Rows, SourceFile, changed
+from neardup.io.source import (
+    Added,
+    Cached,
+    Columns,
+    Documents,
+    Partition,
+    Rows,
+    SourceFile,
+    changed,
+)
 from neardup.io.streams import Extent, Raw, line_of, read_range, view_of
 from neardup.kernels import scanning as kernels
+from neardup.sketch.baskets import ItemError, basket_text
 
 _NOTHING = (np.empty(0, np.uint8), np.empty(0, np.int64))  # is put into records
+_ITEMS_HINT = "expected an array of strings or whole numbers, or null; correct the record"
 #: Where records can't become a table.
 KEEP_HINT = "leave the output in the format of the input, which keeps the records as they are"
-_EXACT = 1 << 53  # floats hold all integers up to here
+_EXACT = 1 << 53  # floats represent all integers up to here
 _STRINGS = frozenset((kernels.PLAIN, kernels.ESCAPED, kernels.DOUBLED))
 _KINDS = {kernels.BOOLEAN: "a boolean", kernels.ARRAY: "an array", kernels.OBJECT: "an object"}
 
@@ -46,7 +59,7 @@ class BytePartition(Partition):
 
     @abstractmethod
     def found(self, raw: Raw) -> np.ndarray:
-        """int32[n, 3]: start, place for what is put in, and end of each record, large ones too."""
+        """int32[n, 3]: start, offset for insertions, and end of each record, large ones too."""
 
     def bounds(self, raw: Raw, rows: Rows = None) -> np.ndarray:
         """The same of the records that are no larger than they may be, or of some of these."""
@@ -62,12 +75,12 @@ class BytePartition(Partition):
             return None
         large = found[:, 2] - found[:, 0] > limit
         if large.any() and not self._columns.skip_large:
-            raise too_large(self.place(int(found[np.argmax(large), 0])), "record", limit)
+            raise too_large(self.position(int(found[np.argmax(large), 0])), "record", limit)
         return np.flatnonzero(~large)
 
     @abstractmethod
     def fields(self, raw: Raw, names: Sequence[str], rows: Rows) -> Fields:
-        """Find columns of some records, all of them if ``rows`` is None; refuse what is wrong."""
+        """Find columns of some records, all of them if ``rows`` is None; refuse malformed ones."""
 
     @abstractmethod
     def names(self, raw: Raw, rows: Rows) -> list[str]: ...
@@ -81,7 +94,7 @@ class BytePartition(Partition):
         names = tuple(dict.fromkeys((*texts, *asked)))
         reader = self._reader(raw, names, None)
         text = reader.text(texts)
-        convert = self._whole_column if columns is None else _Reader.checked
+        convert = self._lossless_column if columns is None else _Reader.checked
         arrays = [convert(reader, names.index(name), name) for name in asked]
         table = pa.Table.from_arrays(arrays, list(asked))
         skipped = self._extent.skipped
@@ -94,7 +107,9 @@ class BytePartition(Partition):
         self._check(raw, count)
         return self._reader(raw, self._columns.text, rows).text(self._columns.text)
 
-    def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> memoryview:
+    def records(
+        self, rows: Rows, count: int, added: Added = None, cached: Cached = None
+    ) -> memoryview:
         raw = self.raw()
         bounds = self._check(raw, count)
         bounds = bounds if rows is None else bounds[rows]
@@ -103,28 +118,28 @@ class BytePartition(Partition):
         out = np.empty(size + 1 + PAD, np.uint8)
         return view_of(out, 0, kernels.copy_records(raw.data, bounds, extra, ends, out))
 
-    def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
+    def table(self, rows: Rows, count: int, added: Added = None, cached: Cached = None) -> pa.Table:
         raw = self.raw()
         self._check(raw, count)
         names = self.names(raw, rows)
         reader = self._reader(raw, names, rows)
-        arrays = [self._whole_column(reader, k, name) for k, name in enumerate(names)]
+        arrays = [self._lossless_column(reader, k, name) for k, name in enumerate(names)]
         return append_columns(self._file.path, pa.Table.from_arrays(arrays, names), added)
 
     def schema(self) -> pa.Schema:
         return self.table(None, len(self.bounds(self.raw()))).schema
 
     def halves(self) -> list[Partition]:
-        found, whole, extent = self.found(self.raw()), self._whole(), self._extent
+        found, every, extent = self.found(self.raw()), self._all_bytes(), self._extent
         if len(found) < 2:
             return []
         middle = self._skip + int(found[len(found) // 2, 0])
         line = line_of(self._file, extent.start, extent.line)
         halves: list[Partition] = []
-        for low, high in ((self._skip, middle), (middle, whole.size)):
+        for low, high in ((self._skip, middle), (middle, every.size)):
             data = np.zeros(high - low + PAD, np.uint8)
-            data[: high - low] = whole.data[low:high]
-            before = int(np.count_nonzero(whole.data[:low] == 10))
+            data[: high - low] = every.data[low:high]
+            before = int(np.count_nonzero(every.data[:low] == 10))
             half = copy.copy(self)
             half._extent, half._skip = Extent(0, 0, Raw(data, high - low), line + before), 0
             halves.append(half)
@@ -132,17 +147,17 @@ class BytePartition(Partition):
 
     def raw(self) -> Raw:
         """The bytes of the records, until this thread asks for others."""
-        data, size = self._whole()
+        data, size = self._all_bytes()
         return Raw(data[self._skip :], size - self._skip)
 
-    def place(self, start: int) -> str:
-        before = int(np.count_nonzero(self._whole().data[: self._skip + start] == 10))
+    def position(self, start: int) -> str:
+        before = int(np.count_nonzero(self._all_bytes().data[: self._skip + start] == 10))
         line = line_of(self._file, self._extent.start, self._extent.line)
         return f"{self._file.path}: line {line + before}"
 
-    def _whole(self) -> Raw:
+    def _all_bytes(self) -> Raw:
         extent = self._extent
-        return extent.held or read_range(self._file, extent.start, extent.size)
+        return extent.content or read_range(self._file, extent.start, extent.size)
 
     def _check(self, raw: Raw, count: int) -> np.ndarray:
         bounds = self.bounds(raw)
@@ -150,12 +165,12 @@ class BytePartition(Partition):
             raise changed(self._file.path)
         return bounds
 
-    def _whole_column(self, reader: "_Reader", k: int, name: str) -> Column:
+    def _lossless_column(self, reader: "_Reader", k: int, name: str) -> Column:
         return reader.exact_column(k, name)
 
     def _reader(self, raw: Raw, names: Sequence[str], rows: Rows) -> "_Reader":
         def where(record: int) -> str:
-            return self.place(int(self.bounds(self.raw(), rows)[record, 0]))
+            return self.position(int(self.bounds(self.raw(), rows)[record, 0]))
 
         return _Reader(self.fields(raw, names, rows), self._columns, where)
 
@@ -168,13 +183,41 @@ class _Reader:
         self.replaced = np.zeros(fields.size, np.bool_)
 
     def text(self, names: Sequence[str]) -> pa.LargeStringArray:
-        """The first columns, joined by a space."""
+        """The first columns, joined by a space; of baskets, with the items of all."""
+        if self._columns.items:
+            return self._baskets(names)
         for k, name in enumerate(names):
             self._refuse(k, name, kernels.INTEGER, ", expected a string")
         return self._gathered(range(len(names)), names[0])
 
+    def _baskets(self, names: Sequence[str]) -> pa.LargeStringArray:
+        texts = [b""] * self._fields.size
+        for k, name in enumerate(names):
+            wrong = ~np.isin(self._kinds(k), [kernels.ARRAY, 0, kernels.NULL])
+            if wrong.any():
+                where = self._where(int(np.argmax(wrong)))
+                raise ColumnError(f"{where}: column {name!r} is no array", _ITEMS_HINT)
+            for row, value in enumerate(self.strings(k, name).to_pylist()):
+                texts[row] += self._basket(value, row, name)
+        return strings_of(texts)
+
+    def _basket(self, value: str | None, row: int, name: str) -> bytes:
+        try:
+            text = basket_text(json.loads(value or "[]", parse_float=float, parse_int=str))
+        except ItemError as error:
+            what = f"an item of column {name!r} is of type {error}"
+            raise ColumnError(f"{self._where(row)}: {what}", _ITEMS_HINT) from error
+        try:
+            return text.encode()
+        except UnicodeEncodeError as error:
+            if not self._columns.replaces:
+                what = f"{self._where(row)} escapes half a surrogate pair, which is no character"
+                raise EncodingError(what, REPLACE_HINT) from error
+            self.replaced[row] = True
+            return re.sub("[\ud800-\udfff]", "\ufffd", text).encode()
+
     def checked(self, k: int, name: str) -> Column:
-        """A column that is compared, or holds ids; it must not be nested."""
+        """A column of texts to compare, or of ids; it must not be nested."""
         is_id = name == self._columns.id
         what = "an id" if is_id else "compared"
         self._refuse(k, name, kernels.ARRAY, f", which can't be {what}")
@@ -201,8 +244,8 @@ class _Reader:
             return strings
         if len(present) > 1:
             values = np.frombuffer(found.buffers()[1], np.float64)[:count]
-            whole = values[kinds == kernels.INTEGER]
-            return found if (np.abs(whole) < _EXACT).all() else strings
+            integers = values[kinds == kernels.INTEGER]
+            return found if (np.abs(integers) < _EXACT).all() else strings
         return found
 
     def exact_column(self, k: int, name: str) -> Column:
@@ -223,7 +266,7 @@ class _Reader:
             said = called(name, k, self._columns.required)
             raise ColumnError(
                 f"{self._where(int(np.argmax(wrong)))}: {said} has a number "
-                "that a float of 64 bits does not hold",
+                "that a float of 64 bits can't represent",
                 KEEP_HINT,
             )
         return found
@@ -241,7 +284,9 @@ class _Reader:
             kind = _KINDS.get(int(self._kinds(k)[wrong[0]]), "a number")
             raise ColumnError(
                 f"{self._where(int(wrong[0]))}: column {name!r} is {kind}{why}",
-                "name another column, or convert this one to strings",
+                "lists of items need `shingle`='item'; or name another column"
+                if kind == "an array" and name in self._columns.text
+                else "name another column, or convert this one to strings",
             )
 
     def _gathered(

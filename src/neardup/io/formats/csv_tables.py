@@ -21,7 +21,7 @@ from neardup.kernels.scanning import AFTER_QUOTE, OPEN_QUOTE, RAGGED, csv_record
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 _QUOTE_HINT = 'a quote in a field is written "", and the field is quoted'
-_FIELDS_HINT = "quote fields that hold the delimiter or a newline"
+_FIELDS_HINT = "quote fields with the delimiter or a newline"
 
 
 def _delimiter(file: SourceFile) -> str:
@@ -57,14 +57,14 @@ class CsvPartition(BytePartition):
         return Fields(raw, np.ascontiguousarray(values), np.ascontiguousarray(kinds), len(rows))
 
     def _refused(self, scan: "_Scan") -> FormatError:
-        where = self.place(scan.stop)
+        where = self.position(scan.stop)
         if scan.why == RAGGED:
             expected = len(self._header.names)
             found = "1 field" if scan.fields == 1 else f"{scan.fields} fields"
             what = f"has {found}, the header {expected}"
             return FormatError(f"{where} {what}", _FIELDS_HINT)
         if scan.why == AFTER_QUOTE:
-            return FormatError(f"{where} has text behind a closing quote", _QUOTE_HINT)
+            return FormatError(f"{where} has text after a closing quote", _QUOTE_HINT)
         return FormatError(f"{where} opens a quote that is not closed", _QUOTE_HINT)
 
     def names(self, raw: Raw, rows: Rows) -> list[str]:
@@ -77,13 +77,13 @@ class CsvPartition(BytePartition):
         delimiter = _delimiter(self._file)
         return csv_rows(added, delimiter, delimiter, "")
 
-    def _whole_column(self, reader: Any, k: int, name: str) -> Column:
+    def _lossless_column(self, reader: Any, k: int, name: str) -> Column:
         # CSV has no null: an empty field is an empty string.
         return reader.strings(k, name, nulls=False)
 
 
 class _Scan(NamedTuple):
-    """Records found in bytes, and what is wrong behind them, see `csv_records`."""
+    """Records found in bytes, and the error after them, see `csv_records`."""
 
     bounds: np.ndarray
     values: np.ndarray
@@ -104,10 +104,10 @@ def _scan(
     wanted = np.full(len(there), -1, np.int64)
     for k, name in enumerate(names):
         wanted[there.index(name)] = k
-    room = raw.size // 2 + 1
-    bounds = np.empty((room, 3), np.int32)
-    values = np.empty((len(names), room, 2), np.int32)
-    kinds = np.empty((len(names), room), np.uint8)
+    capacity = raw.size // 2 + 1
+    bounds = np.empty((capacity, 3), np.int32)
+    values = np.empty((len(names), capacity, 2), np.int32)
+    kinds = np.empty((len(names), capacity), np.uint8)
     code = np.uint8(ord(delimiter))
     count, why, stop, fields = csv_records(
         raw.data, raw.size, code, final, wanted, len(there), bounds, values, kinds

@@ -3,7 +3,7 @@
 import base64
 import datetime
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -20,10 +20,10 @@ _ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "
 
 
 def common_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
-    """One schema that holds the values of tables of all these schemas, see `conform`.
+    """One schema for the values of tables of all these schemas, see `conform`.
 
     Columns come in the order in which they first appear. Types become a wider one, such as floats
-    for integers and floats; what has no common type becomes strings.
+    for integers and floats; columns without a common type become strings.
     """
     fields: dict[str, pa.Field[Any]] = {}
     for schema in schemas:
@@ -38,6 +38,16 @@ def common_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
                 common = pa.field(field.name, pa.large_string())
             fields[field.name] = common
     return pa.schema(list(fields.values()))
+
+
+def joined_tables(
+    tables: Sequence[pa.Table], empty: Callable[[], pa.Schema], name: str = "the input"
+) -> pa.Table:
+    """Join the tables of partitions in one schema; without any, that is what ``empty`` returns."""
+    if not tables:
+        return empty().empty_table()
+    schema = common_schema([table.schema for table in tables])
+    return pa.concat_tables([conform(table, schema, name) for table in tables])
 
 
 def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
@@ -103,7 +113,7 @@ def json_texts(column: Column, null: str | None = "null") -> Column:
         text = column.cast(pa.large_string())
     elif pa.types.is_float32(type) or pa.types.is_float64(type):
         text = pc.if_else(pc.is_finite(column), column, pa.nulls(1, type)[0])
-        # A whole number would come back as an integer.
+        # An integral float would come back as an integer.
         text = pc.replace_substring_regex(text.cast(pa.large_string()), r"^(-?\d+)$", r"\1.0")
     elif is_text(type):
         text = column.cast(pa.large_string())
@@ -119,7 +129,7 @@ def json_texts(column: Column, null: str | None = "null") -> Column:
 
 def _by_python(column: Column) -> pa.LargeStringArray:
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-        # Python's datetime ends at microseconds; Arrow's own text keeps all digits.
+        # Python's datetime ends at microseconds; Arrow's text keeps all digits.
         column = column.cast(pa.string())
     try:
         texts = [None if value is None else _to_json(value) for value in column.to_pylist()]

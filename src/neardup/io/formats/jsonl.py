@@ -1,7 +1,7 @@
 """JSON lines: cut at newlines; what a pass needs is found in the bytes, the rest stays there.
 
 Every line is checked as Python's parser would check it, but only the columns that are needed
-become Arrow arrays, so that the other columns may hold anything.
+become Arrow arrays, so that the other columns may have any content.
 """
 
 import json
@@ -64,7 +64,7 @@ class JsonPartition(BytePartition):
             names.append(name)
 
     def _no_table(self, line: np.ndarray, what: str) -> FormatError:
-        return FormatError(f"{self.place(int(line[0]))} has {what}", KEEP_HINT)
+        return FormatError(f"{self.position(int(line[0]))} has {what}", KEEP_HINT)
 
     def _refused(self, raw: Raw, line: np.ndarray, why: int, names: Sequence[str]) -> FormatError:
         start, last, _ = line.tolist()
@@ -90,9 +90,9 @@ class JsonPartition(BytePartition):
             what = f"is not valid JSON at character {error.pos + 1}: {error.msg}"
         except RecursionError:
             what = _TOO_DEEP
-        return FormatError(f"{self.place(start)} {what}", _LINE_HINT)
+        return FormatError(f"{self.position(start)} {what}", _LINE_HINT)
 
-    def own(self, names: Sequence[str]) -> list[str]:
+    def present(self, names: Sequence[str]) -> list[str]:
         raw = self.raw()
         return _present(raw, self.bounds(raw), names)
 
@@ -154,24 +154,24 @@ def cut(
         JsonPartition(index, file, columns, extent, 0 if number else _skipped(file, extent))
         for number, extent in enumerate(extents)
     )
-    held: list[JsonPartition] = []
+    first: list[JsonPartition] = []
     missing, names, looked = set(columns.required), dict[str, None](), 0
     while missing and looked < _HEAD_BYTES and (partition := next(partitions, None)):
-        held.append(partition)
+        first.append(partition)
         looked += partition.size
         missing = _still_missing(partition, missing, names)
     if missing and names:
         name = next(name for name in columns.required if name in missing)
         where = "" if looked < _HEAD_BYTES else " in the first 8 MiB"
         raise missing_column(file.path, name, list(names), where, hint_for(name, columns))
-    yield from held
-    held.clear()
+    yield from first
+    first.clear()
     yield from partitions
 
 
 def _skipped(file: SourceFile, extent: Extent) -> int:
     """Bytes of the mark of UTF-8 at the start of a file; a JSON array is refused."""
-    raw = extent.held or read_range(file, extent.start, extent.size)
+    raw = extent.content or read_range(file, extent.start, extent.size)
     head = raw.data[: min(raw.size, 4096)].tobytes()
     skip = bom_size(file.path, head)
     if head[skip:].lstrip().startswith(b"["):

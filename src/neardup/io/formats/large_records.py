@@ -1,4 +1,4 @@
-"""Records and texts above the limit on their size: refused, or left out without being held."""
+"""Records and texts above the limit on their size: refused, or left out without being cached."""
 
 import re
 from functools import partial
@@ -20,11 +20,11 @@ class RecordLimit(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A record that was read and not held."""
+    """A record that was read and not cached."""
 
     size: int
     newlines: int
-    rest: bytes  # what was read behind it
+    rest: bytes  # the bytes read after it
     ended: bool  # whether its quotes are closed
 
 
@@ -32,23 +32,23 @@ def leave_out(stream: Any, head: memoryview, limit: RecordLimit) -> LeftOut:
     """Read to the end of a record of which ``head`` was read already."""
     ends = b"" if limit.delimiter is None else b"\r" + re.escape(limit.delimiter.encode())
     stop = re.compile(b"[\n%s]" % ends)
-    place = _BLANK.match(head).end()  # type: ignore[union-attr]
+    offset = _BLANK.match(head).end()  # type: ignore[union-attr]
     # Whether quotes are open, and whether one here would open them (once more).
     quoted, at_edge = False, limit.delimiter is not None
     size = newlines = 0
     for block in chain((head,), map(memoryview, iter(partial(stream.read, 1 << 20), b""))):
-        while place < len(block):
-            if quoted or (at_edge and block[place] == _QUOTE):
-                if found := _QUOTES.search(block, place):
+        while offset < len(block):
+            if quoted or (at_edge and block[offset] == _QUOTE):
+                if found := _QUOTES.search(block, offset):
                     quoted, at_edge = not quoted, quoted
             else:
-                found = stop.search(block, place)
+                found = stop.search(block, offset)
                 at_edge = found is not None
-            place = len(block) if found is None else found.end()
-            if found is not None and not quoted and block[place - 1] in b"\r\n":
-                lines = bytes(block[:place]).count(b"\n")
-                return LeftOut(size + place, newlines + lines, bytes(block[place:]), True)
-        size, newlines, place = size + len(block), newlines + bytes(block).count(b"\n"), 0
+            offset = len(block) if found is None else found.end()
+            if found is not None and not quoted and block[offset - 1] in b"\r\n":
+                lines = bytes(block[:offset]).count(b"\n")
+                return LeftOut(size + offset, newlines + lines, bytes(block[offset:]), True)
+        size, newlines, offset = size + len(block), newlines + bytes(block).count(b"\n"), 0
     return LeftOut(size, newlines, b"", not quoted)
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from neardup.arrays import numbers
 from neardup.errors import InputError
-from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema
+from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema, views_of
 from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, check_arrays, damaged
 from neardup.io.source import Columns, Layout, SourceFile, changed
 from neardup.io.streams import open_at, read_all
@@ -34,18 +34,19 @@ Names = tuple[str, ...] | None
 
 
 class _ParquetFile:
-    """A Parquet file and what is known of it; shared by its partitions, picklable."""
+    """A Parquet file and its metadata; shared by its partitions, picklable."""
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
         # A pipe that was not copied: Parquet is read from its end.
-        self._whole = pa.py_buffer(read_all(file)) if file.size is None else None
-        self.size = len(self._whole) if self._whole is not None else file.size or 0
+        self._content = pa.py_buffer(read_all(file)) if file.size is None else None
+        self.size = len(self._content) if self._content is not None else file.size or 0
         self._metadata: pq.FileMetaData | None = None
         try:
             with self.opened() as opened:
                 self.metadata = self._metadata = opened.metadata
                 self.schema = plain_schema(opened.schema_arrow)
+                self.views = views_of(opened.schema_arrow)
         except DAMAGE as error:
             raise damaged(file.path, "Parquet", error) from error
         self._lock = threading.Lock()
@@ -56,10 +57,12 @@ class _ParquetFile:
 
     def opened(self, dictionary: Sequence[str] = ()) -> pq.ParquetFile:
         """Open the file once more: a reader must not be shared by threads."""
-        source: Any = pa.BufferReader(self._whole) if self._whole is not None else self.file.place
+        source: Any = (
+            pa.BufferReader(self._content) if self._content is not None else self.file.local_path
+        )
         # With `pre_buffer`, all columns of a row group are in memory, compressed, before one of
         # them is decoded; at a URL it saves thousands of small requests.
-        is_remote = self.file.is_remote and self._whole is None
+        is_remote = self.file.is_remote and self._content is None
         return pq.ParquetFile(
             open_at(self.file) if is_remote else source,
             metadata=self._metadata,
@@ -85,7 +88,7 @@ class _ParquetFile:
 class _Cursor:
     """Slices of one row group, which is decoded from its start to its end, once if all goes well.
 
-    Threads that come too early decode what is before them and leave it for the others.
+    Threads that come too early decode the slices before theirs for the others.
     """
 
     def __init__(self, file: _ParquetFile, group: int, step: int, names: Names) -> None:
@@ -95,7 +98,7 @@ class _Cursor:
         self._next, self._slices = 0, self._decoded()
 
     def take(self, number: int) -> pa.Table:
-        """Return a slice; what was given up, or is wanted once more, is decoded again."""
+        """Return a slice; one that was released or already returned is decoded again."""
         with self._lock:
             if number not in self._stash and number < self._next:
                 self._next, self._slices = 0, self._decoded()
@@ -112,18 +115,18 @@ class _Cursor:
     def _decoded(self) -> Iterator[pa.Table]:
         left = self._file.metadata.row_group(self._group).num_rows
         names: Any = self._names
-        held: list[pa.RecordBatch] = []
+        batches: list[pa.RecordBatch] = []
         with self._file.opened() as opened:
             for batch in opened.iter_batches(
                 self._step, row_groups=[self._group], columns=names, use_threads=False
             ):
                 # Arrow ends a batch early where a dictionary ends.
-                held.append(batch)
-                while left and sum(map(len, held)) >= min(self._step, left):
-                    table = pa.Table.from_batches(held)
+                batches.append(batch)
+                while left and sum(map(len, batches)) >= min(self._step, left):
+                    table = pa.Table.from_batches(batches)
                     yield table.slice(0, self._step)
                     left -= min(self._step, left)
-                    held = table.slice(self._step).to_batches()
+                    batches = table.slice(self._step).to_batches()
 
 
 @dataclass
@@ -165,7 +168,7 @@ def cut(
     check_schema(file.path, opened.schema, columns)
     start = first = done = 0
     groups = [opened.metadata.row_group(i) for i in range(opened.metadata.num_row_groups)]
-    whole = max(1, sum(group.total_byte_size for group in groups))
+    total = max(1, sum(group.total_byte_size for group in groups))
     for some, size in _together(_decoded_sizes(opened, columns, partition_bytes), partition_bytes):
         rows = sum(groups[i].num_rows for i in some)
         before, done = done, done + sum(groups[i].total_byte_size for i in some)
@@ -174,7 +177,7 @@ def cut(
         is_large = size > _LARGE * partition_bytes
         step = max(1, rows * partition_bytes // size) if is_large else rows
         for number in range(-(-rows // step)):
-            share = (before + (done - before) * min(1, (number + 1) * step / rows)) / whole
+            share = (before + (done - before) * min(1, (number + 1) * step / rows)) / total
             end = opened.size if share == 1 else int(opened.size * share)
             yield _ParquetPartition(
                 index, start, end - start, first, file.path, columns, opened, some,
@@ -200,7 +203,7 @@ def _decoded_sizes(opened: _ParquetFile, columns: Columns, partition_bytes: int)
     """Bytes of each row group in memory, about.
 
     Of a column with a dictionary, the size that the file notes is that of the encoded values: a
-    file of 40 kB can hold 500 MB of text. Its indices are gone through for the size of the values.
+    file of 40 kB can contain 500 MB of text. Its indices are read for the size of the values.
     """
     about, schema = opened.metadata, opened.schema
     strings = [n for n in schema.names if "." not in n and str(schema.field(n).type) in _STRINGS]
@@ -273,4 +276,5 @@ def layout(file: SourceFile, columns: Columns) -> Layout:
         except DAMAGE as error:
             raise damaged(file.path, "Parquet", error) from error
         codec = about.row_group(0).column(leaves[name]).compression
-    return Layout("parquet", _CODECS.get(codec, "zstd"), b"", opened.schema, columns.text)
+    compression = _CODECS.get(codec, "zstd")
+    return Layout("parquet", compression, b"", opened.schema, columns.text, views=opened.views)

@@ -11,7 +11,7 @@ from neardup.arrays import strings_of
 from neardup.errors import EncodingError, SpecError
 from neardup.io.columns import REPLACE_HINT, append_columns, check_schema
 from neardup.io.formats.arrow_tables import TablePartition
-from neardup.io.source import Added, Columns, Held, Layout, Rows, SourceFile, TextFiles, changed
+from neardup.io.source import Added, Cached, Columns, Layout, Rows, SourceFile, TextFiles, changed
 from neardup.io.streams import bom_size, fits, read_all
 
 PATH_COLUMN = "path"
@@ -51,14 +51,16 @@ class TextPartition(TablePartition):
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
         return self._chosen(rows, count).read().text
 
-    def records(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> TextFiles:
+    def records(
+        self, rows: Rows, count: int, added: Added = None, cached: Cached = None
+    ) -> TextFiles:
         if added is not None:
             raise SpecError("plain texts have no fields, and some are to be added")
         files = self._chosen(rows, count).files
         contents = [read_all(replace(file, compression=None)) for file in files]
         return TextFiles([file.name for file in files], contents)
 
-    def table(self, rows: Rows, count: int, added: Added = None, held: Held = None) -> pa.Table:
+    def table(self, rows: Rows, count: int, added: Added = None, cached: Cached = None) -> pa.Table:
         found = self._chosen(rows, count).read(None).columns
         return append_columns(self.name, found, added)
 
@@ -71,11 +73,13 @@ class TextPartition(TablePartition):
 def cut(
     index: int, files: Sequence[SourceFile], columns: Columns, partition_bytes: int
 ) -> Iterator[TextPartition]:
-    """Partitions of whole files, several small ones together; ``index`` is that of the first."""
+    """Partitions of complete files, several small ones together; ``index`` is that of the first."""
     check_schema("plain text files", _SCHEMA, columns)
     # A pipe gives its bytes once, compressed ones as they come.
     files = [
-        replace(file, held=read_all(replace(file, compression=None))) if file.size is None else file
+        replace(file, content=read_all(replace(file, compression=None)))
+        if file.size is None
+        else file
         for file in files
     ]
     first = size = start = 0

@@ -57,7 +57,7 @@ class RecordIndex:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files; the next call opens them again."""
+        """Let go of the files; every later call raises `StoreError`."""
         self._store.close()
 
     @property

@@ -114,10 +114,9 @@ class RecordStore:
         self._merger = Merger(self.core)
 
     def close(self) -> None:
-        """Wait for merges of segments, and let go of the files."""
+        """Wait for merges of segments, and let go of the files; every later call is refused."""
         self._merger.finish()
-        if self.core.folder is not None:
-            self.core.close()
+        self.core.close()
 
     def features(self, columns: tuple[pa.LargeStringArray, ...], pool: Pool) -> Features:
         """Prepare records, with the weights of the index."""

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.io.source import Layout
-from neardup.io.writers import open_writer
+from neardup.io.writers import write_tables
 from neardup.private_files import replacing_path
 from neardup.records.link_steps import Linked
 from neardup.records.outputs import link_tables as tables
@@ -58,9 +57,7 @@ def write_links(linked: Linked, summary: dict[str, Any], out: Path, overwrite: b
     }
     with output_folder(out, overwrite, WRITES) as folder:
         for name, table in zip(_TABLES, written, strict=True):
-            layout = Layout("parquet", "zstd", b"", table.schema)
-            with open_writer(folder / name, layout) as writer:
-                writer.write(writer.prepare(table))
+            write_tables(folder / name, [table])
         write_record(folder, COMMAND, {"format": FORMAT, **about, **summary})
     return out
 
@@ -76,7 +73,5 @@ def write_pairs(pairs: pa.Table, path: Path, format: str) -> None:
     Raises:
         OutputError: It can't be written.
     """
-    header = (",".join(pairs.column_names) + "\n").encode() if format == "csv" else b""
-    layout = Layout(format, "zstd" if format == "parquet" else None, header, pairs.schema)
-    with replacing_path(path) as partial, open_writer(partial, layout) as writer:
-        writer.write(writer.prepare(pairs))
+    with replacing_path(path) as partial:
+        write_tables(partial, [pairs], format)

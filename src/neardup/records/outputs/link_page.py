@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from neardup.arrays import array_of
 from neardup.records.decision.model import logit
 from neardup.records.explaining import explain_pair
 from neardup.records.link_steps import Linked
@@ -117,7 +117,7 @@ def clusters_shown(linked: Linked) -> tuple[list[dict[str, Any]], int]:
     shown = []
     for k in picked.tolist():
         rows = order[starts[k] : starts[k] + min(sizes[k], _RECORDS)]
-        ids = table.take(pa.array(rows)).to_pylist()
+        ids = table.take(array_of(rows)).to_pylist()
         members = [
             {
                 "source": line["source"],

@@ -55,6 +55,26 @@ class Blocks:
         """
         return tables.candidate_table(self._blocked)
 
+    def labels(self, name: str = "block") -> pa.Table:
+        """Return the block of each record: its connected component of candidates.
+
+        These are no entities and no clusters: a chain of pairs that nobody compared connects
+        records that have nothing in common. Often one block has nearly all records, so that
+        comparing within blocks saves nothing. Compare `pairs`, or link the records with
+        `neardup.link`.
+
+        Args:
+            name: Column with the blocks.
+
+        Returns:
+            A row for each record, in their order: ``id``; of two files ``source``, ``"a"`` or
+            ``"b"``; and the block, int64, which is the number of its first record.
+
+        Raises:
+            SpecError: There is a column of that name, or the linkage is against an index.
+        """
+        return tables.label_table(self._blocked, name)
+
     @property
     def recall(self) -> float:
         """Probability that a pair of records of similarity ``block_at`` is a candidate."""
@@ -286,7 +306,8 @@ class LinkRun:
         if table not in known:
             raise SpecError(f"table is {table!r}; expected one of {', '.join(known)}")
         found: Any = getattr(self, table)
-        return found() if callable(found) else found
+        given: pa.Table = found() if callable(found) else found
+        return given
 
     def __str__(self) -> str:
         from neardup.records.outputs.link_text import render
@@ -425,7 +446,8 @@ def _record_of(linked: Linked, id: object, source: int) -> int:
     place = -1
     with suppress(pa.ArrowException, TypeError, ValueError):
         number = not isinstance(id, str) and pa.types.is_large_string(ids.type)
-        wanted: Any = pa.scalar(str(id) if number else id)
+        given: Any = str(id) if number else id
+        wanted: Any = pa.scalar(given)
         place = ids.index(wanted.cast(ids.type)).as_py()
     if place < 0:
         raise InputError(

@@ -24,7 +24,7 @@ from neardup.errors import FormatError, SpecError
 from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts
 from neardup.inspect.evaluate import Judge
 from neardup.inspect.ground_truth import read_truth, truth_ids
-from neardup.io.whole import read_whole
+from neardup.io.input_tables import read_table
 from neardup.records.decision.clusters import Scored, matches
 from neardup.records.decision.model import logit
 from neardup.records.decision.model import probability as probability_of
@@ -108,7 +108,7 @@ def evaluate_pairs(
         FormatError: It is no Parquet file of candidates.
     """
     is_parquet = path.suffix.lower() == ".parquet"
-    table = read_whole(path, str(path)) if is_parquet else pa.table({})
+    table = read_table(path, str(path)) if is_parquet else pa.table({})
     about = (pq.read_schema(path).metadata or {}).get(COUNTS.encode()) if is_parquet else None
     if about is None:
         raise FormatError(

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.arrays import array_of, strings_of
+from neardup.cluster.methods import connected, lowest
 from neardup.errors import DependencyError, SpecError
 from neardup.io.columns import string_scalar
 from neardup.records.decision.agreement import CLASSES, EDGES
@@ -101,6 +102,26 @@ def candidate_table(blocked: Blocked) -> pa.Table:
     return table.replace_schema_metadata({COUNTS: about})
 
 
+def label_table(blocked: Blocked, name: str) -> pa.Table:
+    """Return a row for each record: ``id``, its ``source`` if there are two, and its block.
+
+    A block is a connected component of candidates, by the number of its first record.
+    """
+    if blocked.against is not None:
+        raise SpecError("a linkage against an index has no blocks: most records are in the index")
+    records, found = blocked.records, blocked.candidates
+    labels = lowest(connected(found.a, found.b, len(records))).astype(np.int64)
+    columns: dict[str, Any] = {"id": pa.chunked_array(records.ids)}
+    if len(records.ids) > 1:
+        second = np.arange(len(records)) >= records.first
+        columns["source"] = strings_of([b"b" if one else b"a" for one in second.tolist()])
+    if name in columns:
+        raise SpecError(
+            f"there is a column {name!r} already", "give that of the blocks another name"
+        )
+    return pa.table({**columns, name: array_of(labels)})
+
+
 def scored_table(linked: Linked, rows: np.ndarray) -> pa.Table:
     """Return ids, probabilities and similarities of candidates.
 
@@ -155,7 +176,7 @@ def pairs_with_records(linked: Linked) -> pa.Table:
     """
     blocked, found = linked.blocked, linked.blocked.candidates
     scored = scored_table(linked, linked.pairs).select(["id_a", "id_b", "probability"])
-    columns = {name: scored.column(name) for name in scored.column_names}
+    columns: dict[str, Any] = {name: scored.column(name) for name in scored.column_names}
     for name, values in zip(blocked.spec.names, blocked.records.columns, strict=True):
         for side, docs in (("a", found.a), ("b", found.b)):
             columns[f"{name}_{side}"] = values.take(array_of(docs[linked.pairs]))

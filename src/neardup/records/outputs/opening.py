@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from neardup.arrays import numbers
 from neardup.errors import FormatError, InputNotFoundError, SpecError
-from neardup.io.whole import read_whole
+from neardup.io.input_tables import read_table
 from neardup.records.blocks.record_blocks import Block, Candidates, common_of
 from neardup.records.deciding import Decision, agreements_of
 from neardup.records.decision.frequencies import value_counts
@@ -64,7 +64,7 @@ def open_links(folder: Path) -> Linked:
 def _linked(folder: Path, record: dict[str, Any]) -> Linked:
     spec = LinkSpec.from_dict(record["spec"])
     records = _records(folder, record, spec)
-    found = read_whole(folder / "candidates.parquet", "candidates")
+    found = read_table(folder / "candidates.parquet", "candidates")
     one = {name: found.column(name).combine_chunks() for name in found.column_names}
     counts = record["counts"]
     with Pool() as pool:
@@ -103,7 +103,7 @@ def _linked(folder: Path, record: dict[str, Any]) -> Linked:
         threshold,
         numbers(one["log_odds"]),
     )
-    clusters = read_whole(folder / "clusters.parquet", "clusters")
+    clusters = read_table(folder / "clusters.parquet", "clusters")
     labels, sizes = (numbers(clusters.column(c).combine_chunks()) for c in ("cluster", "size"))
     notes = tuple(record["notes"])
     blocked = Blocked(records, spec, features, candidates, notes)
@@ -111,13 +111,13 @@ def _linked(folder: Path, record: dict[str, Any]) -> Linked:
 
 
 def _records(folder: Path, record: dict[str, Any], spec: LinkSpec) -> Records:
-    table = read_whole(folder / "records.parquet", "records")
+    table = read_table(folder / "records.parquet", "records")
     second = np.array([source == "b" for source in table.column("source").to_pylist()])
     first = int((~second).sum())
     ids: Any = table.column("id").combine_chunks()
     types = [pa.type_for_alias(kind) for kind in record["id_types"]]
     parts = (ids.slice(0, first), ids.slice(first)) if len(types) > 1 else (ids,)
-    columns = tuple(
+    columns: Any = tuple(
         table.column(f"value_{name}").cast(pa.large_string()).combine_chunks()
         for name in spec.names
     )

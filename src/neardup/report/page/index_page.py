@@ -1,4 +1,4 @@
-"""A persistent index as one page that opens in any browser: what it holds, and what it finds."""
+"""A persistent index as one page that opens in any browser: its content, and its recall."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def write_index_report(
     Args:
         folder: The index.
         stats: What `neardup.Index.stats` returns.
-        spec: What it was made for.
-        path: File to write; it appears as a whole, and only its owner can read it.
+        spec: The settings of the index.
+        path: File to write; it appears when complete, and only its owner can read it.
         title: Heading of the page; without it, the name of the folder.
         overwrite: Replace the file if it is there.
 

@@ -1,4 +1,4 @@
-"""What is drawn on a page: similarities, and whose documents are duplicates of whose."""
+"""Charts of a page: similarities, and whose documents are duplicates of whose."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from neardup.sketch.bands import candidate_probability
 
 #: Bars of the histogram at most, so that a finger can hit each; and how wide one may be.
 _BARS, _WIDTHS = 15, (0.01, 0.02, 0.05, 0.1)
-#: Values of a column that have a row and a column of their own.
+#: Values of a column that have a separate row and column.
 _VALUES = 8
 _OTHER, _NONE = "other values", "no value"
 
@@ -22,14 +22,14 @@ class HeatMap(NamedTuple):
     """Whose documents are duplicates of whose."""
 
     column: str  # whose values are compared
-    names: list[str]  # the commonest values, and what stands for the others
+    names: list[str]  # the commonest values, and the label of the others
     counts: np.ndarray  # int64[names, names]: documents by the values of the removed and kept one
     cells: np.ndarray  # int64[documents]: ``100 * removed + kept`` of each removed one; -1 else
     steps: dict[int, list[int]]  # removed ones of each cell, from each step of the slider on
 
 
 def slider(results: Results, found: Survey) -> dict[str, list[Any]]:
-    """Return what there is from each similarity up: removed documents, and clusters with any."""
+    """Return the numbers from each similarity up: removed documents, and clusters with any."""
     threshold = results.spec.threshold
     similarity = found.similarity[found.members]
     highest = np.where(np.isnan(similarity), -1, similarity)

@@ -17,15 +17,15 @@ from neardup.report.page.page_texts import CHARACTERS, template, walk
 from neardup.report.page.survey import Survey, from_each_step, rounded, spread
 from neardup.results.results import Results
 
-#: Documents of a cluster that are listed at most, the fewer the less room there is; and those of
+#: Documents of a cluster that are listed at most, fewer where less capacity is left; and those of
 #: the first clusters whose texts are shown, and of the others.
 _LISTED = (200, 100, 50, 24, 12, 6, 3)
 _FIRST, _COMPARED_OF_FIRST, _COMPARED = 100, 24, 12
 #: Bytes that a listed document takes besides its id.
 _ROW = 48
-#: Bytes of an id that is whole in the page.
+#: Bytes up to which the page has an id uncut.
 LONGEST_ID = 1000
-#: What could end the element that JSON stands in, or change how the page's own source is read.
+#: Characters that could end the element around the JSON, or change how the page is parsed.
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
@@ -39,7 +39,7 @@ def as_json(value: Any) -> str:
 class Shown:
     """A cluster of the survey and what of it is in the page.
 
-    ``docs`` are listed, each after the one before it on its path; ``compared`` are the places there
+    ``docs`` are listed, each after the one before it on its path; ``compared`` are their indices
     of those whose texts are shown, the first document first.
     """
 
@@ -48,12 +48,14 @@ class Shown:
     compared: list[int]
 
 
-def to_show(found: Survey, full: np.ndarray, id_bytes: np.ndarray, room: int) -> Iterator[Shown]:
-    """Yield clusters with as many documents as there is room for, in bytes of their rows."""
+def to_show(
+    found: Survey, full: np.ndarray, id_bytes: np.ndarray, capacity: int
+) -> Iterator[Shown]:
+    """Yield clusters with as many documents as fit, in bytes of their rows."""
     starts, sizes = found.starts[full], found.sizes[full]
     mean = np.add.reduceat(np.append(id_bytes[found.members], 0), starts) / np.maximum(1, sizes)
     for most in _LISTED:
-        if (np.minimum(sizes, most) * (mean + _ROW)).sum() <= room:
+        if (np.minimum(sizes, most) * (mean + _ROW)).sum() <= capacity:
             break
     for rank, cluster in enumerate(full.tolist()):
         docs = found.documents(cluster)
@@ -63,8 +65,8 @@ def to_show(found: Survey, full: np.ndarray, id_bytes: np.ndarray, room: int) ->
         count = _COMPARED_OF_FIRST if rank < _FIRST else _COMPARED
         varied = docs[found.near[docs] != 1]
         picked = spread(found, varied if len(varied) > 1 else docs[:2], count)
-        place = {doc: i for i, doc in enumerate(docs.tolist())}
-        yield Shown(cluster, docs, [place[doc] for doc in picked])
+        index = {doc: i for i, doc in enumerate(docs.tolist())}
+        yield Shown(cluster, docs, [index[doc] for doc in picked])
 
 
 def _in_order(found: Survey, docs: np.ndarray) -> np.ndarray:
@@ -81,7 +83,7 @@ def _in_order(found: Survey, docs: np.ndarray) -> np.ndarray:
 
 
 class Measured(NamedTuple):
-    """What is known of the texts of the documents of clusters: arrays int64[documents]."""
+    """Measures of the texts of clusters: arrays int64[documents]."""
 
     characters: np.ndarray  # length of each text, 0 where it is not known
     tokens: np.ndarray  # equal for texts with the same words in the same order
@@ -92,14 +94,14 @@ class Measured(NamedTuple):
 
 @dataclass
 class Clusters:
-    """Makes the clusters of a page while there is room."""
+    """Makes the clusters of a page while they fit."""
 
     results: Results
     found: Survey
     measured: Measured
     hidden: bool  # ids are texts, and no text may be in the page
-    room: int  # bytes that are left
-    entries: list[dict[str, Any]] = field(default_factory=list)  # what the page gets, see `_entry`
+    capacity: int  # bytes that are left
+    entries: list[dict[str, Any]] = field(default_factory=list)  # see `_entry`
     # Clusters that are known by the ids of their documents only: label, documents, kept ones,
     # lowest similarity, steps, and a row of `_rows` for each document.
     brief: list[list[Any]] = field(default_factory=list)
@@ -110,23 +112,23 @@ class Clusters:
     cut: int = 0  # of those, the ones of which only the beginning is
 
     def add(self, shown: Sequence[Shown], texts: Sequence[str] | None) -> None:
-        """Add clusters that are shown in full, and texts of those compared while there is room."""
+        """Add clusters that are shown in full, and texts of those compared while they fit."""
         values: list[tuple[int, dict[str, Any], int, Any]] = []
         read = iter(texts or ())
         for one in shown:
             entry = self._entry(one.cluster, one.docs)
             if texts is not None:
-                own = _values(entry, {place: next(read) for place in one.compared})
-                values += [(turn, entry, *value) for turn, value in enumerate(own.items())]
+                those = _values(entry, {index: next(read) for index in one.compared})
+                values += [(turn, entry, *value) for turn, value in enumerate(those.items())]
             self.entries.append(entry)
-            self.room -= len(as_json(entry))
+            self.capacity -= len(as_json(entry))
         # The first text of each cluster before the second of any.
-        for _, entry, place, value in sorted(values, key=lambda one: one[0]):
-            self._add_value(entry, place, value)
+        for _, entry, index, value in sorted(values, key=lambda one: one[0]):
+            self._add_value(entry, index, value)
 
-    def add_ids(self, others: np.ndarray, room: int) -> None:
+    def add_ids(self, others: np.ndarray, capacity: int) -> None:
         """Add the ids of all other documents, of clusters in full first, as far as they fit."""
-        found, self.room = self.found, room
+        found, self.capacity = self.found, capacity
         for entry, docs in self.left:
             if rows := self._rows(docs, entry["members"][0][0]):
                 entry["more"] = rows
@@ -144,18 +146,18 @@ class Clusters:
 
         If it is a duplicate of another one than the first of its cluster, the id of that follows.
         """
-        if len(docs) * _ROW // 2 > self.room:
+        if len(docs) * _ROW // 2 > self.capacity:
             return []
         columns = [docs.tolist(), self._ids(docs), _plain(self.found.similarity[docs])]
         rows = [list(row) for row in zip(*columns, self.measured.cells[docs].tolist(), strict=True)]
         of = self.found.duplicate_of[docs]
         others = np.flatnonzero((of >= 0) & (of != first))
-        for place, name in zip(others.tolist(), self._ids(of[others]), strict=True):
-            rows[place].append(name)
+        for index, name in zip(others.tolist(), self._ids(of[others]), strict=True):
+            rows[index].append(name)
         size = len(as_json(rows)) + _ROW
-        if size > self.room:
+        if size > self.capacity:
             return []
-        self.room -= size
+        self.capacity -= size
         self.listed += len(docs)
         return rows
 
@@ -174,16 +176,16 @@ class Clusters:
     def _entry(self, cluster: int, docs: np.ndarray) -> dict[str, Any]:
         """Return a cluster: its label, its numbers, and a row for each document listed.
 
-        ``members`` has ``[number, id, similarity to its duplicate_of or null if kept, place of the
-        one that it hangs on, similarity to that, steps from the first, characters, place of the
+        ``members`` has ``[number, id, similarity to its duplicate_of or null if kept, index of the
+        one that it hangs on, similarity to that, steps from the first, characters, index of the
         first one with the same words or -1, id of its duplicate_of where that is another one, cell
         of the heat map or -1]``; ``copies`` is the number of copies of the first one that are not
-        listed, ``more`` all documents that are not, or without room for them ``rest``: the number
+        listed, ``more`` all documents that are not, or if they don't fit ``rest``: the number
         of removed ones from each step of the slider on.
         """
         found, measured = self.found, self.measured
         base, of, every = found.base[docs], found.duplicate_of[docs], found.documents(cluster)
-        places = {doc: i for i, doc in enumerate(docs.tolist())}
+        indices = {doc: i for i, doc in enumerate(docs.tolist())}
         first: dict[int, int] = {}
         tokens = measured.tokens[docs].tolist()
         same = [first.setdefault(token, i) for i, token in enumerate(tokens)]
@@ -193,7 +195,7 @@ class Clusters:
             docs.tolist(),
             self._ids(docs),
             _plain(found.similarity[docs]),
-            [places.get(doc, -1) for doc in base.tolist()],
+            [indices.get(doc, -1) for doc in base.tolist()],
             _plain(found.near[docs]),
             found.depth[docs].tolist(),
             measured.characters[docs].tolist(),
@@ -221,42 +223,42 @@ class Clusters:
         self.listed += len(docs)
         return entry
 
-    def _add_value(self, entry: dict[str, Any], place: int, value: Any) -> None:
-        """Add a text, or what texts share (at place -1), if there is room."""
-        texts, base = entry.get("texts", {}), str(entry["members"][place][3])
+    def _add_value(self, entry: dict[str, Any], index: int, value: Any) -> None:
+        """Add a text, or what texts share (at index -1), if it fits."""
+        texts, base = entry.get("texts", {}), str(entry["members"][index][3])
         possible = isinstance(value, str) or base in texts
-        if place < 0:
+        if index < 0:
             possible = len(texts) > 1
         size = len(as_json(value).encode()) + 8
-        if not possible or size > self.room:
+        if not possible or size > self.capacity:
             return
-        self.room -= size
-        if place < 0:
+        self.capacity -= size
+        if index < 0:
             entry["template"] = value
             return
-        entry["texts"] = {**texts, str(place): value}
+        entry["texts"] = {**texts, str(index): value}
         self.texts += 1
-        self.cut += entry["members"][place][6] > CHARACTERS
+        self.cut += entry["members"][index][6] > CHARACTERS
 
 
 def _values(entry: dict[str, Any], texts: dict[int, str]) -> dict[int, Any]:
-    """Return the texts of a cluster that are shown, by place, and what they share at place -1.
+    """Return the texts of a cluster that are shown, by index, and their shared words at index -1.
 
     Copies are left out; but of a cluster of nothing but copies, one that differs in white space,
     punctuation or case is there.
     """
     members = entry["members"]
-    places = [place for place in texts if members[place][7] < 0]
-    if len(places) == 1:
-        places += [place for place in texts if texts[place] != texts[0]][:1]
-    words = dict(zip(places, cut(texts[place] for place in places), strict=True))
+    indices = [index for index in texts if members[index][7] < 0]
+    if len(indices) == 1:
+        indices += [index for index in texts if texts[index] != texts[0]][:1]
+    words = dict(zip(indices, cut(texts[index] for index in indices), strict=True))
     found: dict[int, Any] = {}
-    for place in places:
-        base = members[place][3]
-        found[place] = walk(words[base], words[place]) if base in words else texts[place]
+    for index in indices:
+        base = members[index][3]
+        found[index] = walk(words[base], words[index]) if base in words else texts[index]
         if len(found) == 2 and entry["lowest"] != 1:
             found[-1] = template(list(words.values()))
-    listed = sum((place if row[7] < 0 else row[7]) in found for place, row in enumerate(members))
+    listed = sum((index if row[7] < 0 else row[7]) in found for index, row in enumerate(members))
     entry["compared"] = listed + entry.get("copies", 0)
     return found
 

@@ -1,4 +1,4 @@
-"""What a page needs of the texts themselves: lengths, beginnings, columns, what they share."""
+"""Texts for a page: lengths, beginnings, columns, shared words."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -63,7 +63,7 @@ def measure(
 
 
 def beginnings(results: Results, docs: np.ndarray, threads: int | None = None) -> list[str]:
-    """Return texts, each cut after `CHARACTERS`; no more than a partition is held as a whole."""
+    """Return texts, each cut after `CHARACTERS`; at most one partition is in memory uncut."""
     cut: Any = pc.utf8_slice_codeunits
     table = _gathered(results, docs, lambda text: {"text": cut(text, 0, CHARACTERS)}, (), threads)
     texts: Any = table.column("text").to_pylist()
@@ -88,11 +88,11 @@ def _gathered(
 
     positions = docs if results.positions_of is None else results.positions_of[docs]
     order = np.argsort(positions, kind="stable")
-    whole = pa.concat_tables(results.at(positions[order]).visit(read, threads))
-    if len(whole) != len(docs):
+    found = pa.concat_tables(results.at(positions[order]).visit(read, threads))
+    if len(found) != len(docs):
         raise results.changed()
-    places: Any = np.argsort(order)
-    return whole.take(places)
+    rows: Any = np.argsort(order)
+    return found.take(rows)
 
 
 def _strings(column: Any) -> Any:
@@ -130,7 +130,7 @@ def walk(base: Cut, text: Cut) -> list[Any]:
 def template(texts: Sequence[Cut]) -> list[Any]:
     """Return what some texts share, as a walk along the first of them.
 
-    Places that vary are ``[skipped, distinct, [[value, count], ...]]``, with the units that they
+    Slots that vary are ``[skipped, distinct, [[value, count], ...]]``, with the units that they
     take of the first text, and the commonest values.
     """
     parts: list[Any] = []
@@ -140,7 +140,7 @@ def template(texts: Sequence[Cut]) -> list[Any]:
         if segment.equal:
             parts.append(_units(values[0]))
             continue
-        # By their words: what is between these is no difference.
+        # By their words: characters between these are no difference.
         words = [tuple(c.words[slice(*(bisect_left(c.begins, at) for at in s))]) for c, s in spans]
         seen = dict(zip(reversed(words), reversed(values), strict=True))
         counts = Counter(words)

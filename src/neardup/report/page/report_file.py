@@ -27,7 +27,7 @@ _STYLES = ("base", "result", "found", "list", "cluster", "sides", "narrow", "pri
 _SCRIPTS = ("text", "library", "list", "found", "review", "cluster", "page")
 
 
-def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
+def write_report(  # noqa: PLR0913 - public, and each is a separate choice
     results: Results,
     path: Path,
     *,
@@ -41,14 +41,14 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
     threads: int | None = None,
     listener: Listener | None = None,
 ) -> Path:
-    """Write what a run found as one HTML file.
+    """Write the results of a run as one HTML file.
 
-    It holds its charts, its script and its data, loads nothing, and forbids the browser to. Texts
+    Charts, script and data are in it; it loads nothing, and forbids the browser to. Texts
     are read from the input of the run again.
 
     Args:
         results: The run.
-        path: File to write; it appears as a whole, and only its owner can read it.
+        path: File to write; it appears when complete, and only its owner can read it.
         title: Heading of the page; without it, the name of the input.
         show: Columns of the input that are shown next to ids, such as a title or a source.
         by: A column, such as a source, for a table of whose documents are duplicates of whose.
@@ -59,7 +59,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
         context: Equal words that are shown before and after each difference.
         overwrite: Replace the file if it is there.
         threads: Threads that read.
-        listener: Called with what a person should know.
+        listener: Called with notes for the user.
 
     Returns:
         The path.
@@ -98,11 +98,11 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
     if table is not None and by is not None:
         heat = page_charts.heat_map(found, table.column(by), by, results.spec.threshold)
     full, others = chosen(found, max_clusters)
-    room = max(_MINIMUM, _BYTES * max_clusters)
+    capacity = max(_MINIMUM, _BYTES * max_clusters)
     hidden = not texts and bool(results.record["secret_ids"])
-    clusters = Clusters(results, found, _measured(found, table, show, heat), hidden, room)
-    id_bytes, whole = _ids(results)
-    shown = list(to_show(found, full, id_bytes, room // 2))
+    clusters = Clusters(results, found, _measured(found, table, show, heat), hidden, capacity)
+    id_bytes, complete = _ids(results)
+    shown = list(to_show(found, full, id_bytes, capacity // 2))
     read = None
     if texts and shown:
         compared = np.concatenate([one.docs[one.compared] for one in shown])
@@ -116,7 +116,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
         "columns": show,
         "context": context,
         "run": results.record["asked"][:12],
-        "names_documents": whole and not hidden,
+        "names_documents": complete and not hidden,
     }
     bars, steps = page_charts.histogram(results, found), heat.steps if heat else {}
     data = {"slider": page_charts.slider(results, found), "histogram": bars, "heat": steps}
@@ -145,7 +145,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a choice of its own
 def _measured(
     found: Survey, table: pa.Table | None, show: Sequence[str], heat: page_charts.HeatMap | None
 ) -> Measured:
-    """Return what is known of the documents of clusters, as far as their texts were read."""
+    """Return measures of the documents of clusters, as far as their texts were read."""
     characters, rows, cells = (np.full(len(found.base), value) for value in (0, -1, -1))
     # A document without a measured text is a copy of the one that it has a similarity of 1 to.
     tokens = np.where(found.near == 1, found.base, np.arange(len(found.base)))
@@ -185,12 +185,12 @@ def _about(results: Results, found: Survey, table: pa.Table | None) -> dict[str,
 
 
 def _ids(results: Results) -> tuple[np.ndarray, bool]:
-    """Return int64[documents], the bytes of each id, and whether the page can have them whole."""
+    """Return int64[documents], the bytes of each id, and whether the page can have them uncut."""
     ids: Any = results.ids
-    whole = True
+    uncut = True
     try:
         ids = ids.cast(pa.large_string())
     except pa.ArrowException:  # bytes that are no text
-        whole = False
+        uncut = False
     lengths = np.asarray(pc.binary_length(ids).to_numpy(), dtype=np.int64)
-    return lengths, whole and int(lengths.max(initial=0)) <= LONGEST_ID
+    return lengths, uncut and int(lengths.max(initial=0)) <= LONGEST_ID

@@ -56,5 +56,31 @@ def one_batch(batches: Batches) -> pa.RecordBatch:
     return batch
 
 
+def groups_of(batches: Batches, name: str, size: int) -> Iterator[list[pa.RecordBatch]]:
+    """Yield complete groups of rows, of about ``size`` bytes together, or one that is larger.
+
+    Rows of a group have the same number in the column ``name``, and follow each other.
+    """
+    complete: list[pa.RecordBatch] = []
+    last: list[pa.RecordBatch] = []  # the group that the next batch may continue
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        values = numbers(batch.column(name))
+        if last and values[0] != numbers(last[-1].column(name))[-1]:
+            complete, last = [*complete, *last], []
+        changes = np.flatnonzero(values[1:] != values[:-1])
+        if len(changes):
+            end = int(changes[-1]) + 1
+            complete, last = [*complete, *last, batch.slice(0, end)], []
+            batch = batch.slice(end)
+        last.append(batch)
+        if complete and sum(rows.nbytes for rows in complete) >= size:
+            yield complete
+            complete = []
+    if complete or last:
+        yield [*complete, *last]
+
+
 def schema_of(**columns: pa.DataType) -> pa.Schema:
     return pa.schema(columns)

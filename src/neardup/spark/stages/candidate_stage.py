@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of, numbers, words
 from neardup.cluster.methods import connected
+from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.match.bucketing import bucket_bands, plausible
 from neardup.spark.stages.batches import Batches, Rows, columns_of, one_batch, schema_of
 from neardup.threads import Pool
@@ -23,15 +24,13 @@ ROOTS = schema_of(doc=pa.int64(), root=pa.int64())
 #: A document in a bucket, while it is shuffled. Of the key 6 bytes do: keys that are equal by
 #: chance only cause more documents to be looked at together.
 _ENTRY = np.dtype([("high", "<u4"), ("low", "<u2"), ("doc", "<i8")])
-#: Makes keys of different bands differ.
-_BAND = np.uint64(0x9E3779B97F4A7C15)
 
 
 def spread(batches: Batches, shares: int) -> Rows:
     """Put band keys with their documents into one row for each of some shares of all keys."""
     for batch in batches:
         keys = words(batch.column("keys"))
-        keys = (keys ^ np.arange(keys.shape[1], dtype=np.uint64) * _BAND).ravel()
+        keys = (keys ^ np.arange(keys.shape[1], dtype=np.uint64) * TOKEN_MULTIPLIER).ravel()
         share = (keys % np.uint64(shares)).astype(np.int32)
         order = np.argsort(share, kind="stable")
         entries = np.empty(len(keys), _ENTRY)

@@ -1,15 +1,15 @@
 """Buckets and sets to what is a duplicate of what, and to pairs."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from neardup.arrays import array_of, numbers
+from neardup.arrays import array_of
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
 from neardup.match.bucketing import BandBuckets, bucket_documents
 from neardup.match.pairs import edges_of, pairs_of_buckets
+from neardup.match.resolve import NO_LIMITS, Limits
 from neardup.match.resolve import resolve as resolve_numbers
 from neardup.match.verifying import content_order, make_sets
 from neardup.sketch.texts import joined
@@ -51,17 +51,20 @@ def _buckets(batches: Batches, docs: np.ndarray, rank: np.ndarray) -> Buckets:
     return bucket_documents(map(of_band, bands), len(docs), len(bands))
 
 
-def resolve(buckets: Batches, sets: Batches, threshold: float, threads: int = 1) -> Rows:
+def resolve(
+    buckets: Batches, sets: Batches, threshold: float, threads: int = 1, limits: Limits = NO_LIMITS
+) -> Rows:
     """Decide what is kept, and what each removed document is a duplicate of.
 
     Takes buckets, of schema `neardup.spark.stages.bucket_stage.BUCKETS`, and the sets of their
     documents, of schema `neardup.spark.stages.sketch_stage.SETS`; of those whose set is not there,
-    nothing is said. Yields one batch of schema `ANSWERS`. Threads don't change the result.
+    nothing is said. Those of an old corpus, which ``limits`` counts, are the lowest. Yields one
+    batch of schema `ANSWERS`. Threads don't change the result.
     """
     docs, made = _sets(sets)
     numbered = _buckets(buckets, docs, np.arange(len(docs), dtype=np.int32))
     with Pool(threads) as pool:
-        answer = resolve_numbers(made, numbered, threshold, pool)
+        answer, _ = resolve_numbers(made, numbered, threshold, pool, limits)
     kept = answer.duplicate_of < 0
     columns = [
         array_of(docs),
@@ -71,42 +74,16 @@ def resolve(buckets: Batches, sets: Batches, threshold: float, threads: int = 1)
     yield pa.RecordBatch.from_arrays(columns, schema=ANSWERS)
 
 
-def resolve_new(
-    buckets: Batches, sets: Batches, threshold: float, old: int, among: bool = True
+def pairs(
+    buckets: Batches,
+    sets: Batches,
+    threshold: float,
+    threads: int = 1,
+    answers: Batches = (),
 ) -> Rows:
-    """Decide as `resolve` does, but the first ``old`` documents stay, even if they are similar.
-
-    The others are compared with them, and if ``among`` with each other. ``sets`` are one batch of
-    documents 0, 1, ..., all in keep order.
-    """
-    buckets, (every,) = list(buckets), sets
-    other, similarity = np.full(len(every), -1), np.full(len(every), np.nan)
-
-    def compare(docs: np.ndarray, last: int) -> np.ndarray:
-        some = every if len(docs) == len(every) else every.take(array_of(docs))
-        (answer,) = resolve(buckets, [some], threshold)
-        found: Any = answer.column("duplicate_of")
-        target = numbers(found.fill_null(-1))
-        rows = (docs >= old) & (target >= 0) & (target < last)
-        rows &= (other[docs] < 0) | (target < other[docs])
-        other[docs[rows]] = target[rows]
-        similarity[docs[rows]] = numbers(answer.column("similarity").fill_null(0.0))[rows]
-        return target
-
-    left, new = np.arange(old), np.arange(old, len(every))
-    while len(left):  # those of them that are similar to another one take turns
-        left = left[compare(np.append(left, new), old)[: len(left)] >= 0]
-    if among and (other[new] < 0).any():
-        compare(new[other[new] < 0], len(every))
-    kept = other < 0
-    columns = [every.column("doc"), array_of(other, null=kept), array_of(similarity, null=kept)]
-    yield pa.RecordBatch.from_arrays(columns, schema=ANSWERS)
-
-
-def pairs(buckets: Batches, sets: Batches, threshold: float, threads: int = 1) -> Rows:
     """List the pairs that share a bucket and reach the threshold, in one sorted batch of `EDGES`.
 
-    Arguments are as for `resolve`.
+    Arguments are as for `resolve`. The pairs of ``answers``, which it returned, are listed, too.
     """
     docs, made = _sets(sets)
     order = content_order(made)
@@ -114,5 +91,15 @@ def pairs(buckets: Batches, sets: Batches, threshold: float, threads: int = 1) -
     with Pool(threads) as pool:
         listed = pairs_of_buckets(made.take(order), by_content, threshold, pool)
     edges = edges_of(listed, order)
+    duplicate_of, similarity = np.full(len(docs), -1, np.int32), np.full(len(docs), np.nan)
+    for batch in answers:
+        there = pc.is_valid(batch.column("duplicate_of"))
+        doc, other, how = columns_of([batch.filter(there)], "doc", "duplicate_of", "similarity")
+        inside = np.isin(doc, docs)
+        rows = np.searchsorted(docs, doc[inside])
+        duplicate_of[rows] = np.searchsorted(docs, other[inside])
+        similarity[rows] = how[inside]
+    if (duplicate_of >= 0).any():
+        edges = edges.with_answers(duplicate_of, similarity)
     columns = docs[edges.a], docs[edges.b], edges.similarity
     yield pa.RecordBatch.from_arrays([array_of(column) for column in columns], schema=EDGES)

@@ -13,7 +13,7 @@ from neardup.state.cassandra import cql
 from neardup.state.cassandra.driver import Contact
 from neardup.state.cassandra.session import Session
 
-METADATA = -1  # stands in the place of the band
+METADATA = -1  # is stored as the number of the band
 _KEY_BYTES = 8
 
 
@@ -27,7 +27,7 @@ class _Partition(NamedTuple):
 class CassandraStore(BandStore):
     """Holds runs in a keyspace, which is made if it is missing: SimpleStrategy, one replica.
 
-    The entry of a partition is marked as incomplete before its keys are written, and as whole
+    The entry of a partition is marked as incomplete before its keys are written, and as complete
     afterwards. Several processes may put different partitions of one run at once. Clocks of
     machines that put the same partition one after the other must not differ by more than the time
     between. A server may be restarted meanwhile: requests are sent again while patience lasts, as
@@ -105,15 +105,22 @@ class CassandraStore(BandStore):
 
     def _insertions(self, partition: int, keys: np.ndarray, metadata: bytes) -> Iterator[Any]:
         for band, data in enumerate(chain([metadata], map(np.ndarray.tobytes, keys)), METADATA):
-            for number, low in enumerate(range(0, len(data), cql.SLICE)):
-                row = [self._matrix, band, partition, number, data[low : low + cql.SLICE]]
+            size = self._slice_bytes(band)
+            for number, low in enumerate(range(0, len(data), size)):
+                row = [self._matrix, band, partition, number, data[low : low + size]]
                 yield self._session.statement(cql.ADD_BLOB, row)
+
+    def _slice_bytes(self, band: int) -> int:
+        """Return how many bytes of a band, or of the metadata, one row has at most."""
+        return cql.SLICE
 
     def _partitions(self) -> dict[int, Entry]:
         bands = self._ready().num_bands
         known = {}
-        for number, whole, documents, size, sums in self._session.ask(cql.ENTRIES, [self._matrix]):
-            if not whole:
+        for number, complete, documents, size, sums in self._session.ask(
+            cql.ENTRIES, [self._matrix]
+        ):
+            if not complete:
                 continue
             if None in (documents, size, sums) or len(sums) != 4 * (bands + 1):
                 raise self._error(f"the entry of partition {number} is damaged")
@@ -133,7 +140,7 @@ class CassandraStore(BandStore):
 
     def _read(self, band: int, partitions: list[int]) -> Iterator[tuple[int, bytes]]:
         """Yield the bytes of a band, or the metadata, by partition."""
-        known, size = self._known, cql.SLICE
+        known, size = self._known, self._slice_bytes(band)
 
         def ask(partition: int) -> Any:
             documents, metadata = known[partition].entry
@@ -149,7 +156,7 @@ class CassandraStore(BandStore):
                 raise self._error(f"{what} partition {partition} are missing or damaged")
             yield partition, data
 
-    # The whole.
+    # All partitions.
 
     def _drop(self) -> None:
         found = self._find()
@@ -157,7 +164,7 @@ class CassandraStore(BandStore):
             return
         matrix = found[0]
         entries = self._session.ask(cql.ENTRIES, [matrix])
-        # No partition is whole any more: what is left when this is interrupted can be resumed.
+        # No partition is complete any more, so that an interrupted removal can be resumed.
         self._session.write(self._session.statement(cql.UNDO, [matrix, e[0]]) for e in entries)
         self._session.write(
             self._session.statement(cql.DROP_BLOB, [matrix, band, number])

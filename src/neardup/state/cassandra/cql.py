@@ -14,7 +14,7 @@ SLICE = 1 << 20  # bytes of one row, far below half a commit log segment (16 MiB
 _TABLES = {
     "runs": "run text PRIMARY KEY, matrix uuid, header text",
     "notes": "matrix uuid, name text, value text, PRIMARY KEY (matrix, name)",
-    "entries": "matrix uuid, number bigint, whole boolean, documents bigint, size bigint,"
+    "entries": "matrix uuid, number bigint, complete boolean, documents bigint, size bigint,"
     " sums blob, PRIMARY KEY (matrix, number)",
     "blobs": "matrix uuid, band int, number bigint, slice int, data blob,"
     " PRIMARY KEY ((matrix, band, number), slice)",
@@ -34,11 +34,11 @@ NOTES = "SELECT name, value FROM <notes> WHERE matrix = ?"
 DROP_NOTES = "DELETE FROM <notes> WHERE matrix = ?"
 
 ENTER = (
-    "UPDATE <entries> SET whole = ?, documents = ?, size = ?, sums = ?"
+    "UPDATE <entries> SET complete = ?, documents = ?, size = ?, sums = ?"
     " WHERE matrix = ? AND number = ?"
 )
-ENTRIES = "SELECT number, whole, documents, size, sums FROM <entries> WHERE matrix = ?"
-UNDO = "UPDATE <entries> SET whole = false WHERE matrix = ? AND number = ?"
+ENTRIES = "SELECT number, complete, documents, size, sums FROM <entries> WHERE matrix = ?"
+UNDO = "UPDATE <entries> SET complete = false WHERE matrix = ? AND number = ?"
 DROP_ENTRIES = "DELETE FROM <entries> WHERE matrix = ?"
 
 ADD_BLOB = "INSERT INTO <blobs> (matrix, band, number, slice, data) VALUES (?, ?, ?, ?, ?)"

@@ -1,4 +1,4 @@
-"""Where a Cassandra is, connecting with it by cassandra-driver, and what its errors mean.
+"""Where a Cassandra is, connecting with it by cassandra-driver, and the meaning of its errors.
 
 A URL says where, and settings of the environment, of which no message shows any:
 ``NEARDUP_CASSANDRA_USER`` and ``_PASSWORD``, ``_CA`` (a file; it, or ``_TLS=1``, turns TLS on),
@@ -37,7 +37,7 @@ _KINDS = {
     "DriverException": "passing",
     "ErrorMessage": "passing",
 }
-#: What to report for some, in place of their own words.
+#: Messages that replace those of the driver.
 _REASONS = {"OperationTimedOut": "no answer", "UnresolvableContactPoints": "no such host"}
 _WAITED = (
     "check that the server runs, and whether it wants TLS; neardup waits for it as many seconds as "
@@ -80,18 +80,18 @@ class Contact:
         login, _, hosts = server.rpartition("@")
         user, _, password = login.partition(":")
         found = [_HOST.fullmatch(host) for host in hosts.split(",")]
-        places = tuple((m[1] or m[2], int(m[3] or _PORT)) for m in found if m is not None)
+        addresses = tuple((m[1] or m[2], int(m[3] or _PORT)) for m in found if m is not None)
         if scheme != "cassandra":
             raise SpecError("the URL of a Cassandra does not begin with cassandra://", _FORM)
         if not re.fullmatch(r"[A-Za-z]\w{0,47}", keyspace, re.ASCII):
             raise SpecError("the URL of the Cassandra names no keyspace of letters, digits", _FORM)
-        if len(places) < len(found) or not all(0 < port < 65536 for _, port in places):
+        if len(addresses) < len(found) or not all(0 < port < 65536 for _, port in addresses):
             raise SpecError("the URL of the Cassandra names no host, or no port", _FORM)
         seconds = setting("PATIENCE") or "60"
         if not re.fullmatch(r"\d{1,9}(\.\d*)?", seconds):
             raise SpecError(f"NEARDUP_CASSANDRA_PATIENCE is {seconds!r}, expected seconds")
         return cls(
-            places,
+            addresses,
             keyspace,
             setting("USER") or unquote(user),
             setting("PASSWORD") or unquote(password),
@@ -126,7 +126,7 @@ def connect(contact: Contact) -> Any:
             "Cassandra needs the package cassandra-driver, which is not installed",
             "pip install 'neardup[cassandra]'",
         ) from error
-    except Exception as error:  # its own, from Python 3.12 on: nothing to run its events
+    except Exception as error:  # one of the driver, from Python 3.12 on: nothing to run its events
         raise DependencyError(
             "cassandra-driver was installed without libev, which Python 3.12 and later need",
             "install libev and its headers, then pip install --force-reinstall "
@@ -164,7 +164,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def translated(url: str, error: BaseException) -> tuple[StoreError, BaseException | None]:
-    """Return our error, and what it may be raised from: nothing that names the user."""
+    """Return our error, and its cause, which must not name the user."""
     kind = _kind(error)
     start, hint = _ADVICE.get(kind, ("", ""))
     reason = "" if kind == "credentials" else _reason(error)
@@ -173,7 +173,7 @@ def translated(url: str, error: BaseException) -> tuple[StoreError, BaseExceptio
 
 
 def _kind(error: BaseException) -> str:
-    """Return what an error is about: a value of `_KINDS`, ``tls`` or ``unknown``."""
+    """Return the subject of an error: a value of `_KINDS`, ``tls`` or ``unknown``."""
     if type(error).__name__ == "NoHostAvailable":
         kinds = {_kind(inner) for inner in _inner(error)}
         first = (k for k in ("credentials", "rights", "tls", "request") if k in kinds)
@@ -185,7 +185,7 @@ def _kind(error: BaseException) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Describe in a few words what is wrong, without what the driver wraps around it."""
+    """Describe an error in a few words, without the wrapping of the driver."""
     name, text = type(error).__name__, str(error)
     if name == "NoHostAvailable":
         # One that reports more than that the connection is gone.

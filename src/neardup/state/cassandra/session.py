@@ -66,7 +66,7 @@ class Session:
 
     def answers(self, statements: Iterable[Any]) -> Iterator[list[Any]]:
         """Yield all rows of each statement in order, while the next ones are on their way."""
-        return self._pool.ordered(self._rows, statements, ahead=_IN_FLIGHT)
+        return self._pool.ordered(self._rows, statements, most=_IN_FLIGHT)
 
     def write(self, statements: Iterable[Any]) -> None:
         """Send statements, several at a time; the first failure for good is raised."""

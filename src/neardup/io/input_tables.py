@@ -1,10 +1,10 @@
-"""Inputs that are read as a whole: ground truth, and records that are linked."""
+"""Inputs that are read as one table: ground truth, and records that are linked."""
 
 import pyarrow as pa
 
 from neardup.io.formats.arrow_tables import TablePartition
 from neardup.io.formats.byte_partitions import BytePartition
-from neardup.io.formats.json_text import common_schema, conform
+from neardup.io.formats.json_text import common_schema, joined_tables
 from neardup.io.opening import Reading, open_source
 from neardup.io.source import Columns
 from neardup.memory_plan import parse_size
@@ -12,10 +12,10 @@ from neardup.memory_plan import parse_size
 _PLAIN = Reading()
 
 
-def read_whole(source: object, name: str, how: Reading = _PLAIN) -> pa.Table:
+def read_table(source: object, name: str, how: Reading = _PLAIN) -> pa.Table:
     """Read all columns of an input, see `open_source`; those of CSV are strings.
 
-    ``name`` is that of the source, for messages; of ``how``, no column counts.
+    ``name`` is that of the source, for messages; the columns of ``how`` are ignored.
     """
     tables = []
     limit = parse_size(how.max_document, "max_document")
@@ -27,9 +27,6 @@ def read_whole(source: object, name: str, how: Reading = _PLAIN) -> pa.Table:
             tables.append(partition.table(None, rows))
         elif isinstance(partition, TablePartition):
             tables.append(partition.load(None))
-    if not tables:
-        # Without rows there are no partitions, but most formats have columns.
-        schemas = (opened.layout(file).schema for file in range(len(opened.files)))
-        return common_schema(filter(None, schemas)).empty_table()
-    schema = common_schema([table.schema for table in tables])
-    return pa.concat_tables([conform(table, schema, name) for table in tables])
+    # Without rows there are no partitions, but most formats have columns.
+    schemas = (opened.layout(file).schema for file in range(len(opened.files)))
+    return joined_tables(tables, lambda: common_schema(filter(None, schemas)), name)

@@ -7,27 +7,30 @@ one group to sort.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neardup.copies.spill import Spill
+from neardup.arrays import array_of
+from neardup.copies.repeated.search_progress import Entered
+from neardup.copies.repeated.spill import Flush, Spill
+from neardup.copies.work import Work
 from neardup.kernels import passages as kernels
 from neardup.match.bucketing import group
-from neardup.scratch import Scratch
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
-from neardup.threads import Pool
 
 #: Bytes that a part of a spill should have, so that a few are in memory at the same time.
-_PART = 24 << 20
-_MOST_PARTS = 256
+_PART = 12 << 20
+_MOST_PARTS = 1024
+#: Runs of a part that are sorted at once.
+_SORTED = 1 << 21
+#: Columns of what is entered of each document.
+_TOKENS, _ANCHORS = "neardup.tokens", "neardup.anchors"
 
 
 @dataclass(frozen=True)
@@ -54,13 +57,32 @@ class Groups(NamedTuple):
 
 
 class Repeats(NamedTuple):
-    """All runs that occur twice, in ascending order of position."""
+    """All runs that occur twice, as segments, in ascending order of position.
 
-    position: np.ndarray  # uint64[runs]: document << 32 | token; numbers are those of keep order
-    first: np.ndarray  # uint64[runs]: the first position of an equal run, which may be this one
-    origin: np.ndarray  # uint64[runs]: the first earlier position; `kernels.NONE` where none is
-    latest: np.ndarray  # uint64[runs]: the latest earlier position; `kernels.NONE` where none is
-    documents: np.ndarray  # uint32[runs]: documents that have an equal run
+    Runs of a segment are at consecutive positions, and so are their sources.
+    """
+
+    position: np.ndarray  # uint64[segments]: document << 32 | token, by number in keep order
+    runs: np.ndarray  # uint32[segments]
+    first: np.ndarray  # uint64[segments]: the first position of an equal run, perhaps this one
+    origin: np.ndarray  # uint64[segments]: the first earlier position; `kernels.NONE` without one
+    latest: np.ndarray  # uint64[segments]: the latest earlier position; `kernels.NONE` likewise
+    documents: np.ndarray  # uint32[segments]: documents that have an equal run
+
+
+_SEGMENT = (np.uint64, np.uint32, np.uint64, np.uint64, np.uint64, np.uint32)
+
+
+class Marked(NamedTuple):
+    """Some of all anchors."""
+
+    bits: np.ndarray  # uint8[anchors / 8]: a bit for each, the lowest of a byte first
+    anchors: int
+
+    def of(self, first: int, last: int) -> np.ndarray:
+        """Return bool[last - first]: which of these anchors they are."""
+        bits = np.unpackbits(self.bits[first >> 3 : (last + 7) >> 3], bitorder="little")
+        return bits[first & 7 :][: last - first].view(np.bool_)
 
 
 @dataclass
@@ -83,41 +105,38 @@ class Finder:
     Args:
         words: Tokens of a run.
         tokeniser: Of the texts.
-        pool: Threads.
-        scratch: Arrays that grow with the corpus.
-        memory: Bytes that rows may take before they go to files in ``folder``.
-        folder: None for that of the system for temporary files.
+        work: Threads, memory, and what was done before.
     """
 
-    def __init__(
-        self,
-        words: int,
-        tokeniser: Tokeniser,
-        pool: Pool,
-        scratch: Scratch,
-        memory: int = 256 << 20,
-        folder: Path | None = None,
-    ) -> None:
+    def __init__(self, words: int, tokeniser: Tokeniser, work: Work) -> None:
         self.length = RunLength(words)
-        self._tokeniser, self._pool, self._scratch = tokeniser, pool, scratch
-        self._memory, self._folder = memory, folder
-        self.temporary = 0  # bytes that were written to files
+        self._tokeniser, self.work = tokeniser, work
 
-    def _spill(self, columns: Sequence[npt.DTypeLike], size: int) -> Spill:
+    def _spill(
+        self,
+        columns: Sequence[npt.DTypeLike],
+        size: int,
+        name: str | None = None,
+        flushes: Iterable[Flush] = (),
+    ) -> Spill:
         parts = int(np.clip(-(-size // _PART), 1, _MOST_PARTS))
-        return Spill(columns, parts, self._memory, self._folder)
+        path = None if name is None else self.work.progress.path(name)
+        return Spill(
+            columns, parts, self.work.spilled, self.work.folder, path=path, flushes=flushes
+        )
 
     def anchors(self, size: int) -> Anchors:
         """Begin the first pass over about so many bytes of text."""
         # An anchor takes 16 bytes, and there are two in a window; a word has about 7 bytes.
         expected = size * 32 // (7 * (self.length.window + 1))
-        return Anchors(self, self._spill([np.uint64, np.int64], expected))
+        flushes = self.work.progress.anchor_flushes()
+        return Anchors(self, self._spill([np.uint64, np.int64], expected, "anchors", flushes))
 
     def repeats(
         self,
         corpus: Corpus,
-        bits: np.ndarray,
-        read: Callable[[], Iterator[tuple[int, Callable[[np.ndarray], pa.LargeStringArray]]]],
+        marked: Marked,
+        read: Callable[[int], Iterator[tuple[int, Callable[[np.ndarray], pa.LargeStringArray]]]],
         groups: Groups | None = None,
         boilerplate: int = 0,
     ) -> Repeats:
@@ -125,36 +144,41 @@ class Finder:
 
         Args:
             corpus: All documents.
-            bits: uint8[]: the marked anchors, as `Anchors.bits` returns them.
-            read: Yields the number of each partition, and what reads rows of it, int64[].
+            marked: Anchors with keys that others have, as `Anchors.marked` returns them.
+            read: Yields the number of each partition from one on, and what reads rows of it,
+                int64[].
             groups: Which documents are compared with each other; None for all.
             boilerplate: Documents from which on groups don't count for a run; 0 for never.
         """
         begins = np.zeros(corpus.documents + 1, np.int64)
         np.cumsum(corpus.anchors, dtype=np.int64, out=begins[1:])
         starts = np.append(0, corpus.ends)
-        marked = int(kernels.count_bits(bits))
-        runs = self._spill(
-            [np.uint64, np.uint64, np.uint64], 24 * marked * (self.length.window + 1) // 2
-        )
+        flushes, done = self.work.progress.run_flushes()
+        size = 24 * marked.anchors * (self.length.window + 1) // 2
+        runs = self._spill([np.uint64, np.uint64, np.uint64], size, "runs", flushes)
 
-        def work(item: tuple[int, Callable[[np.ndarray], pa.LargeStringArray]]) -> list[np.ndarray]:
+        def work(
+            item: tuple[int, Callable[[np.ndarray], pa.LargeStringArray]],
+        ) -> tuple[int, list[np.ndarray]]:
             number, texts = item
             first, last = starts[number], starts[number + 1]
-            chosen = kernels.marked_of(bits, begins[first], begins[last])
+            chosen = marked.of(int(begins[first]), int(begins[last]))
             counts = corpus.anchors[first:last]
             of = np.repeat(np.arange(last - first), counts)
             rows = np.unique(of[chosen])
             if not len(rows):
-                return []
+                return number, []
             text = texts(rows)
             there = np.isin(of, rows)
-            return self._runs(text, corpus.numbers[first + rows], chosen[there], runs.parts)
+            numbers = corpus.numbers[first + rows]
+            return number, self._runs(text, numbers, chosen[there], runs.parts)
 
-        for found in self._pool.ordered(work, read()):
+        for number, found in self.work.pool.ordered(work, read(done)):
             if found:
                 *columns, ends = found
                 runs.add_divided(columns, ends)
+            if runs.is_full:
+                self.work.progress.put_runs(runs.flush(), number + 1)
         return self._sources(runs, corpus, groups, boilerplate)
 
     def _runs(
@@ -203,59 +227,73 @@ class Finder:
         self, runs: Spill, corpus: Corpus, groups: Groups | None, boilerplate: int
     ) -> Repeats:
         documents = max(corpus.documents, 1)
-        columns = [np.uint64, np.uint64, np.uint64, np.uint64, np.uint32]
-        rows = self._spill(columns, 36 * runs.rows)
-        # A spill of its own for each range of documents, which are then sorted one by one.
-        share = -(-documents // rows.parts)
+        segments = self._spill(_SEGMENT, 40 * runs.rows)
+        # A part for each range of documents, which are then sorted one by one.
+        share = -(-documents // segments.parts)
 
-        def work(part: int) -> list[tuple[int, list[np.ndarray]]]:
-            found = self._repeated(runs.take(part), groups, boilerplate)
+        def work(part: int) -> tuple[list[np.ndarray], np.ndarray]:
+            found = self._repeated(runs.take(part, self._allocate), groups, boilerplate)
             of = (found[0] >> np.uint64(32)).astype(np.int64) // share
-            order = np.argsort(of, kind="stable")
-            limits = np.searchsorted(of[order], np.arange(rows.parts + 1))
-            return [
-                (number, [column[order[low:high]] for column in found])
-                for number, (low, high) in enumerate(pairwise(limits.tolist()))
-                if high > low
-            ]
+            return found, np.searchsorted(of, np.arange(segments.parts + 1))
 
-        for ranges in self._pool.ordered(work, range(runs.parts), self._pool.threads):
-            for number, found in ranges:
-                rows.add(number, *found)
-        self.temporary += runs.written
-        table = [self._scratch.empty(rows.rows, column) for column in columns]
+        for found, ends in self.work.pool.ordered(work, range(runs.parts), self.work.pool.threads):
+            segments.add_divided(found, ends)
+            if segments.is_full:
+                segments.flush()
+        self.work.temporary = max(self.work.temporary, runs.written + segments.written)
+        runs.forget()
+        table = [self.work.scratch.empty(segments.rows, column) for column in _SEGMENT]
         filled = 0
-        for number in range(rows.parts):
-            found = rows.take(number)
+        for number in range(segments.parts):
+            found = segments.take(number)
             order = np.argsort(found[0])
-            for column, values in zip(table, found, strict=True):
-                column[filled : filled + len(order)] = values[order]
-            filled += len(order)
-        self.temporary += rows.written
-        return Repeats(*table)
+            some = tuple(values[order] for values in found)
+            count = kernels.join_segments(some)
+            for column, values in zip(table, some, strict=True):
+                column[filled : filled + count] = values[:count]
+            filled += count
+        segments.close()
+        return Repeats(*(column[:filled] for column in table))
+
+    def _allocate(self, rows: int, dtype: np.dtype) -> np.ndarray:
+        """Return an array for a part, which may be many times as large as others."""
+        return np.empty(rows, dtype) if rows <= _SORTED else self.work.scratch.empty(rows, dtype)
 
     def _repeated(
         self, columns: list[np.ndarray], groups: Groups | None, boilerplate: int
     ) -> list[np.ndarray]:
-        """Return the columns of `Repeats`, of the runs of a part that occur twice."""
+        """Return the segments of the runs of a part that occur twice."""
         high, low, position = columns
-        if len(position) and not bool(np.all(position[1:] > position[:-1])):
+        total = len(position)
+        if total and not bool(np.all(position[1:] > position[:-1])):
             order = np.argsort(position)
             high, low, position = high[order], low[order], position[order]
-        members, starts = group(high)
-        found = [np.full(len(high), kernels.NONE) for _ in range(3)]
-        documents = np.zeros(len(high), np.uint32)
-        kernels.sources_of_runs(
-            members,
-            starts,
-            low,
-            position,
-            self.length.words,
-            _for_kernel(groups, boilerplate),
-            (*found, documents),
-        )
+        found = [self._allocate(total, np.dtype(np.uint64)) for _ in range(3)]
+        found[0][:] = kernels.NONE
+        documents = self._allocate(total, np.dtype(np.uint32))
+        shares = -(-total // _SORTED)
+        for number in range(shares):
+            rows, starts = _equal(high, number, shares)
+            length, asked = self.length.words, _for_kernel(groups, boilerplate)
+            kernels.sources_of_runs(rows, starts, low, position, length, asked, (*found, documents))
         kept = np.flatnonzero(found[0] != kernels.NONE)
-        return [column[kept] for column in (position, *found, documents)]
+        runs = np.ones(len(kept), np.uint32)
+        table = [column[kept] for column in (position, *found, documents)]
+        table.insert(1, runs)
+        count = kernels.join_segments(tuple(table))
+        return [column[:count].copy() for column in table]
+
+
+def _equal(high: np.ndarray, number: int, shares: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of equal hashes, int32[], of a share of all hashes, and where each begins."""
+    if shares == 1:
+        return group(high)
+    some = np.flatnonzero((high >> np.uint64(20)) % np.uint64(shares) == number).astype(np.int32)
+    values = high[some]
+    if len(values) and bool(np.all(values == values[0])):  # of periodic text; sorted already
+        return some, np.array([0, len(some)], np.int32)
+    members, starts = group(values)
+    return some[members], starts
 
 
 def _for_kernel(
@@ -291,12 +329,26 @@ class Anchors:
         kernels.divide(every, self._spill.parts, order, ends)
         return [np.concatenate(tokens), np.concatenate(counts), every[order], order, ends]
 
-    def add(self, found: list[np.ndarray]) -> None:
+    def add(self, found: list[np.ndarray], corpus: int, about: list[int], table: pa.Table) -> None:
+        """Enter a partition: what `of` and `InputCorpus.enter` have returned of it."""
         tokens, counts, keys, order, ends = found
+        self._spill.add_divided([keys, order + self._anchors], ends)
+        columns: dict[str, Any] = {_TOKENS: array_of(tokens), _ANCHORS: array_of(counts)}
+        columns |= zip(table.column_names, table.columns, strict=True)
+        entered = Entered(corpus, about, pa.table(columns))
+        self.enter(entered)
+        progress = self._finder.work.progress
+        progress.enter(entered)
+        if self._spill.is_full:
+            progress.put_anchors(self._spill.flush())
+
+    def enter(self, entered: Entered) -> None:
+        """Enter a partition whose anchors are in the spill."""
+        columns = (entered.table.column(name) for name in (_TOKENS, _ANCHORS))
+        tokens, counts = (np.asarray(column.to_numpy()) for column in columns)
         self._tokens.append(tokens)
         self._counts.append(counts)
-        self._spill.add_divided([keys, order + self._anchors], ends)
-        self._anchors += len(keys)
+        self._anchors += int(counts.sum(dtype=np.int64))
         self._documents += len(tokens)
         self._ends.append(self._documents)
 
@@ -306,15 +358,22 @@ class Anchors:
         ends = np.array(self._ends, np.int64)
         return Corpus(tokens, counts, np.arange(self._documents), ends)
 
-    def bits(self, pool: Pool, scratch: Scratch) -> np.ndarray:
-        """Return uint8[]: a bit for each anchor, set where another one has the same key."""
-        bits = scratch.filled(-(-self._anchors // 8), np.uint8, 0)
+    def marked(self) -> Marked:
+        """Return the anchors with a key that another one has too."""
+        work = self._finder.work
+        if work.progress.is_marked:
+            return Marked(*work.progress.marked())
+        bits = work.scratch.filled(-(-self._anchors // 8), np.uint8, 0)
+        count = 0
 
         def twice(part: int) -> np.ndarray:
             keys, anchors = self._spill.take(part)
             return np.asarray(anchors[group(keys).members])
 
-        for marked in pool.ordered(twice, range(self._spill.parts), pool.threads):
-            kernels.mark(bits, marked)
-        self._finder.temporary += self._spill.written
-        return bits
+        for anchors in work.pool.ordered(twice, range(self._spill.parts), work.pool.threads):
+            kernels.mark(bits, anchors)
+            count += len(anchors)
+        work.temporary = max(work.temporary, self._spill.written)
+        work.progress.put_marked(bits, count)
+        self._spill.close()
+        return Marked(bits, count)

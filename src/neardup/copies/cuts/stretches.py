@@ -8,7 +8,7 @@ import numpy as np
 
 from neardup.copies.asked import CutSpec
 from neardup.copies.building import Passages
-from neardup.copies.cutting import complete
+from neardup.copies.cuts.cutting import complete
 from neardup.copies.finding import Found, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
 from neardup.copies.spans import ends_of
@@ -85,6 +85,12 @@ def stretches_of(rows: tuple[np.ndarray, np.ndarray], found: Found) -> Stretches
     order = np.argsort(position)
     nothing = np.empty(0, np.int64)
     return Stretches(position[order], rows[1][order], nothing, nothing)
+
+
+def no_stretches() -> Stretches:
+    """Return that nothing is cut."""
+    nothing = np.empty(0, np.int64)
+    return Stretches(np.empty(0, np.uint64), nothing, nothing, nothing)
 
 
 def keys_of(stretches: Stretches) -> list[np.ndarray]:

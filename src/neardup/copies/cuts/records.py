@@ -22,6 +22,20 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
 
+def check_changer(source: Source) -> None:
+    """Refuse an input whose records can't be changed."""
+    if len(source.columns.text) != 1:
+        raise SpecError(
+            f"the text is in {len(source.columns.text)} columns, and it can't be cut in several",
+            "name one column with `text`, or leave `cut` out",
+        )
+    if source.format == "mixed":
+        raise SpecError(
+            "the input has files of several formats, which can't be cut together",
+            "cut the files of each format by themselves",
+        )
+
+
 def changer(
     source: Source, changed: Callable[[np.ndarray], Mapping[int, str]]
 ) -> Callable[[np.ndarray, Records], Records]:
@@ -32,17 +46,8 @@ def changer(
         changed: Gives the new texts of some documents, by their positions; of those alone that
             change.
     """
-    if len(source.columns.text) != 1:
-        raise SpecError(
-            f"the text is in {len(source.columns.text)} columns, and it can't be cut in several",
-            "name one column with `text`, or leave `cut` out",
-        )
+    check_changer(source)
     (name,) = source.columns.text
-    if source.format == "mixed":
-        raise SpecError(
-            "the input has files of several formats, which can't be cut together",
-            "cut the files of each format by themselves",
-        )
     delimiter = next((file.delimiter for file in source.files if file.delimiter), "")
     delimiter = delimiter or ("\t" if source.format == "tsv" else ",")
 

@@ -1,0 +1,144 @@
+"""Settings, recipe and folder of an index."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neardup.errors import InputNotFoundError, RecipeError, SpecError
+from neardup.index.catalogue import Catalogue, Options
+from neardup.index.index_check import require_last_commit
+from neardup.index.merging import clean
+from neardup.index.place import index_folder, require_local
+from neardup.index.transactions import Core
+from neardup.recipe import Recipe
+from neardup.sketch.bands import candidate_probability
+from neardup.spec import Spec
+from neardup.spec import preset as settings_of
+
+if TYPE_CHECKING:
+    from neardup.api.indexing import Index
+    from neardup.results.results import Results
+
+_FILE = "index.sqlite"
+
+
+def made_core(
+    path: str | os.PathLike[str] | None, options: Options, spec: Spec, recipe: Recipe, texts: bool
+) -> Core:
+    """Make an empty index.
+
+    Args:
+        path: Folder to make; None for an index in memory.
+        options: How its database is opened.
+        spec: Its settings.
+        recipe: How texts become band keys.
+        texts: Whether texts are stored; else sets of shingles.
+
+    Raises:
+        OutputError: There is something at the path, or it can't be written.
+        StoreError: The path is on a network file system.
+    """
+    folder = None if path is None else Path(path)
+    about = {"recipe": recipe.as_dict(), "spec": spec.as_dict(), "texts": texts}
+    catalogue = Catalogue(None if folder is None else folder / _FILE, options)
+    if folder is None:
+        catalogue.create(about)
+    else:
+        require_local(folder.absolute().parent)
+        with index_folder(folder) as new, closing(Catalogue(new / _FILE, options)) as fresh:
+            fresh.create(about)
+    return Core(folder, catalogue, recipe, spec.threshold, texts)
+
+
+def opened_core(folder: Path, options: Options) -> tuple[Core, Spec]:
+    """Open an index; return it with its settings.
+
+    Raises:
+        InputNotFoundError: There is none.
+        RecipeError: It was made by other versions of what keys depend on.
+        StoreError: It is damaged, or on a network file system.
+    """
+    if not (folder / _FILE).is_file():
+        raise InputNotFoundError(
+            f"{folder}: there is no index", "make one with neardup index create, or Index.create"
+        )
+    require_local(folder)
+    if not options.readonly:
+        require_last_commit(folder / _FILE)
+    catalogue = Catalogue(folder / _FILE, options)
+    about = catalogue.about()
+    spec, recipe = Spec.from_dict(about["spec"]), Recipe.from_dict(about["recipe"])
+    recipe.require_usable(f"{folder}: this index")
+    core = Core(folder, catalogue, recipe, spec.threshold, about["texts"])
+    if not options.readonly:
+        clean(core)
+    core.warm()
+    return core, spec
+
+
+def index_of(
+    cls: type[Index],
+    results: Results,
+    folder: Path | None = None,
+    numbered: bool = True,
+    **options: Any,
+) -> Index:
+    """Return an index of the kept documents of a run; see `kept_batches` for ``numbered``."""
+    from neardup.corpora.of_run import kept_batches
+
+    # An index keeps the first of similar documents, and compares with all.
+    spec = results.spec.replace(keep="first", order_by=None, max_bucket=None)
+    options.setdefault("store_text", False)
+    index = cls.create(folder, spec=spec, recipe=results.recipe, **options)
+    for batch in kept_batches(results, numbered):
+        index._insert([batch], "error")
+    return index
+
+
+def asked_spec(spec: Spec | None, preset: str | None, **given: Any) -> Spec:
+    """Return a preset, or a spec, with those values that were given."""
+    if spec is not None and (preset is not None or not isinstance(spec, Spec)):
+        raise SpecError("give a neardup.Spec as `spec`, or a `preset`; not both")
+    base = spec or settings_of(preset or "web")
+    for name, default in {"keep": "first", "order_by": None, "max_bucket": None}.items():
+        if (value := getattr(base, name)) != default:
+            what = (
+                f"`{name}` is {value!r}, which is not for an index: it keeps the first of similar"
+            )
+            raise SpecError(f"{what} documents, and compares with all", f"leave `{name}` out")
+    return base.replace(**{name: value for name, value in given.items() if value is not None})
+
+
+def agreed_spec(asked: Spec, recipe: Recipe, given: set[str]) -> Spec:
+    """Return settings that agree with a recipe; others are those of the recipe."""
+    if "shingle" in given and asked.shingle != recipe.shingle:
+        raise RecipeError(
+            f"the recipe has the shingle {recipe.shingle}, and {asked.shingle} was asked for",
+            "leave `shingle` out, or give another recipe",
+        )
+    if "threshold" not in given:
+        if recipe.threshold is None:
+            raise RecipeError("the recipe does not say for which threshold", "give `threshold`")
+        asked = asked.replace(threshold=recipe.threshold)
+    if recipe.num_bands and asked.num_bands is None:
+        found = candidate_probability(asked.threshold, recipe.num_bands, recipe.rows)
+        if "recall" not in given and recipe.threshold is not None:
+            known = candidate_probability(recipe.threshold, recipe.num_bands, recipe.rows)
+            asked = asked.replace(recall=min(asked.recall, known))
+        if found < asked.recall - 1e-9:
+            raise RecipeError(
+                f"the recipe's {recipe.num_bands} bands of {recipe.rows} rows find {found:.1%} of "
+                f"the pairs at threshold {asked.threshold:g}; expected {asked.recall:.1%}",
+                "raise `threshold`, lower `recall`, or give a recipe for this threshold",
+            )
+    return asked.replace(shingle=recipe.shingle)
+
+
+def is_power(durable: str) -> bool:
+    """Return whether a commit survives a power failure."""
+    if durable not in ("power", "process"):
+        raise SpecError(f"`durable` is {durable!r}; expected 'power' or 'process'")
+    return durable == "power"

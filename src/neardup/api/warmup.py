@@ -1,0 +1,77 @@
+"""Compile all kernels beforehand, as for a container image or before a timed run."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import neardup
+from neardup.errors import DependencyError
+
+_WORDS = [f"word{number}" for number in range(12)]
+
+
+class Warmed(NamedTuple):
+    """Where compiled kernels are stored, and how many there are."""
+
+    folder: Path
+    kernels: int
+
+
+def warmup() -> Warmed:
+    """Run a tiny job of each kind, so that Numba stores every kernel that later jobs call.
+
+    Numba compiles a kernel when it is first called, and stores it in ``NUMBA_CACHE_DIR`` if that is
+    set, else next to the package, or in the cache folder of the user where the package can't be
+    written. Takes about a minute on one core where nothing is compiled yet, and a second else.
+
+    Raises:
+        OutputError: A temporary folder can't be written.
+    """
+    with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
+        _run_all(Path(folder))
+    return _stored()
+
+
+def _run_all(folder: Path) -> None:
+    texts = [" ".join(_WORDS[first : first + 9]) for first in (0, 0, 1, 2, 3)]
+    rows = [{"id": number, "name": text, "text": text} for number, text in enumerate(texts)]
+    lines = folder / "texts.jsonl"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    other = folder / "other.jsonl"
+    other.write_text(json.dumps({"text": texts[0]}) + "\n", encoding="utf-8")
+    table = folder / "texts.csv"
+    table.write_text("id,text\n" + "".join(f'{row["id"]},"{row["text"]}"\n' for row in rows))
+    for shingle in ("word:3", "char:3"):
+        for cluster in ("star", "bounded", "components"):
+            neardup.dedup(lines, shingle=shingle, threshold=0.3, cluster=cluster)
+    old = neardup.dedup(table, id="id", out=folder / "old")
+    for spec in (neardup.Spec(method="allpairs"), neardup.preset("clinical")):
+        neardup.dedup(lines, spec=spec, id="id")
+    neardup.dedup(lines, id="id", against=folder / "old")
+    neardup.decontaminate(lines, against=other, id="id")
+    neardup.passages(lines, id="id", words=3, out=folder / "passages", cut=True)
+    neardup.link(lines, id="id", fields=["name"])
+    stored = neardup.dedup(lines, id="id", out=folder / "stored")
+    for run in (old, stored):
+        run.explain(0)
+        run.audit()
+        with suppress(DependencyError):
+            run.report(folder / "report.html", overwrite=True)
+    index = neardup.Index.create(folder / "index", threshold=0.3)
+    index.add_if_new(texts, ids=[str(row["id"]) for row in rows])
+    index.query(texts[0])
+    index.close()
+
+
+def _stored() -> Warmed:
+    """Return where the kernels are that Numba has stored, and how many files of code."""
+    from neardup.kernels import tokens
+
+    if not hasattr(tokens.words, "stats"):  # the compiler is switched off
+        return Warmed(Path(), 0)
+    folder = Path(tokens.words.stats.cache_path)
+    return Warmed(folder, sum(1 for _ in folder.glob("*.nbc")))

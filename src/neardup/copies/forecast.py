@@ -1,0 +1,153 @@
+"""What finding passages would find, need and take, from a sample of the documents."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from neardup.copies.asked import CutSpec, PassageSpec
+from neardup.copies.finding import Inputs
+from neardup.copies.passage_running import MEMORY, Asked, run_in_memory
+from neardup.copies.result import Result
+from neardup.corpora.corpus import InputCorpus
+from neardup.engines.clock import Clock
+from neardup.io.opening import Reading
+from neardup.io.source import Partition
+from neardup.memory_plan import show_size
+from neardup.report.numbers import counted, percent
+from neardup.results.shown import Shown
+
+#: Documents, bytes of text and partitions that are looked at, at most.
+_DOCUMENTS, _TEXT, _PARTITIONS = 20_000, 64 << 20, 24
+#: A run takes between so many times the time of the sample, scaled, and so many seconds to start.
+_FASTEST, _SLOWEST, _START = 0.5, 3.0, (0.7, 2.0)
+#: Bytes of an anchor, of a run and of a passage in temporary files, and of a document in memory.
+_ANCHOR, _RUN, _PASSAGE, _DOCUMENT, _BASE = 16, 24, 100, 12, 200_000_000
+
+
+class Limits(NamedTuple):
+    memory: int | None = None  # bytes
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class PassagePlan(Shown):
+    """What finding passages would find, need and take.
+
+    Attributes:
+        documents: About how many there are, as ``text`` (bytes) and ``words``.
+        sampled: Documents that were looked at.
+        copied_share: Share of their words that is copied from another of them, or within them. The
+            corpus has about so much at least: most sources are not in the sample.
+        memory: Bytes of private memory, at most.
+        disk: Bytes of temporary files: with the share of the sample, and if all is copied.
+        seconds: Range of the time on this machine.
+    """
+
+    documents: int
+    text: int
+    words: int
+    sampled: int
+    copied_share: float
+    memory: int
+    disk: tuple[int, int]
+    seconds: tuple[float, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return render(self)
+
+
+def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: Limits) -> PassagePlan:
+    """Estimate from some 20,000 documents; nothing is written.
+
+    Args:
+        corpus: The input.
+        spec: What counts as copied.
+        limits: Memory and threads of the run.
+    """
+    begin = time.monotonic()
+    table, documents, text, scale = _sample(corpus, spec.columns)
+    read = time.monotonic() - begin
+    sample = InputCorpus.open(table, Reading(), spec.columns)
+    begin = time.monotonic()
+    found = run_in_memory(
+        Asked(Inputs(sample), spec, CutSpec(), memory=limits.memory, threads=limits.threads),
+        Clock(),
+    )
+    took = time.monotonic() - begin
+    return _estimate(
+        found, (documents, text, scale), read + took * documents / max(1, len(table)), limits
+    )
+
+
+def _sample(corpus: InputCorpus, wanted: tuple[str, ...]) -> tuple[pa.Table, int, int, float]:
+    """Return some documents, how many were read, their bytes, and how much larger the source is."""
+    source = corpus.reader.source
+    parts: Iterable[Partition] = (part for _, part in corpus.reader.partitions())
+    tables: list[pa.Table] = []
+    documents = text = size = 0
+    whole = True
+    for part in itertools.islice(parts, _PARTITIONS):
+        found = part.read(wanted)
+        columns: dict[str, Any] = {name: found.columns.column(name) for name in wanted}
+        tables.append(pa.table({"text": found.text, **columns}))
+        documents, text = documents + len(found.text), text + found.text.nbytes
+        size += part.size
+        if documents >= _DOCUMENTS or text >= _TEXT:
+            whole = source.total_bytes is not None and size >= source.total_bytes
+            break
+    scale = 1.0 if whole else max(1.0, (source.total_bytes or 0) / max(1, size))
+    table = pa.concat_tables(tables) if tables else pa.table({"text": pa.array([], pa.string())})
+    share = min(1.0, _DOCUMENTS / max(1, documents), _TEXT / max(1, text))
+    # The first ones, as copies are often close to their sources.
+    return table.slice(0, math.ceil(len(table) * share)), documents, text, scale
+
+
+def _estimate(
+    found: Result, read: tuple[int, int, float], seconds: float, limits: Limits
+) -> PassagePlan:
+    counts = found.record["counts"]
+    documents, text, scale = read
+    sampled = max(1, counts["documents"])
+    growth = documents * scale / sampled
+    words = round(counts["words"] * growth)
+    share = counts["copied_words"] / max(1, counts["words"])
+    window = found.spec.words - found.spec.words // 2 + 1
+    anchors = _ANCHOR * words * 2 // (window + 1)
+    passages = _PASSAGE * round(counts["passages"] * growth)
+    disk = max(anchors, round(_RUN * words * min(1.0, 1.5 * share)) + passages)
+    memory = _BASE + (limits.memory or MEMORY) * 3 // 4 + _DOCUMENT * round(documents * scale)
+    low, high = (seconds * scale * k + s for k, s in zip((_FASTEST, _SLOWEST), _START, strict=True))
+    return PassagePlan(
+        documents=round(documents * scale),
+        text=round(text * scale),
+        words=words,
+        sampled=counts["documents"],
+        copied_share=round(share, 4),
+        memory=memory,
+        disk=(disk, max(disk, _RUN * words)),
+        seconds=(round(low, 1), round(high, 1)),
+    )
+
+
+def render(plan: PassagePlan) -> str:
+    """Return the estimate in a few lines."""
+    low, high = (show_size(size) for size in plan.disk)
+    copied = f"{percent(plan.copied_share)} of the words of {counted(plan.sampled, 'document')}"
+    rows = [
+        ("documents", f"about {plan.documents:,}, {show_size(plan.text)}, {plan.words:,} words"),
+        ("copied", f"{copied}; more in all, since most sources are not among these"),
+        ("memory", f"at most {show_size(plan.memory)}"),
+        ("disk", f"{low} of temporary files, {high} if all words are copied"),
+        ("time", f"{plan.seconds[0]:,.0f} to {plan.seconds[1]:,.0f} s"),
+    ]
+    return "\n".join(f"{name:<11} {value}" for name, value in rows)

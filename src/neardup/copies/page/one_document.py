@@ -1,0 +1,170 @@
+"""A document with its copied parts: which characters belong to which passage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.arrays import array_of
+from neardup.copies.passage_results import PassageResults
+from neardup.report.numbers import counted, percent
+from neardup.report.visible import name, visible
+
+#: Characters of a source that are shown before and behind a passage.
+_AROUND = 240
+_YELLOW, _GREY, _PLAIN = "\x1b[30;43m", "\x1b[2m", "\x1b[0m"
+
+
+class Part(NamedTuple):
+    """Some characters of a document."""
+
+    text: str
+    passage: int  # which passage of the document; -1 for none
+    changed: bool = False  # between two joined passages
+
+
+class Shown(NamedTuple):
+    """What is shown of a document."""
+
+    row: dict[str, Any]  # of the table of documents
+    passages: list[dict[str, Any]]  # rows of the table of passages
+    text: str | None  # None where texts are not shown
+    sources: list[tuple[str, str, str] | None]  # before, in and behind each source
+
+
+def parts_of(text: str, passages: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+    """Yield the parts of a text.
+
+    Characters of two passages belong to boilerplate, else to the one that starts first.
+
+    >>> [tuple(part)[:2] for part in parts_of("abcdef", [{"start": 1, "end": 4, "kind": "copy"}])]
+    [('a', -1), ('bcd', 0), ('ef', -1)]
+    """
+    points = {0, len(text), *(min(row[k], len(text)) for row in passages for k in ("start", "end"))}
+    active: list[int] = []
+    following, before = 0, -1
+    begin = 0
+    for start, end in pairwise(sorted(points)):
+        while following < len(passages) and passages[following]["start"] <= start:
+            active.append(following)
+            following += 1
+        active = [k for k in active if passages[k]["end"] > start]
+        best = min(active, key=lambda k: (passages[k]["kind"] != "boilerplate", k), default=-1)
+        if start and best != before:
+            yield Part(text[begin:start], before, _is_changed(passages, before, following))
+            begin = start
+        before = best
+        if end == len(text):
+            yield Part(text[begin:end], best)
+
+
+def _is_changed(passages: Sequence[Mapping[str, Any]], owner: int, following: int) -> bool:
+    """Whether characters are between two joined passages; the second is before ``following``."""
+    if owner >= 0 or following < 2:
+        return False
+    one, two = (passages[k].get("bridge") for k in (following - 2, following - 1))
+    return one is not None and one == two
+
+
+def show(results: PassageResults, positions: np.ndarray, texts: bool) -> list[Shown]:
+    """Return what is shown of some documents, int64[], by their positions in the input."""
+    documents = results.table("documents").take(array_of(positions))
+    every = results.table("documents", ["doc_id"]).column(0)
+    ids: Any = documents.column("doc_id")
+    passages = results.table("passages")
+    of: Any = pc.index_in(passages.column("doc_id"), value_set=ids)
+    passages = passages.filter(of.is_valid())
+    rows: list[list[dict[str, Any]]] = [[] for _ in range(len(positions))]
+    for number, row in zip(of.drop_null().to_pylist(), passages.to_pylist(), strict=True):
+        rows[number].append(row)
+    if not texts:
+        shown = zip(documents.to_pylist(), rows, strict=True)
+        return [Shown(row, own, None, [None] * len(own)) for row, own in shown]
+    sources = _positions(passages, every)
+    wanted = np.unique(np.concatenate([positions, sources[sources >= 0]]))
+    text_of = dict(zip(wanted.tolist(), results.texts(wanted), strict=True))
+    place_of = dict(zip(passages.column("source_id").to_pylist(), sources.tolist(), strict=True))
+    found = []
+    for position, row, own in zip(positions.tolist(), documents.to_pylist(), rows, strict=True):
+        around = [_source(passage, text_of, place_of) for passage in own]
+        found.append(Shown(row, own, text_of[position], around))
+    return found
+
+
+def _positions(passages: pa.Table, ids: Any) -> np.ndarray:
+    """Return int64[passages]: the position of each source; -1 in the corpus compared against."""
+    source: Any = passages.column("source_id")
+    found: Any = pc.index_in(source.cast(ids.type, safe=False), value_set=ids)
+    places = np.asarray(found.fill_null(-1).to_numpy(), np.int64).copy()
+    if "in_old" in passages.column_names:
+        places[np.asarray(passages.column("in_old").to_numpy())] = -1
+    return places
+
+
+def _source(
+    passage: Mapping[str, Any], text_of: Mapping[int, str], place_of: Mapping[Any, int]
+) -> tuple[str, str, str] | None:
+    if passage.get("in_old"):
+        return None
+    text = text_of.get(place_of[passage["source_id"]])
+    if text is None:
+        return None
+    start, end = passage["source_start"], passage["source_end"]
+    before, behind = max(0, start - _AROUND), end + _AROUND
+    return (
+        ("\u2026" if before else "") + text[before:start],
+        text[start:end],
+        text[end:behind] + ("\u2026" if behind < len(text) else ""),
+    )
+
+
+def render(shown: Shown, colour: bool = False) -> str:
+    """Return a document with its passages for a terminal."""
+    row = shown.row
+    head = f"{name(row['doc_id'])}: {row['copied_words']:,} of {counted(row['words'], 'word')}"
+    lines = [f"{head} copied ({percent(row['copied_share'])})."]
+    if row.get("boilerplate_words"):
+        lines.append(f"boilerplate  {counted(row['boilerplate_words'], 'word')}")
+    if row.get("changed_words"):
+        lines.append(f"changed      {counted(row['changed_words'], 'word')} in bridges")
+    if row["source_id"] is not None:
+        most = f"{counted(row['words_from_source'], 'word')} from {name(row['source_id'])}"
+        lines.append(f"most         {most}")
+    if not row["kept"]:
+        lines.append("left out     not in the clean corpus")
+    for number, passage in enumerate(shown.passages, 1):
+        there = f"{name(passage['source_id'])} {passage['source_start']}-{passage['source_end']}"
+        if passage.get("in_old"):
+            there += " of the other corpus"
+        line = (
+            f"[{number}] {passage['start']}-{passage['end']}, {passage['words']:,} words, {there}"
+        )
+        if (passage["origin_id"], passage["origin_start"]) != (
+            passage["source_id"],
+            passage["source_start"],
+        ):
+            line += f", first in {name(passage['origin_id'])} {passage['origin_start']}"
+        line += f", {passage['kind']}, in {counted(passage['documents'], 'document')}"
+        lines.append(line)
+    if shown.text is not None:
+        lines += [
+            "",
+            "".join(_marked(part, colour) for part in parts_of(shown.text, shown.passages)),
+        ]
+    return "\n".join(lines)
+
+
+def _marked(part: Part, colour: bool) -> str:
+    text = visible(part.text)
+    if part.passage < 0 and not part.changed:
+        return text
+    sign = "changed" if part.changed else str(part.passage + 1)
+    if not colour:
+        return f"[{sign}:{text}]"
+    paint = _GREY if part.changed else _YELLOW
+    return "\n".join(line and f"{paint}{line}{_PLAIN}" for line in text.split("\n")) + f"[{sign}]"

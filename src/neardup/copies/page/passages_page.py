@@ -1,0 +1,151 @@
+"""Passages as one page that opens in any browser, without network or server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neardup.copies.page.one_document import Shown, parts_of, show
+from neardup.copies.passage_results import PassageResults
+from neardup.report.outfile import check_file, write_file
+from neardup.report.page.page_clusters import as_json
+from neardup.report.visible import html_page, name, need_jinja, visible
+
+#: Characters of a document that are shown.
+_LONGEST = 60_000
+#: Rows of the tables of values, of months and of boilerplate that are shown.
+_ROWS = 100
+
+
+class PageOptions(NamedTuple):
+    """What a page shows.
+
+    Attributes:
+        title: Heading; the name of the folder without it.
+        texts: Whether texts of documents are in it.
+        max_documents: Documents that are shown, those with the most copied words.
+    """
+
+    title: str | None = None
+    texts: bool = True
+    max_documents: int = 300
+
+
+def write_passages_page(
+    results: PassageResults,
+    path: str | os.PathLike[str],
+    options: PageOptions,
+    overwrite: bool = False,
+    inputs: Iterable[Path] = (),
+) -> Path:
+    """Write the page; only its owner can read it.
+
+    Args:
+        results: What was found.
+        path: File to write.
+        options: What it shows.
+        overwrite: Replace the file.
+        inputs: Files that are never replaced.
+
+    Raises:
+        OutputError: The file exists, or can't be written.
+    """
+    need_jinja()
+    path, texts = check_file(path, inputs, overwrite), options.texts
+    documents, record = results.table("documents"), results.record
+    copied = np.asarray(documents.column("copied_words").to_numpy())
+    words = np.asarray(documents.column("words").to_numpy())
+    order = np.argsort(-copied, kind="stable")[: options.max_documents]
+    order = order[copied[order] > 0]
+    shown = show(results, order, texts)
+    templates: list[dict[str, Any]] = []
+    if record["spec"]["boilerplate"]:
+        templates = results.table("boilerplate").slice(0, _ROWS).to_pylist()
+        _add_texts(results, templates, texts)
+    page = html_page(
+        f"{__package__}:passages.html.jinja",
+        ["plain.css", f"{__package__}:passages.css"],
+        [f"{__package__}:passages.js"],
+        title=options.title or Path(results.name).name,
+        record=record,
+        counts=record["counts"],
+        spec=record["spec"],
+        values=record.get("by_value", [])[:_ROWS],
+        months=record.get("by_month", []),
+        years=record.get("by_year", []),
+        shares=_histogram(copied / np.maximum(words, 1)),
+        templates=templates,
+        texts=texts,
+        total=int(np.count_nonzero(copied)),
+        data=as_json([_as_data(one) for one in shown]),
+        listed=len(shown),
+    )
+    write_file(path, page.encode())
+    return path
+
+
+def _histogram(shares: np.ndarray) -> list[tuple[str, int]]:
+    """Return how many documents have which share of their words copied."""
+    names = ["none", *(f"up to {10 * k} %" for k in range(1, 11))]
+    bins = np.ceil(np.round(shares, 9) * 10).astype(np.int64)
+    return list(zip(names, np.bincount(bins, minlength=11).tolist(), strict=True))
+
+
+def _add_texts(results: PassageResults, templates: list[dict[str, Any]], texts: bool) -> None:
+    ids = results.table("documents", ["doc_id"]).column(0).to_pylist() if templates else []
+    place = {id: position for position, id in enumerate(ids)} if texts else {}
+    here = [row for row in templates if row["doc_id"] in place]
+    positions = np.array([place[row["doc_id"]] for row in here], np.int64)
+    for row in templates:
+        row["text"] = None
+    if not here:
+        return
+    for row, text in zip(here, results.texts(positions), strict=True):
+        row["text"] = text[row["start"] : row["end"]][:600]
+
+
+def _as_data(shown: Shown) -> dict[str, Any]:
+    row = shown.row
+    numbers: dict[Any, int] = {}  # of the sources, as they come
+    passages = []
+    for passage, source in zip(shown.passages, shown.sources, strict=True):
+        key = (passage["source_id"], passage.get("in_old", False))
+        number = numbers.setdefault(key, len(numbers))
+        passages.append(
+            {
+                "source": name(passage["source_id"]),
+                "old": bool(passage.get("in_old")),
+                "colour": number,
+                "words": passage["words"],
+                "documents": passage["documents"],
+                "kind": passage["kind"],
+                "at": [passage["source_start"], passage["source_end"]],
+                "origin": name(passage["origin_id"]),
+                "text": None if source is None else [visible(part) for part in source],
+            }
+        )
+    found: dict[str, Any] = {
+        "id": name(row["doc_id"]),
+        "words": row["words"],
+        "copied": row["copied_words"],
+        "share": round(row["copied_share"], 4),
+        "common": row.get("boilerplate_words", 0),
+        "changed": row.get("changed_words", 0),
+        "kept": row["kept"],
+        "main": None if row["source_id"] is None else name(row["source_id"]),
+        "passages": passages,
+        "parts": None,
+        "cut": False,
+    }
+    if shown.text is not None:
+        text = shown.text[:_LONGEST]
+        own = [p for p in shown.passages if p["start"] < len(text)]
+        found["cut"] = len(text) < len(shown.text)
+        found["parts"] = [
+            [visible(part.text), part.passage, int(part.changed)] for part in parts_of(text, own)
+        ]
+    return found

@@ -1,0 +1,151 @@
+"""Passages of a corpus into a folder or to a URL, in a run that can be resumed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neardup import __version__
+from neardup.copies.asked import CutSpec, PassageSpec
+from neardup.copies.finding import Inputs
+from neardup.copies.result import WRITES, Result, make
+from neardup.copies.work import Work
+from neardup.engines.clock import Clock, Event
+from neardup.errors import ResumeError
+from neardup.json_values import differences
+from neardup.output.publishing import local_output
+from neardup.output.record import digest_of
+from neardup.output.resuming import is_same, require_files, resumable
+from neardup.output.writing import (
+    check_inputs,
+    check_outside,
+    complete_outputs,
+    finish_outputs,
+)
+from neardup.private_files import system_errors
+from neardup.result_record import read_record
+from neardup.state.output_folder import STAGED, check_folder
+from neardup.state.run_state import RUN_FOLDER, RunState
+from neardup.threads import Pool, check_threads
+
+#: Bytes, unless a caller names another number.
+MEMORY = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a caller asks for."""
+
+    inputs: Inputs
+    spec: PassageSpec
+    cutting: CutSpec
+    by: str | None = None  # column by whose values totals are listed
+    format: str | None = None  # of the clean corpus; None for that of the input
+    compression: str | None = None
+    memory: int | None = None  # bytes
+    threads: int | None = None
+
+    def manifest(self) -> dict[str, Any]:
+        """Return what the result depends on, in JSON values."""
+        return {
+            "neardup": __version__,
+            "passages": dataclasses.asdict(self.spec),
+            "cut": dataclasses.asdict(self.cutting),
+            "by": self.by,
+            "output": [self.format, self.compression],
+            "inputs": [corpus.job.identity() for corpus in self.inputs.all],
+        }
+
+    @contextmanager
+    def work(
+        self, clock: Clock, folder: Path | None = None, state: RunState | None = None
+    ) -> Iterator[Work]:
+        check_threads(self.threads)
+        with Pool(self.threads) as pool:
+            manifest = None if state is None else self.manifest()
+            yield Work(pool, clock, self.memory or MEMORY, folder, state, manifest)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the result goes."""
+
+    place: str  # a folder, or a URL
+    overwrite: bool = False
+    resume: bool = False
+    folder: Path | None = None  # where it is made, if it goes to a URL
+
+
+def run_in_memory(asked: Asked, clock: Clock) -> Result:
+    """Find passages; nothing is written."""
+    with asked.work(clock) as work:
+        return make(asked.inputs, asked.spec, asked.cutting, work, asked.by)
+
+
+def run_in_folder(asked: Asked, target: Target, clock: Clock) -> None:
+    """Find passages, and write the result.
+
+    Raises:
+        OutputError: The output exists, or can't be written.
+        ResumeError: The run to resume has other settings or inputs, or is damaged.
+    """
+    for corpus in asked.inputs.all:
+        files = [file.path for file in corpus.reader.source.files]
+        check_inputs(target.place, files, WRITES)
+        check_outside(target.place, corpus.how["given"])
+    with local_output(
+        target.place,
+        overwrite=target.overwrite,
+        resume=target.resume,
+        work=target.folder,
+        writes=WRITES,
+    ) as folder:
+        _run(asked, target, folder, clock)
+
+
+def _run(asked: Asked, target: Target, out: Path, clock: Clock) -> None:
+    check_folder(out, target.overwrite, writes=WRITES, resume=target.resume)
+    folder, manifest = out / RUN_FOLDER, asked.manifest()
+    interrupted = target.resume and RunState.exists(folder)
+    if target.resume and not interrupted and _is_complete(out, manifest, target.overwrite):
+        if folder.exists():  # of a run that was killed while it cleared up
+            RunState.create(folder, overwrite=True).remove()
+        return
+    if interrupted:
+        state = RunState.open(folder)
+        clock.emit(Event("find anchors", note=f"continuing the run in {folder}"))
+    else:
+        state = RunState.create(folder, overwrite=target.overwrite or target.resume)
+    with state, resumable(state):
+        _check_same(asked, state, manifest, out)
+        if finish_outputs(out, state) is None:
+            staged = state.scratch_folder(STAGED)
+            with asked.work(clock, state.scratch_folder("passages"), state) as work:
+                result = make(asked.inputs, asked.spec, asked.cutting, work, asked.by)
+                result.record["asked"] = digest_of(manifest)
+                with system_errors(staged):
+                    result.write(staged, asked.format, asked.compression, work)
+            complete_outputs(out, state, staged)
+        state.remove()
+
+
+def _check_same(asked: Asked, state: RunState, manifest: dict[str, Any], out: Path) -> None:
+    """Refuse to continue a run of something else."""
+    if not state.manifest:
+        return
+    require_files(out, (corpus.reader.source for corpus in asked.inputs.all))
+    if found := differences(state.manifest, manifest):
+        raise ResumeError(
+            f"{state.folder}: this run has other settings or inputs: {found}",
+            "use the same as before, or start again with overwrite=True",
+        )
+
+
+def _is_complete(out: Path, manifest: dict[str, Any], overwrite: bool) -> bool:
+    """Return whether a folder has what is asked for; False where none is complete."""
+    record = read_record(out)
+    return record is not None and is_same(out, record, digest_of(manifest), overwrite)

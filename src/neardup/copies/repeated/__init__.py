@@ -1,0 +1,1 @@
+"""Which runs of words occur earlier: two passes over the texts, that can be resumed."""

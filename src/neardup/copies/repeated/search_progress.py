@@ -1,0 +1,174 @@
+"""What of a search was done, so that one that was killed continues where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.copies.repeated.spill import Flush
+from neardup.json_values import JSON
+from neardup.state.run_state import RunState
+
+#: Steps of the run state, in their order.
+_ANCHORS, _MARKED, _RUNS, _FOUND = "anchors", "marked", "runs", "found"
+#: Bytes of arrays that are stored together.
+_TOGETHER = 64 << 20
+
+
+class Entered(NamedTuple):
+    """A partition that was read."""
+
+    corpus: int  # 0 or 1: which of the inputs
+    about: list[int]  # file, start, documents, and those left out for their size
+    table: pa.Table  # tokens and anchors of each document, ids and other columns
+
+
+class Progress:
+    """Steps of a search: anchors, those that are marked, runs, and what was found.
+
+    Without a state nothing is stored, and nothing was done. The manifest is set when the first step
+    is stored: until then there is nothing to resume.
+    """
+
+    def __init__(self, state: RunState | None, manifest: Mapping[str, JSON] | None = None) -> None:
+        self._state, self._manifest = state, manifest or {}
+        self._folder = None if state is None else state.scratch_folder("passages")
+        self._entered: list[Entered] = []
+
+    def path(self, name: str) -> Path | None:
+        """Return the path of a file that goes with the run; None where it can't be resumed."""
+        return None if self._folder is None else self._folder / name
+
+    # The first pass.
+
+    def enter(self, entered: Entered) -> None:
+        """Note a partition; it is stored with the next `put_anchors` or `put_marked`."""
+        if self._state is not None:
+            self._entered.append(entered)
+
+    def put_anchors(self, flush: Flush) -> None:
+        """Store that anchors of all partitions so far are in the file."""
+        if self._state is not None:
+            number = len(self._state.done(_ANCHORS))
+            self._put_entered(_ANCHORS, number, {"flush": [*flush]})
+
+    def put_marked(self, bits: np.ndarray, anchors: int) -> None:
+        """Store the end of the first pass."""
+        if self._state is not None:
+            self._put_entered(_MARKED, 0, {"anchors": anchors})
+            self._state.put(_MARKED, 1, np.ascontiguousarray(bits))
+
+    def entered(self) -> list[Entered]:
+        """Return the partitions of which the anchors are stored."""
+        if self._state is None:
+            return []
+        steps = [(_ANCHORS, n) for n in sorted(self._state.done(_ANCHORS))]
+        found: list[Entered] = []
+        for step in [*steps, *([(_MARKED, 0)] if self.is_marked else [])]:
+            data, at = self._state.get(*step), 0
+            about: Any = self._state.about(*step)
+            for corpus, numbers, size in about["partitions"]:
+                table = pa.ipc.open_stream(pa.py_buffer(data[at : at + size])).read_all()
+                found.append(Entered(corpus, numbers, table))
+                at += size
+        return found
+
+    def anchor_flushes(self) -> list[Flush]:
+        return [] if self.is_marked else self._flushes(_ANCHORS)
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the first pass is over."""
+        return self._state is not None and 1 in self._state.done(_MARKED)
+
+    def marked(self) -> tuple[np.ndarray, int]:
+        """Return what was given to `put_marked`."""
+        assert self._state is not None
+        about: Any = self._state.about(_MARKED, 0)
+        return np.frombuffer(self._state.get(_MARKED, 1), np.uint8), int(about["anchors"])
+
+    # The second pass.
+
+    def put_runs(self, flush: Flush, partitions: int) -> None:
+        """Store that the runs of so many partitions are in the file."""
+        if self._state is not None:
+            number = len(self._state.done(_RUNS))
+            about: Any = {"flush": [*flush], "partitions": partitions}
+            self._state.put(_RUNS, number, about=about)
+
+    def run_flushes(self) -> tuple[list[Flush], int]:
+        """Return what is in the file of runs, and of how many partitions."""
+        flushes = self._flushes(_RUNS)
+        if not flushes or self._state is None:
+            return [], 0
+        about: Any = self._state.about(_RUNS, len(flushes) - 1)
+        return flushes, int(about["partitions"])
+
+    # The end.
+
+    def found(self, make: Callable[[], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+        """Return arrays that ``make`` makes, or that it made before."""
+        if self._state is None:
+            return make()
+        done = self._state.done(_FOUND)
+        if 0 not in done:
+            arrays = make()
+            some: list[np.ndarray] = []
+            for array in arrays:
+                some.append(array)
+                if sum(each.nbytes for each in some) > _TOGETHER:
+                    self._put_arrays(some)
+                    some = []
+            self._put_arrays(some, True)
+            for name in (_ANCHORS, _RUNS):
+                (self._folder or Path()).joinpath(name).unlink(missing_ok=True)
+            return arrays
+        return tuple(chain.from_iterable(map(self._arrays, [*sorted(done - {0}), 0])))
+
+    def _put_arrays(self, arrays: list[np.ndarray], last: bool = False) -> None:
+        assert self._state is not None
+        data = arrays[0] if len(arrays) == 1 else b"".join(each.tobytes() for each in arrays)
+        about: Any = [[each.dtype.str, each.nbytes] for each in arrays]
+        # The last has number 0: where it is, all are.
+        number = 0 if last else len(self._state.done(_FOUND)) + 1
+        self._state.put(_FOUND, number, data, about)
+
+    def _arrays(self, number: int) -> Iterator[np.ndarray]:
+        assert self._state is not None
+        data, at = self._state.get(_FOUND, number), 0
+        about: Any = self._state.about(_FOUND, number)
+        for kind, size in about:
+            yield np.frombuffer(data[at : at + size], kind)
+            at += size
+
+    def _flushes(self, stage: str) -> list[Flush]:
+        if self._state is None:
+            return []
+        every: Sequence[Any] = [
+            self._state.about(stage, n) for n in sorted(self._state.done(stage))
+        ]
+        return [Flush(*about["flush"]) for about in every]
+
+    def _put_entered(self, stage: str, number: int, about: dict[str, Any]) -> None:
+        assert self._state is not None
+        streams = [_packed(entered.table) for entered in self._entered]
+        partitions: Any = [
+            [entered.corpus, entered.about, len(stream)]
+            for entered, stream in zip(self._entered, streams, strict=True)
+        ]
+        if not self._state.manifest:
+            self._state.manifest = self._manifest
+        self._state.put(stage, number, b"".join(streams), {**about, "partitions": partitions})
+        self._entered = []
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue().to_pybytes()

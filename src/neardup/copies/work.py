@@ -1,0 +1,39 @@
+"""What finding passages needs besides the input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from neardup.copies.repeated.search_progress import Progress
+from neardup.engines.clock import Clock
+from neardup.json_values import JSON
+from neardup.scratch import Scratch
+from neardup.state.run_state import RunState
+from neardup.threads import Pool
+
+#: Parts of the memory that rows of a kind, and arrays, may take before they go to files.
+SPILL_SHARE, SCRATCH_SHARE = 8, 4
+
+
+@dataclass
+class Work:
+    """Threads, memory, and what was done before."""
+
+    pool: Pool
+    clock: Clock
+    memory: int  # bytes
+    folder: Path | None = None  # for temporary files; None for that of the system
+    state: RunState | None = None  # of a run that can be resumed
+    manifest: Mapping[str, JSON] | None = None  # what the result depends on
+
+    def __post_init__(self) -> None:
+        self.scratch = Scratch(self.memory // SCRATCH_SHARE, self.folder)
+        self.temporary = 0  # bytes that were in files at the same time, at most
+        self.progress = Progress(self.state, self.manifest)
+
+    @property
+    def spilled(self) -> int:
+        """Bytes of rows of a kind that may be in memory."""
+        return self.memory // SPILL_SHARE

@@ -1,0 +1,60 @@
+"""Calls that keep much in memory refuse too little before the work, and say what they need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import neardup
+from neardup.errors import SpecError
+
+TEXTS = [f"some words of a text that has the number {n} and others behind it" for n in range(50)]
+TABLE = pa.table({"id": list(range(50)), "text": TEXTS})
+
+
+def against(memory: int) -> Any:
+    old = neardup.dedup(TEXTS[:10])
+    return neardup.dedup(TABLE, id="id", against=old, memory=memory, threads=2)
+
+
+def decontaminate(memory: int) -> Any:
+    return neardup.decontaminate(TABLE, TEXTS[:3], memory=memory, threads=2)
+
+
+def link(memory: int) -> Any:
+    return neardup.link(TABLE, id="id", fields="text", memory=memory, threads=2)
+
+
+def dedup(memory: int) -> Any:
+    return neardup.dedup(TABLE, id="id", memory=memory, threads=16)
+
+
+@pytest.mark.parametrize("call", [against, decontaminate, link, dedup])
+def test_too_little_memory_is_refused(call: Callable[[int], Any]) -> None:
+    with pytest.raises(SpecError, match=r"`memory` is 1 MB; at least \d+ MB are needed") as found:
+        call(10**6)
+    needed = re.search(r"at least (\d+) MB", str(found.value))
+    assert needed is not None and found.value.hint
+    call(int(needed[1]) * 10**6)  # as much as was said suffices
+
+
+def test_nothing_is_written_where_memory_is_refused(tmp_path: Path) -> None:
+    for call in (
+        lambda out: neardup.dedup(TABLE, against=neardup.dedup(TEXTS), memory="1MB", out=out),
+        lambda out: neardup.decontaminate(TABLE, TEXTS, memory="1MB", out=out),
+    ):
+        with pytest.raises(SpecError, match="`memory` is 1 MB"):
+            call(tmp_path / "out")
+        assert not list(tmp_path.iterdir())
+
+
+def test_an_index_of_records_takes_no_memory_setting(tmp_path: Path) -> None:
+    index = neardup.link(TABLE, id="id", fields="text").index(tmp_path / "index")
+    with pytest.raises(SpecError, match="settings of the index"):
+        neardup.link({"text": ["a text"]}, against=index, memory="4GB")
+    index.close()

@@ -1,0 +1,250 @@
+"""Plain-Python references of the kernels of passages: obvious, and slow.
+
+A document is a list of hashes of tokens. A position is ``document << 32 | token``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reference_text import mix
+
+__all__ = [
+    "Row",
+    "bridge",
+    "character_offsets",
+    "divide",
+    "grow",
+    "join_segments",
+    "last_sources",
+    "mark",
+    "runs_of_anchors",
+    "share_words",
+    "sources_of_runs",
+    "window_anchors",
+]
+
+MASK = 2**64 - 1
+PRIME = 2**61 - 1
+BASE, OTHER = 0x0A3B1C9D7E5F2468, 0xD6E8FEB86659FD93
+TOKEN, LENGTH = 0x9E3779B97F4A7C15, 0x243F6A8885A308D3
+#: Position and number of runs, source, origin, documents, hash of the text.
+Row = tuple[int, int, int, int, int, int]
+Tokens = Sequence[int]
+
+
+def polynomial(tokens: Tokens, base: int, modulus: int) -> int:
+    value = 0
+    for token in tokens:
+        value = (value * base + token) % modulus
+    return value
+
+
+def window_anchors(tokens: Tokens, gram: int, window: int) -> list[tuple[int, int]]:
+    """Key and first run of each anchor of a document: the leftmost smallest gram of each run."""
+    grams = [
+        mix(polynomial(tokens[i : i + gram], TOKEN, 2**64)) for i in range(len(tokens) - gram + 1)
+    ]
+    found: list[tuple[int, int]] = []
+    before = -1
+    for run in range(len(grams) - window + 1):
+        at = min(range(run, run + window), key=lambda i: (grams[i], i))
+        if at != before:
+            found.append((mix(grams[at]), run))
+        before = at
+    return found
+
+
+def mark(size: int, numbers: Sequence[int]) -> list[bool]:
+    """Which bits are set."""
+    return [i in numbers for i in range(size)]
+
+
+def runs_of_anchors(
+    tokens: Tokens, anchors: Sequence[tuple[int, int]], marked: Sequence[bool], words: int
+) -> list[tuple[int, int, int, int]]:
+    """Two hashes, first token and key of each run of a document whose anchor is marked."""
+    found = []
+    salt = words * LENGTH & MASK
+    for run in range(len(tokens) - words + 1):
+        number = max(n for n, (_, since) in enumerate(anchors) if since <= run)
+        if marked[number]:
+            part = tokens[run : run + words]
+            high = mix(polynomial(part, BASE, PRIME) ^ salt)
+            found.append(
+                (high, mix(polynomial(part, OTHER, 2**64) ^ salt), run, anchors[number][0])
+            )
+    return found
+
+
+def divide(keys: Sequence[int], parts: int) -> list[list[int]]:
+    """Rows of each part."""
+    return [[row for row, key in enumerate(keys) if key % parts == part] for part in range(parts)]
+
+
+def sources_of_runs(
+    runs: Sequence[tuple[int, object]],
+    words: int,
+    groups: Sequence[int] | None,
+    others: bool,
+    limit: int,
+) -> list[tuple[int | None, int | None, int | None, int]]:
+    """First, first earlier and latest earlier position, and documents, of positions and hashes."""
+    found = []
+    for position, value in runs:
+        equal = sorted(other for other, its in runs if its == value)
+        documents = len({other >> 32 for other in equal})
+        if len(equal) == 1:
+            found.append((None, None, None, 0))
+            continue
+        earlier = [p for p in equal if p >> 32 < position >> 32 or p + words <= position]
+        earlier = [p for p in earlier if p < position]
+        if groups is not None and documents < limit:
+            own = groups[position >> 32]
+            earlier = [
+                p
+                for p in earlier
+                if own >= 0 and groups[p >> 32] >= 0 and (groups[p >> 32] != own) == others
+            ]
+        found.append((equal[0], min(earlier, default=None), max(earlier, default=None), documents))
+    return found
+
+
+Segment = tuple[int, int, int, int | None, int | None, int]
+
+
+def join_segments(segments: Sequence[Segment]) -> list[Segment]:
+    """Segments of runs that continue one another as one."""
+    found: list[Segment] = []
+    for segment in segments:
+        position, runs, first, origin, latest, documents = segment
+        if found:
+            p, n, f, o, late, d = found[-1]
+            one = None if o is None or late is None else (o + n, late + n)
+            two = None if origin is None or latest is None else (origin, latest)
+            if (p + n, f + n, d, one) == (position, first, documents, two):
+                found[-1] = p, n + runs, f, o, late, d
+                continue
+        found.append(segment)
+    return found
+
+
+def grow(
+    table: Mapping[int, tuple[int, int | None, int | None, int]], rule: int, boilerplate: int
+) -> list[Row]:
+    """Passages of runs: first, first earlier and latest earlier position and documents of each."""
+
+    def common(position: int) -> bool:
+        return 0 < boilerplate <= table[position][3]
+
+    def repeated(position: int) -> bool:
+        return position in table and table[position][2] is not None
+
+    def reach(position: int, source: int) -> int:
+        count = 0
+        while (
+            repeated(position + count)
+            and source + count in table
+            and table[source + count][0] == table[position + count][0]
+            and common(position + count) == common(position)
+        ):
+            count += 1
+        return count
+
+    found: list[Row] = []
+    done = -1
+    for position in sorted(table):
+        if position <= done or not repeated(position):
+            continue
+        _, origin, latest, _ = table[position]
+        assert origin is not None and latest is not None
+        source = origin if rule == 2 else latest
+        if rule == 0:
+            source = max([origin, latest], key=lambda p: (reach(position, p), p))
+            while True:
+                reached = reach(position, source)
+                behind = position + reached
+                if not repeated(behind) or common(behind) != common(position):
+                    break
+                places = [p for p in table[behind][1:3] if p is not None]
+                moved = [p - reached for p in places if p & 0xFFFFFFFF >= reached]
+                best = max(moved, key=lambda p: (reach(position, p), p), default=source)
+                if reach(position, best) <= reached:
+                    break
+                source = best
+        size = reach(position, source)
+        rows = [table[position + k] for k in range(size)]
+        text = 0
+        for first, *_ in rows if common(position) else []:
+            text = mix(text ^ first)
+        found.append((position, size, source, origin, min(row[3] for row in rows), text))
+        done = position + size - 1
+    return found
+
+
+def share_words(
+    passages: Sequence[tuple[int, int, bool]], words: int
+) -> tuple[list[int], int, int]:
+    """Words of each passage of a document, copied ones and common ones.
+
+    A passage is its first word, its number of runs, and whether it is boilerplate.
+    """
+    gained, taken = [0] * len(passages), set[int]()
+    counts = [0, 0]
+    for kind in (True, False):
+        for number, (first, runs, common) in enumerate(passages):
+            if common == kind:
+                new = set(range(first, first + runs + words - 1)) - taken
+                gained[number] = len(new)
+                counts[kind] += len(new)
+                taken |= new
+    return gained, *counts
+
+
+def character_offsets(text: str, byte: int) -> int:
+    """Characters before a byte of a text."""
+    return len(text.encode()[:byte].decode())
+
+
+def bridge(
+    passages: Sequence[tuple[int, int, int]], gap: int
+) -> tuple[list[int | None], list[int]]:
+    """Numbers of joined passages, and changed words: of position, words and source."""
+    numbers: list[int | None] = [None] * len(passages)
+    changed = [0] * len(passages)
+    following = 0
+    for i in range(1, len(passages)):
+        (before, words, there), (here, _, source) = passages[i - 1], passages[i]
+        same = before >> 32 == here >> 32 and there >> 32 == source >> 32
+        between = here - before - words
+        if not same or source < there or max(between, source - there - words) > gap:
+            continue
+        if numbers[i - 1] is None:
+            numbers[i - 1], following = following, following + 1
+        numbers[i] = numbers[i - 1]
+        changed[i] = max(0, between)
+    return numbers, changed
+
+
+def last_sources(
+    passages: Sequence[tuple[int, int, int]], cuts: Sequence[tuple[int, int]], dropped: set[int]
+) -> tuple[dict[int, int], set[int]]:
+    """Words lost by document, and the dropped documents that have them.
+
+    A passage is position, words and source; a cut is position and words.
+    """
+    gone = {first + i for first, words in cuts for i in range(words)}
+    source: dict[int, int] = {}
+    for first, words, there in passages:
+        for i in range(words):
+            source.setdefault(first + i, there + i)
+    lost: dict[int, int] = {}
+    needed: set[int] = set()
+    for word in gone:
+        at = word
+        while at in gone:
+            at = source[at]
+        if word >> 32 not in dropped and at >> 32 in dropped:
+            lost[word >> 32] = lost.get(word >> 32, 0) + 1
+            needed.add(at >> 32)
+    return lost, needed

@@ -1,0 +1,265 @@
+"""Kernels of passages against their references."""
+
+from __future__ import annotations
+
+import random
+from itertools import accumulate
+
+import numpy as np
+import pytest
+import reference_passages as reference
+
+from neardup.kernels import passages as kernels
+from neardup.kernels.passages import NONE
+
+pytestmark = pytest.mark.jit_off
+
+SEEDS = range(30)
+Lists = list[list[int]]
+
+
+def documents_of(rng: random.Random) -> Lists:
+    """Documents over a few tokens, some of them large numbers."""
+    tokens = [
+        rng.choice([rng.randrange(9), rng.randrange(2**64)])
+        for _ in range(rng.choice([1, 2, 4, 20]))
+    ]
+    return [rng.choices(tokens, k=rng.randrange(40)) for _ in range(rng.randrange(6))]
+
+
+def ragged(lists: Lists) -> tuple[np.ndarray, np.ndarray]:
+    offsets = np.array([0, *accumulate(map(len, lists))], np.int64)
+    return np.array([value for values in lists for value in values], np.uint64), offsets
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_anchors_and_their_runs(seed: int) -> None:
+    rng = random.Random(seed)
+    documents = documents_of(rng)
+    gram, window = rng.randrange(1, 6), rng.randrange(1, 8)
+    tokens, offsets = ragged(documents)
+    keys, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)
+    counts = np.empty(len(documents), np.int32)
+    count = kernels.window_anchors(tokens, offsets, gram, window, keys, since, counts)
+    anchors = [reference.window_anchors(values, gram, window) for values in documents]
+    assert counts.tolist() == [len(each) for each in anchors]
+    flat = [anchor for each in anchors for anchor in each]
+    assert list(zip(keys[:count].tolist(), since[:count].tolist(), strict=True)) == flat
+
+    marked = [rng.random() < 0.6 for _ in flat]
+    words = gram + window - 1
+    columns = [np.empty(len(tokens), np.uint64) for _ in range(4)]
+    numbers = np.array(rng.sample(range(2**31), len(documents)), np.int64)
+    chosen = (keys[:count], since[:count], counts, np.array(marked, np.bool_))
+    found = kernels.runs_of_anchors(tokens, offsets, numbers, chosen, words, *columns)
+    expected, done = [], 0
+    for number, values, each in zip(numbers.tolist(), documents, anchors, strict=True):
+        rows = reference.runs_of_anchors(values, each, marked[done : done + len(each)], words)
+        done += len(each)
+        expected += [(high, low, number << 32 | run, key) for high, low, run, key in rows]
+    assert list(zip(*(column[:found].tolist() for column in columns), strict=True)) == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_mark_and_divide(seed: int) -> None:
+    rng = random.Random(seed)
+    size = rng.randrange(1, 50)
+    numbers = rng.sample(range(size), rng.randrange(size + 1))
+    bits = np.zeros((size + 7) // 8, np.uint8)
+    kernels.mark(bits, np.array(numbers, np.int64))
+    found = np.unpackbits(bits, bitorder="little")[:size]
+    assert found.astype(bool).tolist() == reference.mark(size, numbers)
+
+    keys = [rng.randrange(2**64) for _ in range(size)]
+    parts = rng.randrange(1, 9)
+    order, ends = np.empty(size, np.int64), np.empty(parts + 1, np.int64)
+    kernels.divide(np.array(keys, np.uint64), parts, order, ends)
+    divided = [order[ends[p] : ends[p + 1]].tolist() for p in range(parts)]
+    assert divided == reference.divide(keys, parts)
+
+
+def runs_of(rng: random.Random) -> list[tuple[int, int]]:
+    """Positions, ascending, and values of runs: rows of them in a few documents."""
+    values = range(rng.choice([1, 2, 4, 12]))
+    found = []
+    for document in range(rng.randrange(1, 9)):
+        at = 0
+        while rng.random() < 0.7:
+            at += rng.choice([0, 0, 1, 3])
+            for _ in range(rng.randrange(1, 8)):
+                found.append((document << 32 | at, rng.choice(values)))
+                at += 1
+    return found
+
+
+def sources(
+    rng: random.Random, runs: list[tuple[int, int]], words: int, limit: int
+) -> tuple[list[np.ndarray], list[int] | None, bool]:
+    """What `sources_of_runs` finds; the groups of documents, and whether others are compared."""
+    groups = rng.choice([None, [rng.randrange(-1, 3) for _ in range(9)]])
+    others = rng.random() < 0.5
+    position = np.array([p for p, _ in runs], np.uint64)
+    low = np.array([value for _, value in runs], np.uint64)
+    lists: dict[int, list[int]] = {}
+    for row, (_, value) in enumerate(runs):  # some values share their high hash
+        lists.setdefault(value % 5, []).append(row)
+    rows = np.array([row for rows in lists.values() for row in rows], np.int32)
+    starts = np.array([0, *accumulate(map(len, lists.values()))], np.int32)
+    found = [np.full(len(runs), NONE) for _ in range(3)]
+    found.append(np.zeros(len(runs), np.uint32))  # type: ignore[arg-type]
+    of = np.array([] if groups is None else groups, np.int32)
+    table = np.full((3, 0 if groups is None else 3), -1, np.int64)
+    kernels.sources_of_runs(
+        rows, starts, low, position, words, (of, others, limit, table), tuple(found)
+    )
+    return found, groups, others
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sources_and_passages(seed: int) -> None:
+    rng = random.Random(seed)
+    runs, words = runs_of(rng), rng.randrange(2, 6)
+    boilerplate = rng.choice([0, 2, 3, 4])
+    limit = boilerplate or 1 << 32
+    found, groups, others = sources(rng, runs, words, limit)
+    expected = reference.sources_of_runs(runs, words, groups, others, limit)
+    none = int(NONE)
+    rows = zip(*(column.tolist() for column in found), strict=True)
+    assert [tuple(None if v == none else v for v in row) for row in rows] == expected
+
+    kept = [i for i, row in enumerate(expected) if row[0] is not None]
+    segments = [(runs[i][0], 1, *expected[i]) for i in kept]
+    joined = reference.join_segments(segments)  # type: ignore[arg-type]
+    ones = np.ones(len(kept), np.uint32)
+    columns = [np.array([runs[i][0] for i in kept], np.uint64), ones]
+    columns += [column[kept] for column in found]
+    count = kernels.join_segments(tuple(columns))
+    table = tuple(column[:count] for column in columns)
+    rows = zip(*(column.tolist() for column in table), strict=True)
+    assert [tuple(None if v == none else v for v in row) for row in rows] == joined
+
+    by_position = {runs[i][0]: expected[i] for i in kept}
+    space = rng.choice([1, 3, 1000])
+    for rule in range(3):
+        made, row, start = [], 0, 0
+        while row < count:
+            out = np.empty((space, 6), np.uint64)
+            filled, row, start = kernels.grow(table, (row, start), count, rule, boilerplate, out)
+            made += list(map(tuple, out[:filled].tolist()))
+        assert made == reference.grow(by_position, rule, boilerplate)  # type: ignore[arg-type]
+
+
+def passages_of(rng: random.Random) -> tuple[list[tuple[int, int, int]], list[int]]:
+    """Passages, as position, words and source, none within another; tokens of each document."""
+    found: list[tuple[int, int, int]] = []
+    tokens = [rng.randrange(5, 30) for _ in range(6)]
+    for document in range(1, 6):
+        at = end = 0
+        while True:
+            at += rng.randrange(1, 6)
+            words = rng.randrange(3, 8)
+            if at + words <= end:
+                continue
+            end = at + words
+            if end > tokens[document]:
+                break
+            source = rng.randrange(document)
+            there = rng.randrange(max(1, tokens[source] - words))
+            found.append((document << 32 | at, words, source << 32 | there))
+    return found, tokens
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_words_of_passages(seed: int) -> None:
+    rng = random.Random(seed)
+    passages, tokens = passages_of(rng)
+    words, boilerplate = 3, rng.choice([0, 4])
+    rows = np.zeros((len(passages), 6), np.uint64)
+    for row, (position, size, _) in zip(rows, passages, strict=True):
+        row[:] = position, size - words + 1, 0, 0, rng.randrange(2, 8), 0
+    limits = np.arange(len(tokens) + 1, dtype=np.uint64) << np.uint64(32)
+    starts = np.searchsorted(rows[:, 0], limits)
+    gained = np.empty(len(rows), np.int32)
+    copied, common = (np.empty(len(tokens), np.int32) for _ in range(2))
+    counts = np.array(tokens, np.int32)
+    kernels.share_words(rows, starts, counts, words, boilerplate, gained, copied, common)
+    for document in range(len(tokens)):
+        low, high = starts[document], starts[document + 1]
+        own = [
+            (int(p) & 0xFFFFFFFF, int(runs), bool(boilerplate and holders >= boilerplate))
+            for p, runs, _, _, holders, _ in rows[low:high]
+        ]
+        expected = reference.share_words(own, words)
+        assert (gained[low:high].tolist(), copied[document], common[document]) == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bridges(seed: int) -> None:
+    rng = random.Random(seed)
+    passages, _ = passages_of(rng)
+    gap = rng.randrange(8)
+    rows = np.array([row[:2] for row in passages], np.uint64).reshape(-1, 2)
+    numbers = np.empty(len(passages), np.int64)
+    there = np.array([row[2] for row in passages], np.uint64)
+    changed = kernels.bridge(rows, there, gap, numbers)
+    found = [None if number < 0 else number for number in numbers.tolist()]
+    assert (found, changed.tolist()) == reference.bridge(passages, gap)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_words_that_are_left_nowhere(seed: int) -> None:
+    rng = random.Random(seed)
+    passages, tokens = passages_of(rng)
+    covered = sorted({first + i for first, words, _ in passages for i in range(words)})
+    cuts: list[tuple[int, int]] = []
+    for word in covered:
+        if cuts and word == sum(cuts[-1]):
+            cuts[-1] = cuts[-1][0], cuts[-1][1] + 1
+        elif rng.random() < 0.8:
+            cuts.append((word, 1))
+    dropped = {d for d in range(len(tokens)) if rng.random() < 0.3}
+    columns = [np.array(column, np.uint64) for column in zip(*passages, strict=True)]
+    columns = columns or [np.empty(0, np.uint64)] * 3
+    position, words, source = columns
+    first, size = (np.array([row[k] for row in cuts], np.uint64) for k in range(2))
+    lost, needed = np.zeros(len(tokens), np.int64), np.zeros(len(tokens), np.bool_)
+    kernels.last_sources(
+        position,
+        words.astype(np.int64),
+        source,
+        first,
+        size.astype(np.int64),
+        np.array([d in dropped for d in range(len(tokens))]),
+        lost,
+        needed,
+    )
+    expected = reference.last_sources(passages, cuts, dropped)
+    assert {d: n for d, n in enumerate(lost.tolist()) if n} == expected[0]
+    assert set(np.flatnonzero(needed).tolist()) == expected[1]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_character_offsets(seed: int) -> None:
+    rng = random.Random(seed)
+    texts = ["".join(rng.choices("aé中🎉 \n", k=rng.randrange(30))) for _ in range(5)]
+    tokens = []
+    for text in texts:
+        ends = sorted(rng.sample(range(len(text) + 1), min(6, len(text)) // 2 * 2))
+        tokens.append(list(zip(ends[::2], ends[1::2], strict=True)))
+    data = np.frombuffer("".join(texts).encode(), np.uint8)
+    offsets = np.array([0, *accumulate(len(text.encode()) for text in texts)], np.int64)
+    spans, asked, expected = [], [], []
+    for d, (text, own) in enumerate(zip(texts, tokens, strict=True)):
+        for number, token in enumerate(own):
+            span = [len(text[:end].encode()) for end in token]
+            spans.append([int(offsets[d]) + byte for byte in span])
+            for end in (0, 1):
+                if rng.random() < 0.7:
+                    asked.append((d, 2 * number + end))
+                    expected.append(reference.character_offsets(text, span[end]))
+    out = np.empty(len(asked), np.int64)
+    token_offsets = np.array([0, *accumulate(map(len, tokens))], np.int64)
+    starts, stops = np.array(spans, np.int64).reshape(-1, 2).T.copy()
+    rows, ends_asked = np.array(asked, np.int64).reshape(-1, 2).T.copy()
+    kernels.character_offsets(data, offsets, (starts, stops), token_offsets, rows, ends_asked, out)
+    assert out.tolist() == expected

@@ -1,0 +1,47 @@
+"""What is said before a run, and the hint of a run that found few duplicates."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from common import Command, write_lines
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """Notes that are no near-duplicates, a third of whose words are a copy."""
+    rng = random.Random(2)
+    shared = [" ".join(f"s{k}x{i}" for i in range(40)) for k in range(3)]
+    return write_lines(
+        tmp_path / "notes.jsonl",
+        [
+            {"id": i, "text": " ".join(f"w{rng.randrange(10**6)}" for _ in range(80)) + " " + s}
+            for i, s in enumerate(rng.choices(shared, k=200))
+        ],
+    )
+
+
+def test_plan(notes: Path, command: Command) -> None:
+    found = json.loads(command("plan", notes, "--passages", 25, "--json").out)
+    assert found["documents"] == found["sampled"] == 200 and found["words"] == 200 * 120
+    assert found["copied_share"] == pytest.approx(197 * 40 / 24_000, abs=1e-4)
+    assert found["disk"][0] <= found["disk"][1] and found["seconds"][0] < found["seconds"][1]
+    said = command("plan", notes, "--passages", 25).out
+    assert "copied      32.8 % of the words of 200 documents" in said
+    assert "expected 2 to" in command("plan", notes, "--passages", 1).error
+
+
+def test_the_hint(notes: Path, tmp_path: Path, command: Command) -> None:
+    said = command("dedup", notes, "-o", tmp_path / "out", "--id", "id").err
+    assert "32.8 % of the words of the first 200 documents" in said
+    assert "neardup passages" in said
+    other = write_lines(
+        tmp_path / "other.jsonl", [{"text": f"text {i} with words"} for i in range(50)]
+    )
+    assert "passages" not in command("dedup", other, "-o", tmp_path / "other").err
+    same = write_lines(tmp_path / "same.jsonl", [{"text": "one two three " * 20}] * 9)
+    assert "passages" not in command("dedup", same, "-o", tmp_path / "same").err

@@ -1,0 +1,194 @@
+"""The page of passages in a real Chromium, and one document in the terminal."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from page_corpus import HOSTILE
+from page_visit import Visit
+
+import neardup
+from common import Command, write_lines
+
+HEADER = "General hospital department of internal medicine"
+
+
+def notes() -> list[dict[str, Any]]:
+    rng = random.Random(1)
+    rows: list[dict[str, Any]] = []
+    for i in range(60):
+        words = [f"w{rng.randrange(3000)}" for _ in range(30)]
+        if rows:
+            old = rng.choice(rows)["text"].split()[6:]
+            words[10:10] = [*old[:9], "changed", *old[10:20]]
+        rows.append(
+            {
+                "id": f"n{i}",
+                "who": f"Dr {i % 3}",
+                "date": f"2020-0{1 + i // 12}-11",
+                "text": f"{HEADER} {' '.join(words)}",
+            }
+        )
+    for i, text in enumerate(HOSTILE):
+        id = f"{text[:40]}-{i}"
+        rows.append({"id": id, "who": text, "date": "2021-01-01", "text": f"{HEADER} {text} a b"})
+        rows.append(
+            {"id": f"h{i}", "who": "x", "date": "2021-01-02", "text": f"{HEADER} {text} a b"}
+        )
+    return rows
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> neardup.PassageRun:
+    folder = tmp_path_factory.mktemp("passages")
+    path = write_lines(folder / "notes.jsonl", notes())
+    return neardup.passages(
+        path,
+        id="id",
+        words=4,
+        order_by="date",
+        by="who",
+        boilerplate=40,
+        bridge=2,
+        out=folder / "out",
+        progress=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def page(made: neardup.PassageRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made.report(tmp_path_factory.mktemp("page") / "passages.html", title="Notes")
+
+
+def show(visit: Visit, id: str) -> None:
+    """Open a document by its id."""
+    visit.search(id)
+    visit.page.evaluate(
+        "(id) => [...document.querySelectorAll('#list button')]"
+        ".find((button) => button.one.id === id).click()",
+        id,
+    )
+
+
+def test_a_document_and_its_source(visit: Callable[..., Visit], page: Path) -> None:
+    one = visit(page)
+    show(one, "n31")
+    assert one.page.locator("#document h3").inner_text() == "n31"
+    assert "boilerplate" in one.page.locator(".legend").inner_text()
+    mark = one.page.locator("#document .text mark.c0, #document .text mark.c1").first
+    mark.click()
+    assert mark.get_attribute("aria-pressed") == "true"
+    inside = one.page.locator("#source .text mark").inner_text()
+    assert len(inside.split()) >= 4
+    assert "words, characters" in one.page.locator("#source").inner_text()
+    # By the keyboard too.
+    one.page.locator("#document .text mark").first.press("Enter")
+    assert HEADER in one.page.locator("#source .text mark").inner_text()
+    one.search("no such text at all")
+    assert one.page.locator("#status").inner_text() == "0 documents"
+    one.search("CHANGED")
+    assert int(one.page.locator("#status").inner_text().split()[0]) > 10
+
+
+def test_changed_words_have_another_colour(visit: Callable[..., Visit], page: Path) -> None:
+    one = visit(page)
+    changed = [
+        doc for doc in one.data() if doc["changed"] and any(part[2] for part in doc["parts"])
+    ]
+    assert changed
+    show(one, changed[0]["id"])
+    assert "changed" in one.page.locator("#document .text .changed").first.inner_text()
+    assert "changed words" in one.page.locator(".legend").inner_text()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"viewport": {"width": 390, "height": 844}},
+        {"color_scheme": "dark"},
+        {"viewport": {"width": 1280, "height": 900}},
+    ],
+)
+def test_looks(settings: dict[str, Any], visit: Callable[..., Visit], page: Path) -> None:
+    """Nothing is wider than the window; text can be read on its colour; printing shows it all."""
+    one = visit(page, **settings)
+    one.page.locator("#document .text mark").first.click()
+    width = one.page.evaluate("document.documentElement.scrollWidth")
+    assert width <= one.page.viewport_size["width"]
+    contrast = one.page.evaluate(
+        """() => {
+            const light = (text) => {
+                const part = text.match(/[\\d.]+/g).map(Number).slice(0, 3).map((v) => v / 255)
+                    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+                return 0.2126 * part[0] + 0.7152 * part[1] + 0.0722 * part[2];
+            };
+            return [...document.querySelectorAll('mark')].map((e) => {
+                const style = getComputedStyle(e);
+                const two = [light(style.color), light(style.backgroundColor)].sort();
+                return (Math.max(...two) + 0.05) / (Math.min(...two) + 0.05);
+            });
+        }"""
+    )
+    assert min(contrast) > 4.5
+    one.page.emulate_media(media="print")
+    assert not one.page.locator("nav").is_visible()
+    assert one.page.locator("#document .text").is_visible()
+
+
+def test_hostile_texts_are_text(visit: Callable[..., Visit], page: Path) -> None:
+    one = visit(page)
+    for number in range(len(HOSTILE)):
+        show(one, f"h{number}")
+        one.page.locator("#document .text mark").first.click()
+    made = one.page.evaluate(
+        "() => [...document.querySelectorAll('#reader *')].flatMap((e) => "
+        "[e.tagName.toLowerCase(), ...[...e.attributes].map((a) => a.name)])"
+    )
+    assert not {"script", "img", "iframe", "svg", "a", "style", "onerror", "href"} & set(made)
+    assert "\u202e" not in one.page.locator("body").inner_text()
+
+
+def test_without_texts(
+    made: neardup.PassageRun, tmp_path: Path, visit: Callable[..., Visit]
+) -> None:
+    path = made.report(tmp_path / "private.html", texts=False, max_documents=5)
+    content = path.read_text(encoding="utf-8")
+    assert "hospital" not in content and not any(f"w{k} w" in content for k in range(3000))
+    one = visit(path)
+    one.page.locator("#document li mark").first.click()
+    assert len(one.data()) == 5
+
+
+def test_one_document_in_the_terminal(
+    made: neardup.PassageRun, command: Command, tmp_path: Path
+) -> None:
+    said = command("explain", made.path, "n31").out
+    assert said.startswith("n31: ") and HEADER in said and "boilerplate" in said
+    assert "hospital" not in command("explain", made.path, "n31", "--no-text").out
+    values = json.loads(command("explain", made.path, "n31", "--json").out)
+    assert values["passages"] == made.explain("n31")["passages"] and HEADER in values["text"]
+    assert "no document has the id" in command("explain", made.path, "none").error
+    assert "explained by one document" in command("explain", made.path, "n1", "n2").error
+    done = command("report", made.path, "-o", tmp_path / "p.html", "--no-text", "--quiet")
+    assert done.code == 0 and done.err == ""
+    assert "exists" in command("report", made.path, "-o", tmp_path / "p.html").error
+    for name in ("audit", "recluster"):
+        more = ("-o", tmp_path / "x") if name == "recluster" else ()
+        assert "neardup passages" in command(name, made.path, *more).error
+
+
+def test_runs_that_are_read_back(made: neardup.PassageRun) -> None:
+    assert made.path is not None
+    again = neardup.PassageRun.open(made.path)
+    assert again.clean().num_rows == len(again) == len(notes())
+    assert len(again.to_pandas("documents")) == len(again)
+    assert again.to_polars().height == again.passages.num_rows
+    assert again.passages.equals(made.passages)
+    with pytest.raises(neardup.NeardupError, match="neardup passages") as caught:
+        neardup.open(made.path)
+    assert isinstance(caught.value, neardup.NeardupError) and "PassageRun" in caught.value.hint
