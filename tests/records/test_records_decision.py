@@ -8,7 +8,7 @@ import pytest
 from made_records import NAMES, made_persons
 
 import neardup
-from neardup.records.decision.agreement import EQUAL, classes_of
+from neardup.records.decision.agreement_classes import EQUAL, classes_of
 from neardup.records.decision.dependences import learn_tree
 
 FEW = ["given_name", "surname", "birth:digits"]

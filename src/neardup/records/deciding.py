@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.records.blocks.record_blocks import Candidates
-from neardup.records.decision.agreement import exact
+from neardup.records.decision.agreement_classes import exact
 from neardup.records.decision.frequencies import ValueCounts, value_counts
 from neardup.records.decision.labels import Labels, Marked, calibrated, learn_m, marked
 from neardup.records.decision.learning import (

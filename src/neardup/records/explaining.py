@@ -8,7 +8,7 @@ import numpy as np
 
 from neardup.match.verifying import similarities
 from neardup.records.blocks.record_blocks import hashed_sets, rare_enough, shared_weight
-from neardup.records.decision.agreement import EQUAL, MISSING
+from neardup.records.decision.agreement_classes import EQUAL, MISSING
 from neardup.records.decision.model import Agreements, probability
 from neardup.records.field_similarity import Pairs, compare, with_words
 from neardup.records.link_steps import Linked

@@ -102,7 +102,7 @@ def decision_notes(
             f"{_WAYS_OUT}"
         )
     elif kind == "matches":
-        notes.append("nearly all candidates seem to be matches: look at the least likely ones")
+        notes.append("nearly all candidates seem to be matches: look at those with low probability")
     names = dependent_fields(decision, spec.names)
     if names:
         notes.append(

@@ -8,7 +8,7 @@ import numpy as np
 
 from neardup.match.verifying import similarities
 from neardup.records.blocks.record_blocks import shared_weight
-from neardup.records.decision.agreement import classes_of
+from neardup.records.decision.agreement_classes import classes_of
 from neardup.records.decision.words import word_share, word_similarity
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.records.blocks.record_blocks import Candidates
-from neardup.records.decision.agreement import counted, shares
+from neardup.records.decision.agreement_classes import counted, shares
 from neardup.records.decision.model import Model, probability
 
 #: Matches that labels need, so that m is theirs; what seeds count next to them.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.records.decision.agreement import (
+from neardup.records.decision.agreement_classes import (
     EQUAL,
     PRIOR,
     counted,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.records.decision.agreement import EQUAL
+from neardup.records.decision.agreement_classes import EQUAL
 from neardup.records.decision.dependences import Dependence
 from neardup.records.decision.frequencies import ValueCounts
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.records.decision.agreement import counted, exact, shares
+from neardup.records.decision.agreement_classes import counted, exact, shares
 from neardup.records.decision.frequencies import ValueCounts
 from neardup.records.decision.learning import candidates_view, shares_of_matches
 from neardup.records.decision.model import Agreements, Model, View, probability

@@ -13,7 +13,7 @@ from neardup.io.writers import write_tables
 from neardup.private_files import replacing_path
 from neardup.records.link_steps import Linked
 from neardup.records.outputs import link_tables as tables
-from neardup.records.outputs.opening import FORMAT
+from neardup.records.outputs.link_opening import FORMAT
 from neardup.result_record import RECORD
 from neardup.state.output_folder import output_folder, write_record
 

@@ -258,7 +258,7 @@ class LinkRun:
             InputError: It is no such folder, of another version, or damaged.
             SpecError: Another command made it, or the linkage was against an index.
         """
-        from neardup.records.outputs.opening import open_links
+        from neardup.records.outputs.link_opening import open_links
 
         return cls(open_links(Path(folder)))
 
@@ -286,7 +286,7 @@ class LinkRun:
             DependencyError: pandas is not installed.
             SpecError: There is no such table.
         """
-        from neardup.records.outputs.frames import as_pandas
+        from neardup.results.dataframes import as_pandas
 
         return as_pandas(self._named(table))
 
@@ -297,7 +297,7 @@ class LinkRun:
             DependencyError: Polars is not installed.
             SpecError: There is no such table.
         """
-        from neardup.records.outputs.frames import as_polars
+        from neardup.results.dataframes import as_polars
 
         return as_polars(self._named(table))
 

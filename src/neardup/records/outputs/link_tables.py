@@ -16,7 +16,7 @@ from neardup.arrays import array_of, strings_of
 from neardup.cluster.methods import connected, lowest
 from neardup.errors import DependencyError, SpecError
 from neardup.io.columns import string_scalar
-from neardup.records.decision.agreement import CLASSES, EDGES
+from neardup.records.decision.agreement_classes import CLASSES, EDGES
 from neardup.records.link_steps import Blocked, Linked
 
 if TYPE_CHECKING:

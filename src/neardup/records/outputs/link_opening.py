@@ -1,4 +1,4 @@
-"""A linkage that was saved, opened again: tables and values are read, features made again."""
+"""A linkage that was saved, opened: tables and values are read, features computed from these."""
 
 from __future__ import annotations
 
