@@ -173,7 +173,7 @@ def averaged(weight: Any, names: np.ndarray, n: int) -> list[set[int]]:
             if min(one) < first and min(two) < first:
                 continue
             pairs = [(min(p), max(p)) for p in itertools.product(one, two)]
-            mean = float(np.mean([np.clip(weight.get(p, -5.0), -5, 5) for p in pairs]))
+            mean = float(np.mean([np.clip(weight.get(p, -3.0), -3, 5) for p in pairs]))
             best = max(best, (mean, one, two), key=lambda found: found[0])
         if best[0] < 0:
             return found

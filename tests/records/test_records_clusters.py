@@ -30,8 +30,8 @@ def test_average_linkage_merges_the_clusters_with_the_highest_mean(seed: int) ->
     pairs = made(seed)
     # No ties, so that the order of merges is one.
     pairs = pairs._replace(margin=pairs.margin + np.arange(len(pairs.a)) / 1e4)
-    far = dict.fromkeys(itertools.combinations(range(24), 2), -5.0)
-    near = zip(pairs.a.tolist(), pairs.b.tolist(), pairs.margin.clip(-5, 5).tolist(), strict=True)
+    far = dict.fromkeys(itertools.combinations(range(24), 2), -3.0)
+    near = zip(pairs.a.tolist(), pairs.b.tolist(), pairs.margin.clip(-3, 5).tolist(), strict=True)
     far |= {(x, y): margin for x, y, margin in near}
     clusters = [(k,) for k in range(24)]
     while True:

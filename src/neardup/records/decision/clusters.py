@@ -14,8 +14,8 @@ import numpy as np
 
 from neardup.cluster.methods import connected, lowest
 
-#: Log odds from so far on count alike, for and against; records that were not compared are so far.
-_FAR = 5.0
+#: Log odds from so far on count alike, against and for; records that were not compared are so far.
+_FAR, _NEAR = 3.0, 5.0
 #: Log odds are summed as whole numbers of this, so that the order does not matter.
 _UNIT = 2.0**-20
 
@@ -170,7 +170,7 @@ def _average(pairs: Scored, sizes: dict[int, int], fixed: set[int]) -> dict[int,
     comes up: exact, without all pairs being changed at each merge.
     """
     far = -round(_FAR / _UNIT)
-    above = np.round(np.clip(pairs.margin, -_FAR, _FAR) / _UNIT).astype(np.int64) - far
+    above = np.round(np.clip(pairs.margin, -_FAR, _NEAR) / _UNIT).astype(np.int64) - far
     size = defaultdict(lambda: 1, sizes)
     #: Sum of the margins above the lowest of two units.
     near: dict[int, dict[int, int]] = defaultdict(dict)

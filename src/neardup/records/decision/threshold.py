@@ -80,7 +80,11 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
         below = np.maximum.accumulate(density)
         lower = np.minimum(below, np.maximum.accumulate(density[::-1])[::-1])
         depth = np.log1p(lower) - height
-        depth[:begin] = depth[int(_HIGHEST * _CLASSES) :] = 0
+        # On the slope to a minimum further up, there is none.
+        end = int(_HIGHEST * _CLASSES)
+        while end > begin and density[end - 1] > density[end]:
+            end -= 1
+        depth[:begin] = depth[end:] = 0
         # The variance of the square root of a count is 1/4.
         sure = np.sqrt(2 * _FILTER) * (np.sqrt(lower) - np.sqrt(density)) >= _SURE
         depth[below > density[: int(_DIFFERENT * _CLASSES)].max()] = 0
