@@ -1,4 +1,4 @@
-"""Candidates to probabilities: what is compared, what is learnt from it, and what it decides."""
+"""Candidates to probabilities: similarities, the weights learnt from these, and the decision."""
 
 from __future__ import annotations
 

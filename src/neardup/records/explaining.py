@@ -58,6 +58,7 @@ def explain_pair(linked: Linked, x: int, y: int) -> dict[str, Any]:
         **{name: round(bits[name], 4) for name in ("prior", "dependences", "veto", "labels")},
         "total": round(bits["total"], 4),
         "log_odds": log_odds,
+        "score": bool(linked.dependent),
         "probability": float(probability(np.array([log_odds]))[0]),
         "decide_at": spec.decide_at,
         "similarity": float(compared.similarity[0]),

@@ -1,4 +1,4 @@
-"""What a person should know of the fields, and of what was decided by them."""
+"""Notes about the fields, and about the decision that was made by them."""
 
 from __future__ import annotations
 
@@ -66,18 +66,19 @@ _WAYS_OUT = (
 
 
 def decision_notes(
-    spec: LinkSpec, found: Candidates, decision: Decision, pairs: np.ndarray, two_files: bool
+    records: Records, spec: LinkSpec, found: Candidates, decision: Decision, pairs: np.ndarray
 ) -> tuple[str, ...]:
     """Return what a person should know of a decision.
 
     Args:
+        records: The records.
         spec: What was asked for.
         found: The candidates.
         decision: How likely they are matches.
         pairs: int64[]: the candidates that are one record.
-        two_files: Whether pairs are across two files.
     """
     notes = []
+    two_files = len(records.ids) > 1
     if two_files and not spec.one_to_one and len(pairs):
         _, one = np.unique(found.a[pairs], return_counts=True)
         _, two = np.unique(found.b[pairs], return_counts=True)
@@ -87,6 +88,13 @@ def decision_notes(
                 f"{several:.1%} of the records that match are in several pairs; if each record has "
                 "one at most in the other file, `one_to_one` leaves the best"
             )
+    if records.origin is not None and len(pairs):
+        name, second = records.origin
+        within = int((second[found.a[pairs]] == second[found.b[pairs]]).sum())
+        notes.append(
+            f"the file has two sources by its column {name!r}, and {within:,} of {len(pairs):,} "
+            "pairs are within one of them; give two files to find pairs across them only"
+        )
     if not len(pairs):
         at = f"{spec.decide_at:g}"
         notes.append(f"no pair of records has a probability of {at} or more: there is no match")
@@ -103,16 +111,18 @@ def decision_notes(
         )
     elif kind == "matches":
         notes.append("nearly all candidates seem to be matches: look at those with low probability")
-    names = dependent_fields(decision, spec.names)
-    if names:
-        notes.append(
-            f"the fields {', '.join(names)} agree together in records that differ; probabilities "
-            "are scores there, too high for pairs that agree in all of them"
-        )
     return tuple(notes)
 
 
-def dependent_fields(decision: Decision, names: list[str]) -> list[str]:
+def dependence_note(names: tuple[str, ...]) -> str:
+    """Return the note on fields that depend on one another."""
+    return (
+        f"the fields {', '.join(names)} agree together in records that differ; probabilities are "
+        "called scores, as they are too high for pairs that agree in all of these"
+    )
+
+
+def dependent_fields(decision: Decision, names: list[str]) -> tuple[str, ...]:
     """Return the fields that agree together in records that differ, so that odds are too high."""
     views = {view.name: view for view in decision.model.views}
     edges: list[Dependence] = []
@@ -125,7 +135,7 @@ def dependent_fields(decision: Decision, names: list[str]) -> list[str]:
             if edge.strength >= _TOGETHER and edge.ratios[SAME, SAME] >= _OFTEN
         ]
     fields = sorted({k for edge in edges for k in (edge.one, edge.two) if k < len(names)})
-    return [names[k] for k in fields]
+    return tuple(names[k] for k in fields)
 
 
 def _overconfident(model: Model, decision: Decision) -> bool:

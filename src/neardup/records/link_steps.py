@@ -1,4 +1,4 @@
-"""The whole linkage: records to candidates, similarities, pairs and clusters."""
+"""The complete linkage: records to candidates, similarities, pairs and clusters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from neardup.records.decision.clusters import Scored, cluster_records, matches
 from neardup.records.decision.frequencies import row_hashes
 from neardup.records.decision.labels import Labels
 from neardup.records.features import Features, make_features
-from neardup.records.field_notes import decision_notes, field_notes
+from neardup.records.field_notes import (
+    decision_notes,
+    dependence_note,
+    dependent_fields,
+    field_notes,
+)
 from neardup.records.fields import LinkSpec
 from neardup.records.record_files import Records, Source, read_records
 from neardup.threads import Pool
@@ -71,6 +76,7 @@ class Linked:
         clusters: int64[records]: the number of each one's cluster: that of its lowest record.
         sizes: int64[records]: records of that cluster.
         notes: What a person should know, a sentence each.
+        dependent: Fields that agree together in records that differ.
     """
 
     blocked: Blocked
@@ -79,6 +85,12 @@ class Linked:
     clusters: np.ndarray
     sizes: np.ndarray
     notes: tuple[str, ...]
+    dependent: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> str:
+        """Name of the column of probabilities: ``score`` where they are too high."""
+        return "score" if self.dependent else "probability"
 
 
 def block(given: Source, spec: LinkSpec, pool: Pool, memory: int | None = None) -> Blocked:
@@ -151,11 +163,12 @@ def _grouped(blocked: Blocked, decision: Decision) -> Linked:
     scored = Scored(candidates.a, candidates.b, decision.margin(spec.decide_at))
     pairs = matches(scored, spec.one_to_one)
     labels = _clusters(blocked, scored, pairs)
-    notes = blocked.notes + decision_notes(
-        spec, candidates, decision, pairs, len(blocked.records.ids) > 1
-    )
+    dependent = dependent_fields(decision, spec.names)
+    notes = blocked.notes + decision_notes(blocked.records, spec, candidates, decision, pairs)
+    if dependent:
+        notes += (dependence_note(dependent),)
     sizes = np.bincount(labels)[labels]
-    return Linked(blocked, decision, pairs, labels.astype(np.int64), sizes, notes)
+    return Linked(blocked, decision, pairs, labels.astype(np.int64), sizes, notes, dependent)
 
 
 def _clusters(blocked: Blocked, scored: Scored, pairs: np.ndarray) -> np.ndarray:

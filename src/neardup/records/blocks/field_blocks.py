@@ -1,4 +1,4 @@
-"""Candidates by one field, or by two: what the shingles of whole records can't find.
+"""Candidates by one field, or by two, which the shingles of complete records do not find.
 
 Two records of a product may have nothing in common but a rare word of the name. Candidates of one
 field are found as those of records are, among its distinct values. A field whose blocks would have

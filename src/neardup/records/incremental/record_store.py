@@ -17,9 +17,9 @@ from neardup.errors import DuplicateIdError, InputNotFoundError, SpecError
 from neardup.index.bodies import Id, Row, is_intact
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.incoming import checked_ids
+from neardup.index.location import index_folder, require_local
 from neardup.index.merging import Merger
-from neardup.index.place import index_folder, require_local
-from neardup.index.snapshot import Candidates, bucket_names
+from neardup.index.snapshot import BucketPairs, bucket_names
 from neardup.index.transactions import Core
 from neardup.recipe import Recipe
 from neardup.records.blocks.record_blocks import block_at, record_keys
@@ -165,7 +165,7 @@ class RecordStore:
 
     # Within a transaction.
 
-    def candidates(self, keys: Keys, part: int) -> Candidates:
+    def candidates(self, keys: Keys, part: int) -> BucketPairs:
         """Find the records that share a bucket with new ones.
 
         Args:
@@ -180,7 +180,7 @@ class RecordStore:
             found = self.core.snapshot.candidates(np.ascontiguousarray(names))
             rows.append(low + found.row)
             docs.append(found.doc)
-        return Candidates(keys.rows[np.concatenate(rows)], np.concatenate(docs))
+        return BucketPairs(keys.rows[np.concatenate(rows)], np.concatenate(docs))
 
     def fetch(self, docs: np.ndarray) -> Stored:
         """Return some records, by their numbers in ascending order."""

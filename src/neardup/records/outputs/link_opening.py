@@ -107,7 +107,8 @@ def _linked(folder: Path, record: dict[str, Any]) -> Linked:
     labels, sizes = (numbers(clusters.column(c).combine_chunks()) for c in ("cluster", "size"))
     notes = tuple(record["notes"])
     blocked = Blocked(records, spec, features, candidates, notes)
-    return Linked(blocked, decision, np.flatnonzero(numbers(one["match"])), labels, sizes, notes)
+    matches, dependent = np.flatnonzero(numbers(one["match"])), tuple(record["dependent"])
+    return Linked(blocked, decision, matches, labels, sizes, notes, dependent)
 
 
 def _records(folder: Path, record: dict[str, Any], spec: LinkSpec) -> Records:

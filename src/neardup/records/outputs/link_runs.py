@@ -1,4 +1,4 @@
-"""What a linkage found: the objects that users work with."""
+"""Results of a linkage: the objects that users work with."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from neardup.records.decision.clusters import Scored, matches
 from neardup.records.decision.threshold import Threshold
 from neardup.records.link_steps import Blocked, Linked, decide_again
 from neardup.records.outputs import link_tables as tables
+from neardup.results.any_run import AnyRun
 
 if TYPE_CHECKING:
     import pandas
@@ -147,15 +148,23 @@ class Blocks:
         return tables.pandas_index(self.pairs)
 
 
-class LinkRun:
+class LinkRun(AnyRun):
     """What `neardup.link` found.
 
     Args:
         linked: What was found.
+        path: Folder that it was read from, if any.
     """
 
-    def __init__(self, linked: Linked) -> None:
-        self._linked = linked
+    command = "link"
+
+    def __init__(self, linked: Linked, path: Path | None = None) -> None:
+        self._linked, self._path = linked, path
+
+    @property
+    def path(self) -> Path | None:
+        """The output folder that was opened, or written last; None in memory."""
+        return self._path
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
@@ -171,7 +180,8 @@ class LinkRun:
 
         Columns: ``id_a``, ``id_b``; ``probability`` of a match, ``log_odds`` (natural logarithm)
         and ``similarity``, float64; ``present``, the fields that both have; ``similarity_FIELD``
-        float32, null where a value is missing.
+        float32, null where a value is missing. The probability is called ``score`` where fields
+        depend on one another, so that it is too high; a note has their names.
         """
         return tables.scored_table(self._linked, self._linked.pairs)
 
@@ -236,6 +246,7 @@ class LinkRun:
             },
             "probabilities": self.thresholds(),
             "model": linked.decision.model.as_dict(),
+            "dependent": list(linked.dependent),
             "notes": list(self.notes),
         }
 
@@ -260,12 +271,13 @@ class LinkRun:
         """
         from neardup.records.outputs.link_opening import open_links
 
-        return cls(open_links(Path(folder)))
+        return cls(open_links(Path(folder)), Path(folder))
 
     def pairs_with_records(self) -> pa.Table:
         """Return the pairs with the values of both records next to one another.
 
-        Columns: ``id_a``, ``id_b``, ``probability``, then ``FIELD_a`` and ``FIELD_b``, strings.
+        Columns: ``id_a``, ``id_b``, ``probability`` (or ``score``, see `pairs`), then ``FIELD_a``
+        and ``FIELD_b``, strings.
         """
         return tables.pairs_with_records(self._linked)
 
@@ -327,6 +339,28 @@ class LinkRun:
         """
         return LinkRun(decide_again(self._linked, decide_at))
 
+    def recluster(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        decide_at: float | None = None,
+        overwrite: bool = False,
+    ) -> LinkRun:
+        """Return what `at` does, in a folder if one is given; the command is ``recluster``.
+
+        Raises:
+            OutputError: The folder exists, or can't be written.
+            SpecError: ``decide_at`` is missing, or not in (0, 1].
+        """
+        if decide_at is None:
+            raise SpecError(
+                "a linkage is decided again at another probability", "give it with `decide_at`"
+            )
+        found = self.at(decide_at)
+        if out is not None:
+            found.save(out, overwrite=overwrite)
+        return found
+
     def evaluate(
         self,
         truth: object,
@@ -352,10 +386,13 @@ class LinkRun:
         Raises:
             InputError: The truth can't be read, or names ids that no record has.
         """
+        from neardup.records.outputs.link_answers import LinkEvaluation
         from neardup.records.outputs.link_scores import evaluate_links
 
         found = tables.decided(self._linked)
-        return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
+        return LinkEvaluation(
+            evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
+        )
 
     def explain(self, a: object, b: object) -> dict[str, Any]:
         """Explain why two records are one, or are not.
@@ -374,11 +411,12 @@ class LinkRun:
             InputError: There is no record with that id.
         """
         from neardup.records.explaining import explain_pair
+        from neardup.records.outputs.link_answers import LinkExplanation
 
         linked = self._linked
         sources = linked.blocked.records.ids
         docs = [_record_of(linked, a, 0), _record_of(linked, b, len(sources) - 1)]
-        return explain_pair(linked, *docs)
+        return LinkExplanation(explain_pair(linked, *docs))
 
     def report(
         self, path: str | os.PathLike[str], *, truth: object = None, overwrite: bool = False
@@ -410,7 +448,8 @@ class LinkRun:
         """
         from neardup.records.outputs.link_files import write_links
 
-        return write_links(self._linked, self.summary, Path(out), overwrite)
+        self._path = write_links(self._linked, self.summary, Path(out), overwrite)
+        return self._path
 
     def index(self, path: str | os.PathLike[str] | None = None) -> RecordIndex:
         """Make an index of the records and their clusters, to link new records against.

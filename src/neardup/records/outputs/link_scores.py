@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from neardup.arrays import numbers
 from neardup.errors import FormatError, SpecError
-from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts
+from neardup.inspect.agreement import Agreement, b_cubed, pair_counts
 from neardup.inspect.evaluate import Judge
 from neardup.inspect.ground_truth import read_truth, truth_ids
 from neardup.io.input_tables import read_table
@@ -156,7 +156,7 @@ def _decision(found: Decided, judge: Judge, alike: np.ndarray) -> dict[str, Any]
     assert match is not None
     assert labels is not None
     assert at is not None
-    pairs = PairCounts(int(alike[match].sum()), int(match.sum()), judge.pairs)
+    pairs = Agreement(int(alike[match].sum()), int(match.sum()), judge.pairs)
     lines = []
     for probability in sorted({*_STEPS, at}):
         if probability == at:
@@ -164,7 +164,7 @@ def _decision(found: Decided, judge: Judge, alike: np.ndarray) -> dict[str, Any]
         else:
             scored = Scored(found.a, found.b, log_odds - logit(probability))
             given = matches(scored, found.one_to_one)
-            counts = PairCounts(int(alike[given].sum()), len(given), judge.pairs)
+            counts = Agreement(int(alike[given].sum()), len(given), judge.pairs)
         lines.append({"probability": probability, **counts.scores()})
     scores = [line for line in lines if line["f1"] is not None]
     probabilities = probability_of(log_odds)

@@ -1,4 +1,4 @@
-"""What a linkage found, as tables; and as other tools take it."""
+"""Results of a linkage as tables, and in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def scored_table(linked: Linked, rows: np.ndarray) -> pa.Table:
     columns = {
         "id_a": ids_of(blocked, found.a[rows], second=False),
         "id_b": ids_of(blocked, found.b[rows], second=True),
-        "probability": array_of(linked.decision.probability[rows]),
+        linked.named: array_of(linked.decision.probability[rows]),
         "log_odds": array_of(linked.decision.log_odds[rows]),
         "similarity": array_of(compared.similarity[rows]),
         "present": _present(by_field, spec.names),
@@ -172,10 +172,10 @@ def record_table(blocked: Blocked) -> pa.Table:
 def pairs_with_records(linked: Linked) -> pa.Table:
     """Return the pairs that are one record with the values of both, field by field.
 
-    Columns: ``id_a``, ``id_b``, ``probability``, then ``FIELD_a`` and ``FIELD_b``.
+    Columns: ``id_a``, ``id_b``, ``probability`` or ``score``, then ``FIELD_a`` and ``FIELD_b``.
     """
     blocked, found = linked.blocked, linked.blocked.candidates
-    scored = scored_table(linked, linked.pairs).select(["id_a", "id_b", "probability"])
+    scored = scored_table(linked, linked.pairs).select(["id_a", "id_b", linked.named])
     columns: dict[str, Any] = {name: scored.column(name) for name in scored.column_names}
     for name, values in zip(blocked.spec.names, blocked.records.columns, strict=True):
         for side, docs in (("a", found.a), ("b", found.b)):
