@@ -38,7 +38,7 @@ _WORK: dict[str, tuple[str, str]] = {
     ),
     "decontaminate": ("", "matches.parquet in it has a row for each match"),
     "passages": ("report explain", ""),
-    "link": ("report explain evaluate", ""),
+    "link": ("report explain evaluate recluster", ""),
     "spark": (
         "explain evaluate",
         "for this run neardup dedup on one machine, with --order-by and the column of the ids",

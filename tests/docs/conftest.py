@@ -30,7 +30,7 @@ def notes_file(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: None) -> Path:
-    """The current folder, in which the examples of a page run as they do where they are copied to."""
+    """The current folder, for the examples of a page as they run when they are copied."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -101,7 +101,7 @@ def _run(folder: str | os.PathLike[str]) -> Any:
         case "link":
             from neardup.records.outputs.link_runs import LinkRun
 
-            return LinkRun.open(folder)  # type: ignore[attr-defined]
+            return LinkRun.open(folder)
         case "spark":
             from neardup.results.other_folders import SparkFolder
 

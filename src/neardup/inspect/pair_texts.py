@@ -36,7 +36,10 @@ def pairs(results: Results, texts: bool, rows: int = _ROWS) -> Iterator[pa.Table
     ids: Any = results.public_ids.combine_chunks()
     for first in range(0, max(1, len(a)), rows):
         those = slice(first, first + rows)
-        columns = [*(ids.take(array_of(docs[those])) for docs in (a, b)), array_of(similarity[those])]
+        columns = [
+            *(ids.take(array_of(docs[those])) for docs in (a, b)),
+            array_of(similarity[those]),
+        ]
         names: Sequence[str] = NAMES
         if texts:
             docs, both = np.unique(np.append(a[those], b[those]), return_inverse=True)
