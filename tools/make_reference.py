@@ -58,6 +58,11 @@ def described_object(found: Any, name: str, level: int) -> Iterator[str]:
         bases = ", ".join(str(base) for base in found.bases)
         yield f"```text\nclass {found.name}{f'({bases})' if bases else ''}\n```\n"
     yield from docstring(found)
+    if found.is_module:
+        for each, member in found.members.items():
+            own = not member.is_alias and (member.is_class or member.is_function)
+            if own and not each.startswith("_"):
+                yield from described_object(member, f"{name}.{each}", level + 1)
     if found.is_class:
         yield from members(found, name, level + 1)
 
