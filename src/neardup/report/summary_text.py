@@ -1,4 +1,4 @@
-"""The record of any command in a few lines: a label, a number, and a remark on it."""
+"""The record of any command in a few lines: a label, a number, and its unit."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -62,7 +62,7 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
     if not record["spec"]["max_bucket"] and _recall(record) >= _ENOUGH:
         yield "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
     if counts.get("not_compared"):
-        what = "pairs in very large buckets; edges may be missing, what is kept is not affected"
+        what = "pairs in very large buckets; edges may be missing, the kept set is not affected"
         if record["spec"]["max_bucket"]:
             what = "pairs in buckets above --max-bucket; kept documents may still be alike"
         yield "not compared", f"{counts['not_compared']:,}", what

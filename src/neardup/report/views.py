@@ -53,7 +53,7 @@ def marked(part: Difference | Fold, colour: bool) -> str:
 
 
 def _only(text: str, side: int, colour: bool) -> str:
-    """Return what only one text has, marked; nothing without text."""
+    """Return the words that only one text has, marked; nothing without text."""
     text = visible(text)
     if not colour:
         return text and ("[-", "{+")[side] + text + ("-]", "+}")[side]

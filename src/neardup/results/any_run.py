@@ -1,4 +1,4 @@
-"""Base of the results of every command: one record, one way to show it, one way to refuse."""
+"""Base of the results of every command: one record, one way to show it, and its errors."""
 
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -8,7 +8,7 @@ from neardup.results.shown import Shown
 
 
 class AnyRun(Shown):
-    """The results of a command, in memory or in its folder.
+    """Results of a command, in memory or in its folder.
 
     Methods that mean nothing for them raise InputError, with a hint.
     """

@@ -202,7 +202,7 @@ class Results(ABC):
 
 
 def rows_as_ids(documents: int) -> "pa.ChunkedArray[Any]":
-    """Return the names of documents in pages and messages that have no ids."""
+    """Return names of documents for pages and messages that have no ids."""
     rows: Any = array_of(np.arange(documents)).cast(pa.large_string())
     prefix, none = (pa.scalar(text, pa.large_string()) for text in ("row ", ""))
     return pa.chunked_array([pc.binary_join_element_wise(prefix, rows, none)])

@@ -38,7 +38,7 @@ load_views: Callable[[], Mapping[str, Views]] = dict
 class Shown:
     """Base of a result; its views come from `load_views`.
 
-    A plain shell shows its text, as `print` does.
+    A plain shell shows its text, and `print` prints it.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""The members of ``run.json`` about the work of any command: versions, date, time, memory."""
+"""Members of ``run.json`` on the work of any command."""
 
 import datetime
 import platform
