@@ -34,12 +34,12 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def store(page: Path, folder: Path) -> Iterator[Store | None]:
+def store(page: Path, notes_file: bytes) -> Iterator[Store | None]:
     """The bucket that the page about remote files speaks of."""
     if page.name != "remote.md":
         yield None
         return
-    notes = (folder / "notes.jsonl").read_bytes()
+    notes = notes_file
     half = notes.index(b"\n", len(notes) // 2) + 1
     with object_store() as found:
         found.put("notes.jsonl", notes)
@@ -50,9 +50,9 @@ def store(page: Path, folder: Path) -> Iterator[Store | None]:
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=name)
 def test_blocks_run(
-    page: Path, folder: Path, store: Store | None, capsys: pytest.CaptureFixture[str]
+    page: Path, empty_folder: Path, store: Store | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Blocks of one page run in order, in one folder; Python blocks share their names."""
+    """Blocks of one page run in order when copied to an empty folder; names are shared."""
     names: dict[str, object] = {"__name__": "page"}
     for block in blocks(page):
         where = f"{name(page)}, line {block.line}"
@@ -135,4 +135,4 @@ def test_the_cookbook_has_twenty_examples() -> None:
     page = next(page for page in PAGES if page.name == "cookbook.md")
     numbers = re.findall(r"^\*\*(\d+)\. ", page.read_text(encoding="utf-8"), re.M)
     assert [int(number) for number in numbers] == list(range(1, 21))
-    assert len(blocks(page)) == 20
+    assert len(blocks(page)) == 1 + 20  # the notes come first
