@@ -24,7 +24,7 @@ from neardup.copies.finding import Found, Inputs, find, tell
 from neardup.copies.offsets import Offsets
 from neardup.copies.work import Work
 from neardup.io.writers import write_tables
-from neardup.kernels.passages import last_sources
+from neardup.kernels.passages.following import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
 from neardup.output.record import FORMAT, about_source
 from neardup.result_record import RECORD
