@@ -23,6 +23,7 @@ from neardup.copies.cuts.records import changer
 from neardup.copies.finding import Found, Inputs, find, tell
 from neardup.copies.offsets import Offsets
 from neardup.copies.work import Work
+from neardup.corpora.corpus import InputCorpus
 from neardup.io.writers import write_tables
 from neardup.kernels.passages.following import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
@@ -86,9 +87,13 @@ class Result:
                 found[position] = cut(text_of[position], rows, mask)
         return found
 
-    def texts_of(self, positions: np.ndarray) -> dict[int, str]:
-        """Return the original texts of some documents, ascending positions in the input."""
-        reader, ends = self.inputs.new.reader, np.cumsum(self.inputs.new.counts)
+    def texts_of(self, positions: np.ndarray, old: bool = False) -> dict[int, str]:
+        """Return the original texts of some documents, ascending positions in the input.
+
+        With ``old`` of the corpus compared against.
+        """
+        corpus = self.inputs.all[0] if old else self.inputs.new
+        reader, ends = corpus.reader, np.cumsum(corpus.counts)
         found: dict[int, str] = {}
         for wanted in reader.again(ends, positions):
             assert wanted.rows is not None
@@ -195,12 +200,11 @@ def make(
                 f"{lost:,} words that were cut stand nowhere any more, since the documents that "
                 "have them are left out; `keep_sources` keeps these"
             )
-    job, ends = inputs.new.job, np.cumsum(np.array(inputs.new.counts, np.int64))
-    once = not inputs.new.how.get("given") or any(file.copy for file in job.source.files)
     record = {
         "format": FORMAT,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "source": None if once else about_source(job, ends),
+        "source": _about(inputs.new),
+        "against": None if inputs.old is None else _about(inputs.old),
         "spec": vars(spec) | {"by": by},
         "cut": vars(cutting),
         "counts": counts,
@@ -226,6 +230,14 @@ def make(
         result.tables["cuts"] = _cuts_table(result)
     tell(work.clock, found.notes)
     return result
+
+
+def _about(corpus: InputCorpus) -> dict[str, Any] | None:
+    """Return where the texts are; None where they can't be read again."""
+    job = corpus.job
+    if not corpus.how.get("given") or any(file.copy for file in job.source.files):
+        return None
+    return about_source(job, np.cumsum(np.array(corpus.counts, np.int64)))
 
 
 def _lost_words(

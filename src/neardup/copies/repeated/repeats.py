@@ -35,6 +35,7 @@ _MOST_PARTS = 1024
 _SORTED = 1 << 21
 #: Anchors whose runs are looked for among those of others; their table fits a processor's cache.
 _RECENT = 1 << 14
+_WORD = np.dtype(np.uint64)
 #: Columns of what is entered of each document.
 _TOKENS, _ANCHORS = "neardup.tokens", "neardup.anchors"
 
@@ -181,14 +182,14 @@ class Finder:
         self, text: pa.LargeStringArray, numbers: np.ndarray, marked: np.ndarray, parts: int
     ) -> list[np.ndarray]:
         """Return hashes and positions of the runs of marked anchors, by part, and their ends."""
-        parts_of: list[tuple[np.ndarray, ...]] = []
+        parts_of: list[list[np.ndarray]] = []
         recent = np.full((_RECENT, 3), NONE)
         done = 0
         for first, last, tokens in self.tokens_of(text):
             keys, since, counts = self.anchors_of(tokens)
             chosen = marked[done : done + len(keys)]
             done += len(keys)
-            columns = [np.empty(len(tokens.values), np.uint64) for _ in range(4)]
+            columns = [self._allocate(len(tokens.values), _WORD) for _ in range(4)]
             count = runs_of_anchors(
                 *tokens,
                 numbers[first:last],
@@ -197,11 +198,16 @@ class Finder:
                 recent,
                 tuple(columns),
             )
-            parts_of.append(tuple(column[:count].copy() for column in columns))
-        *rows, keys = (np.concatenate(column) for column in zip(*parts_of, strict=True))
-        order, ends = np.empty(len(keys), np.int64), np.empty(parts + 1, np.int64)
+            kept = [column[:count] for column in columns]
+            # Of a large document they are kept as they are.
+            parts_of.append(kept if count > _SORTED else [column.copy() for column in kept])
+        rows = parts_of[0]
+        if len(parts_of) > 1:
+            rows = [np.concatenate(column) for column in zip(*parts_of, strict=True)]
+        keys = rows.pop()
+        order, ends = self._allocate(len(keys), np.dtype(np.int64)), np.empty(parts + 1, np.int64)
         divide(keys, parts, order, ends)
-        return [*(row[order] for row in rows), ends]
+        return [*(self._in_order(row, order) for row in rows), ends]
 
     def tokens_of(self, text: pa.LargeStringArray) -> Iterator[tuple[int, int, Ragged]]:
         """Yield ranges of documents and their tokens, valid until the next one."""
@@ -230,7 +236,7 @@ class Finder:
             order = self._allocate(len(found[0]), np.dtype(np.int64))
             ends = np.empty(segments.parts + 1, np.int64)
             divide(found[0] // share, segments.parts, order, ends)
-            return [column[order] for column in found], ends
+            return [self._in_order(column, order) for column in found], ends
 
         for found, ends in self.work.pool.ordered(work, range(runs.parts), self.work.pool.threads):
             segments.add_divided(found, ends)
@@ -244,7 +250,7 @@ class Finder:
             found = segments.take(part, self._allocate)
             if not bool(np.all(found[0][1:] > found[0][:-1])):
                 order = np.argsort(found[0])
-                found = [values[order] for values in found]
+                found = [self._in_order(values, order) for values in found]
             count = join_segments(tuple(found))
             return [values[:count] for values in found]
 
@@ -261,6 +267,9 @@ class Finder:
     def _allocate(self, rows: int, dtype: np.dtype) -> np.ndarray:
         """Return an array for a part, which may be many times as large as others."""
         return np.empty(rows, dtype) if rows <= _SORTED else self.work.scratch.empty(rows, dtype)
+
+    def _in_order(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
+        return values.take(order, out=self._allocate(len(order), values.dtype), mode="clip")
 
 
 class Anchors:
