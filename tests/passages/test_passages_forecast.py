@@ -35,6 +35,21 @@ def test_plan(notes: Path, command: Command) -> None:
     assert "expected 2 to" in command("plan", notes, "--passages", 1).error
 
 
+def test_plan_of_groups(notes: Path, command: Command) -> None:
+    def share(*options: str) -> float:
+        found = json.loads(command("plan", notes, "--passages", 25, "--json", *options).out)
+        return float(found["copied_share"])
+
+    assert share("--within", "id") == 0.0
+    assert share("--across", "id") == share() == share("--order-by", "id") > 0.3
+    assert (
+        "exclude each other"
+        in command("plan", notes, "--passages", 25, "--within", "id", "--across", "id").error
+    )
+    assert "no column" in command("plan", notes, "--passages", 25, "--within", "who").error
+    assert "are of --passages" in command("plan", notes, "--within", "id").error
+
+
 def test_the_hint(notes: Path, tmp_path: Path, command: Command) -> None:
     said = command("dedup", notes, "-o", tmp_path / "out", "--id", "id").err
     assert "32.8 % of the words of the first 200 documents" in said
