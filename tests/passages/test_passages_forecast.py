@@ -31,7 +31,7 @@ def test_plan(notes: Path, command: Command) -> None:
     assert found["copied_share"] == pytest.approx(197 * 40 / 24_000, abs=1e-4)
     assert found["disk"][0] <= found["disk"][1] and found["seconds"][0] < found["seconds"][1]
     said = command("plan", notes, "--passages", 25).out
-    assert "copied      32.8 % of the words of 200 documents" in said
+    assert "copied      32.8 % of the words of 200 documents\n" in said  # all of them
     assert "expected 2 to" in command("plan", notes, "--passages", 1).error
 
 
