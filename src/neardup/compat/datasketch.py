@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from neardup.api.indexing import Index
+from neardup.api.indexes.indexing import Index
 from neardup.compat.minhashes import LeanMinHash as LeanMinHash
 from neardup.compat.minhashes import MinHash as MinHash
 from neardup.compat.minhashes import entries, signature
@@ -221,7 +221,7 @@ class MinHashLSH:
         """Add a set.
 
         Args:
-            key: A string or a whole number.
+            key: A string or an integer.
             minhash: The set.
             check_duplication: Refuse a key that is there already; else its set is replaced.
 

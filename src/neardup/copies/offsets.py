@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from neardup.copies.finding import Found, Inputs
+from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.spans import ends_of
 from neardup.corpora.corpus import InputCorpus
-from neardup.engines.reading import Wanted
+from neardup.engines.reading import PartitionRows
 from neardup.scratch import Scratch
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
@@ -91,7 +91,7 @@ class Offsets:
             parts.append(_distinct(some).astype(np.int64) - first)
         documents = _distinct(np.concatenate(parts))
 
-        def work(wanted: Wanted) -> None:
+        def work(wanted: PartitionRows) -> None:
             assert wanted.rows is not None
             positions = wanted.first + wanted.rows
             limits = np.array([positions[0], positions[-1] + 1]) + first
@@ -115,7 +115,7 @@ def _distinct(values: np.ndarray) -> np.ndarray:
     return np.asarray(values[kept])
 
 
-def in_input(found: Found, positions: np.ndarray) -> np.ndarray:
+def in_input(found: FoundPassages, positions: np.ndarray) -> np.ndarray:
     """Return word positions, uint64[], with the document's position in the input for its number."""
     documents: Any = found.positions[(positions >> np.uint64(32)).astype(np.int64)]
     low = positions & np.uint64(0xFFFFFFFF)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -13,25 +12,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup import __version__
 from neardup.arrays import array_of
 from neardup.copies import copy_tables as tables
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.cuts import stretches as st
 from neardup.copies.cuts.cutting import Cut, cut
 from neardup.copies.cuts.records import changer
-from neardup.copies.finding import Found, Inputs, find, tell
+from neardup.copies.finding import FoundPassages, Inputs, find, tell
 from neardup.copies.offsets import Offsets
 from neardup.copies.work import Work
-from neardup.corpora.corpus import InputCorpus
 from neardup.io.writers import write_tables
 from neardup.kernels.passages.following import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
-from neardup.output.record import FORMAT, about_source
+from neardup.output.record import about_clock
 from neardup.result_record import RECORD
 from neardup.sketch.tokenising import Tokeniser
 from neardup.state.output_folder import write_record
 
+COMMAND = "passages"
 #: What is written to an output folder.
 NAMES = ("passages", "documents", "boilerplate", "cuts")
 WRITES = (CLEAN, *(f"{name}.parquet" for name in NAMES), RECORD)
@@ -138,7 +136,7 @@ class Result:
         new = self.inputs.new
         form = self.form(format, compression, work)
         ends = np.cumsum(np.array(new.counts, np.int64))
-        arguments = new.reader, new.places, ends, self.kept, form, work.pool, work.state
+        arguments = new.reader, new.partitions, ends, self.kept, form, work.pool, work.state
         return CleanCorpus(*arguments)
 
     def clean(self, work: Work) -> pa.Table:
@@ -155,8 +153,8 @@ class Result:
             with work.clock.stage("write clean corpus", self.inputs.new.documents) as advance:
                 self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
         self.inputs.check_unchanged()
-        self.record["seconds"] = {name: round(s, 3) for name, s in work.clock.seconds.items()}
-        write_record(folder, "passages", self.record)
+        self.record |= about_clock(work.clock)
+        self.record = write_record(folder, COMMAND, self.record)
 
 
 def make(
@@ -201,16 +199,14 @@ def make(
                 "have them are left out; `keep_sources` keeps these"
             )
     record = {
-        "format": FORMAT,
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "source": _about(inputs.new),
-        "against": None if inputs.old is None else _about(inputs.old),
+        **inputs.new.record(clean=cutting.writes, annotate=cutting.annotate),
+        "against": None if inputs.old is None else inputs.old.record()["source"],
         "spec": vars(spec) | {"by": by},
         "cut": vars(cutting),
         "counts": counts,
         "notes": found.notes,
         "temporary_bytes": work.temporary,
-        "versions": {"neardup": __version__},
+        **about_clock(work.clock),
     }
 
     def passages() -> Iterator[pa.Table]:
@@ -232,16 +228,8 @@ def make(
     return result
 
 
-def _about(corpus: InputCorpus) -> dict[str, Any] | None:
-    """Return where the texts are; None where they can't be read again."""
-    job = corpus.job
-    if not corpus.how.get("given") or any(file.copy for file in job.source.files):
-        return None
-    return about_source(job, np.cumsum(np.array(corpus.counts, np.int64)))
-
-
 def _lost_words(
-    found: Found, stretches: st.Stretches, dropped: np.ndarray, cutting: CutSpec, old: int
+    found: FoundPassages, stretches: st.Stretches, dropped: np.ndarray, cutting: CutSpec, old: int
 ) -> int:
     """Count cut words whose only occurrence is left out; with ``keep_sources`` keep it."""
     if not (cutting.cuts and dropped.any()):

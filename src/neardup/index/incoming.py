@@ -1,4 +1,4 @@
-"""What a user gives, as batches of documents with ids."""
+"""Documents from a user's source, as batches with ids."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def checked_id(value: Any) -> Id:
     """Return an id.
 
     Raises:
-        InputError: It is neither a string nor a whole number of 64 bits.
+        InputError: It is neither a string nor an integer of 64 bits.
     """
     if type(value) is str and (value.isascii() or _encodes(value)):
         return value
@@ -39,8 +39,8 @@ def checked_id(value: Any) -> Id:
     if type(value) is int and -_LONGEST <= value < _LONGEST:
         return value
     raise InputError(
-        f"an id of type {type(value).__name__} can't be used; expected a string of characters or a "
-        "whole number of 64 bits",
+        f"an id of type {type(value).__name__} can't be used; expected a string of characters or "
+        "an integer of 64 bits",
         "convert the ids to strings",
     )
 
@@ -75,13 +75,36 @@ def checked_text(value: object, name: str = "text") -> str:
     raise ArgumentError(f"`{name}` is {given}; expected a string", "give the text of a document")
 
 
+def typed_ids(ids: Sequence[str], kind: str) -> list[Id]:
+    """Return ids of which only the text is known, as an index has them.
+
+    Args:
+        ids: Such as ``"17"`` for the id 17.
+        kind: ``"int"`` for an index whose ids are integers; else they are strings.
+
+    Raises:
+        InputError: Ids are integers, and one given is not.
+    """
+    if kind != "int":
+        return list(ids)
+    try:
+        return [int(id_) for id_ in ids]
+    except ValueError as error:
+        raise InputError("the ids of this index are integers, and one is not") from error
+
+
+def is_one(texts: Any, items: bool) -> bool:
+    """Return whether this is one text, or with ``items`` one basket, instead of several."""
+    return isinstance(texts, str) or (items and is_basket(texts) and not any(map(is_basket, texts)))
+
+
 def texts_of(texts: Any, items: bool = False) -> pa.LargeStringArray | None:
     """Return texts that are in memory, or with ``items`` baskets; None for everything else."""
 
-    def is_one(text: object) -> bool:
+    def is_text(text: object) -> bool:
         return isinstance(text, str | None) or (items and is_basket(text))
 
-    is_list = isinstance(texts, list | tuple) and all(map(is_one, texts))
+    is_list = isinstance(texts, list | tuple) and all(map(is_text, texts))
     is_array = isinstance(texts, pa.Array | pa.ChunkedArray)
     return as_text(texts, items) if is_list or is_array else None
 
@@ -90,7 +113,7 @@ def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iter
     """Read documents with their ids; without ids these are empty.
 
     Args:
-        source: Texts, or what `neardup.dedup` takes.
+        source: Texts, or a source as for `neardup.dedup`.
         ids: Ids of all documents, in order; None for the column that ``reading`` names.
         reading: How it is read.
 
@@ -106,8 +129,8 @@ def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iter
         )
     given = None if ids is None else checked_ids(ids)
     done = 0
-    for texts, own in _read(source, reading):
-        found = given[done : done + len(texts)] if given is not None else own
+    for texts, read in _read(source, reading):
+        found = given[done : done + len(texts)] if given is not None else read
         done += len(texts)
         if given is not None and done > len(given):
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +20,12 @@ from neardup.match.verifying import make_sets, taken
 from neardup.sketch.sketcher import Signer, Sketches, band_keys
 from neardup.sketch.texts import Ragged
 
+#: What happens where an index has an id already.
+Conflict = Literal["error", "replace", "skip"]
 
-class Answers(NamedTuple):
-    """What was decided of some documents.
+
+class Decisions(NamedTuple):
+    """Decisions about some documents.
 
     Attributes:
         duplicate_of: The document that each removed one is a duplicate of; None for a kept one.
@@ -31,6 +34,12 @@ class Answers(NamedTuple):
 
     duplicate_of: list[Id | None]
     similarity: np.ndarray
+
+
+def check_conflict(on_conflict: str) -> None:
+    """Raise `SpecError` unless this is one of `Conflict`."""
+    if on_conflict not in get_args(Conflict):
+        raise SpecError(f"`on_conflict` is {on_conflict!r}; expected 'error', 'replace' or 'skip'")
 
 
 def add_all(core: Core, batches: Iterable[Batch], on_conflict: str) -> int:
@@ -42,35 +51,35 @@ def add_all(core: Core, batches: Iterable[Batch], on_conflict: str) -> int:
     return count
 
 
-def add_new(core: Core, batches: Iterable[Batch]) -> tuple[list[Id], Answers]:
-    """Do `insert_new` with documents that come in, and note what the others are duplicates of.
+def add_new(core: Core, batches: Iterable[Batch]) -> tuple[list[Id], Decisions]:
+    """Do `insert_new` with documents that come in, and note the representatives of the others.
 
     Returns:
-        Their ids, and what was decided of them.
+        Their ids, and their answers.
     """
     ids: list[Id] = []
-    parts: list[Answers] = []
+    parts: list[Decisions] = []
     for batch in batches:
-        some = core.with_ids(batch, 0, len(batch.texts))
-        core.require_kind(some.ids)
-        parts.append(insert_new(core, some))
-        ids += some.ids
-        _note(core, some.ids, parts[-1])
+        batch_with_ids = core.with_ids(batch, 0, len(batch.texts))
+        core.require_kind(batch_with_ids.ids)
+        parts.append(insert_new(core, batch_with_ids))
+        ids += batch_with_ids.ids
+        _note(core, batch_with_ids.ids, parts[-1])
     if len(parts) == 1:
         return ids, parts[0]
-    return ids, Answers(
+    return ids, Decisions(
         [of for part in parts for of in part.duplicate_of],
         np.concatenate([np.empty(0), *(part.similarity for part in parts)]),
     )
 
 
-def _note(core: Core, ids: list[Id], answers: Answers) -> None:
+def _note(core: Core, ids: list[Id], answers: Decisions) -> None:
     pairs = zip(ids, answers.duplicate_of, strict=True)
     if found := [(id_, of) for id_, of in pairs if of is not None]:
         core.catalogue.note_duplicates(found)
 
 
-def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Answers, list[Id]]:
+def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Decisions, list[Id]]:
     """Replace the text of a document.
 
     Args:
@@ -79,7 +88,7 @@ def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Answers, list[Id]]:
         if_new: Leave the new text out where it is similar to that of another document.
 
     Returns:
-        What it is similar to; and the ids of documents that were duplicates of the old text.
+        Its answer; and the ids of documents that were duplicates of the old text.
 
     Raises:
         UnknownIdError: There is no such document.
@@ -93,12 +102,12 @@ def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Answers, list[Id]]:
     known = core.sketched(batch.texts)
     found = core.matches(known, core.threshold, first=True)
     insert(core, batch, known)
-    answers = Answers([None], np.array([np.nan]))
-    return Answers(list(found.id), found.similarity) if found.id else answers, released
+    answers = Decisions([None], np.array([np.nan]))
+    return Decisions(list(found.id), found.similarity) if found.id else answers, released
 
 
 def merge_all(core: Core, other: Core, on_conflict: str) -> int:
-    """Insert all documents of another index, and note what was a duplicate of them.
+    """Insert all documents of another index, and its notes of their duplicates.
 
     Returns:
         How many documents were inserted.
@@ -122,7 +131,7 @@ def merge_all(core: Core, other: Core, on_conflict: str) -> int:
     with ExitStack() as locks:
         # In one order, whoever merges whom.
         for each in sorted((core, other), key=id):
-            locks.enter_context(each.catalogue.own_lock())
+            locks.enter_context(each.catalogue.thread_lock())
         locks.enter_context(other.reading())
         state = locks.enter_context(core.writing())
         count = add_all(core, other.batches(), on_conflict)
@@ -150,7 +159,7 @@ def insert(core: Core, batch: Batch, known: Sketched | None = None) -> None:
             sets = [Ragged(known.sets.values, known.sets.offsets[low : low + len(texts) + 1])]
         if core.stores_texts:
             return made, pack_texts(texts)
-        return made, [body for some in sets for body in pack_sets(some)]
+        return made, [body for part in sets for body in pack_sets(part)]
 
     def bodies() -> Iterator[bytes]:
         # Threads prepare the documents that follow while some are stored.
@@ -183,7 +192,7 @@ def _insert_stored(core: Core, batch: Batch) -> None:
     core.enter(filled + core.store(batch.ids, bodies), bucket_names(keys[filled]))
 
 
-def insert_new(core: Core, batch: Batch) -> Answers:
+def insert_new(core: Core, batch: Batch) -> Decisions:
     """Insert those documents that are similar to none before them.
 
     Documents that are there with the same text are answered as kept, and not inserted.
@@ -191,7 +200,7 @@ def insert_new(core: Core, batch: Batch) -> Answers:
     Raises:
         DuplicateIdError: An id is there with another text.
     """
-    answers = Answers([None] * len(batch.ids), np.full(len(batch.ids), np.nan))
+    answers = Decisions([None] * len(batch.ids), np.full(len(batch.ids), np.nan))
     low = 0
     while low < len(batch.ids):
         high = low + _without_repetition(batch.ids, low, low + BATCH)
@@ -200,7 +209,7 @@ def insert_new(core: Core, batch: Batch) -> Answers:
     return answers
 
 
-def _insert_new(core: Core, batch: Batch, base: int, answers: Answers) -> None:
+def _insert_new(core: Core, batch: Batch, base: int, answers: Decisions) -> None:
     ids = batch.ids
     there = core.catalogue.numbers(ids)
     rows = np.arange(len(ids))
@@ -244,7 +253,7 @@ def resolve_sketched(
     """Decide some documents among themselves; ``rows``, int64[m], are theirs, in keep order.
 
     Returns:
-        int64[r], the rows of those that are removed, int64[r], of what each is a duplicate of, and
+        int64[r], the rows of those that are removed, int64[r], of their representatives, and
         float64[r], the similarity of the two.
     """
     pool, threshold, sketches = core.verifier.pool, core.threshold, known.sketches

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class PairCounts(NamedTuple):
+class Agreement(NamedTuple):
     shared: int
     given: int
     true: int
@@ -16,7 +16,7 @@ class PairCounts(NamedTuple):
     def scores(self) -> dict[str, Any]:
         """Return the given numbers, and their precision, recall and F1; None without a divisor.
 
-        >>> PairCounts(shared=3, given=4, true=6).scores()
+        >>> Agreement(shared=3, given=4, true=6).scores()
         {'given': 4, 'true': 3, 'precision': 0.75, 'recall': 0.5, 'f1': 0.6}
         """
         shared, given, true = self
@@ -29,15 +29,15 @@ class PairCounts(NamedTuple):
         }
 
 
-def pair_counts(given: np.ndarray, true: np.ndarray) -> PairCounts:
+def pair_counts(given: np.ndarray, true: np.ndarray) -> Agreement:
     """Count the pairs within clusters, by the labels of documents, int64[documents].
 
     Examples:
         >>> pair_counts(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 2]))
-        PairCounts(shared=1, given=2, true=1)
+        Agreement(shared=1, given=2, true=1)
     """
     a, b, both, _, _ = _cells(given, true)
-    return PairCounts(*(int((sizes * (sizes - 1) // 2).sum()) for sizes in (both, a, b)))
+    return Agreement(*(int((sizes * (sizes - 1) // 2).sum()) for sizes in (both, a, b)))
 
 
 def pairs_between(a: np.ndarray, b: np.ndarray, group: np.ndarray, label: np.ndarray) -> np.ndarray:
@@ -61,9 +61,9 @@ def pairs_between(a: np.ndarray, b: np.ndarray, group: np.ndarray, label: np.nda
     begin, length = np.searchsorted(cells, one * width), of_group[one]
     pair = np.repeat(np.arange(len(a)), length)
     cell = np.arange(len(pair)) + np.repeat(begin - np.cumsum(length) + length, length)
-    wanted = other[pair] * width + cells[cell] % width
-    slot = np.minimum(np.searchsorted(cells, wanted), max(0, len(cells) - 1))
-    size, there = sizes[cell], cells[slot] == wanted
+    mirrored = other[pair] * width + cells[cell] % width
+    slot = np.minimum(np.searchsorted(cells, mirrored), max(0, len(cells) - 1))
+    size, there = sizes[cell], cells[slot] == mirrored
     both = np.where(cell == slot, size * (size - 1) // 2, size * sizes[slot])
     found = np.zeros(len(a), np.int64)
     np.add.at(found, pair[there], both[there])
@@ -87,7 +87,7 @@ def b_cubed(given: np.ndarray, true: np.ndarray) -> dict[str, float | None]:
 
 
 def _cells(given: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return sizes of clusters; of what two of them share; and which two these are: int64[]."""
+    """Return sizes of clusters; of intersections of two of them; and these two: int64[]."""
     of_a, of_b = (np.unique(x, return_inverse=True)[1].astype(np.int64) for x in (given, true))
     a, b = np.bincount(of_a), np.bincount(of_b)
     cells, sizes = np.unique(of_a * max(1, len(b)) + of_b, return_counts=True)

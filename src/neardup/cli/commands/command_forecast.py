@@ -85,7 +85,7 @@ def _plan_passages(
     groups: dict[str, Any],
 ) -> None:
     from neardup.copies.asked import PassageSpec
-    from neardup.copies.forecast import Limits, plan_passages, render
+    from neardup.copies.forecast import PassageLimits, plan_passages, render
     from neardup.corpora.corpus import InputCorpus
     from neardup.engines.clock import Clock
 
@@ -93,7 +93,7 @@ def _plan_passages(
     spec = PassageSpec(words, **{name: options[name] for name in names}, **groups)
     request = o.request_of(inputs, options, Clock())
     corpus = InputCorpus.open(request.source, request.reading, spec.columns)
-    limits = Limits(request.resources.memory, request.resources.threads)
+    limits = PassageLimits(request.resources.memory, request.resources.threads)
     found = plan_passages(corpus, spec, limits)
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else render(found))
 

@@ -69,7 +69,7 @@ def stream(
     with --keep first would keep. After a crash, send the same lines again: what is there with the
     same text is answered as before and not added again.
     """
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
     from neardup.io.source import Columns
     from neardup.memory_plan import parse_size
 
@@ -130,7 +130,7 @@ def _lines(
         elif not all(text is None or isinstance(text, str) for text in texts):
             raise FormatError(f"{where}: a text is not a string")
         if type(row[name]) not in (int, str):
-            raise InputError(f"{where}: the id is neither a string nor a whole number")
+            raise InputError(f"{where}: the id is neither a string nor an integer")
         joined = ("" if items else " ").join(text or "" for text in texts)
         yield _Line(line[:-1].rstrip(), row[name], joined)
 
