@@ -22,6 +22,7 @@ from experiments.accuracy import accuracy
 from experiments.claims import ACCURACY, CLUSTERING
 from experiments.clustering import clustering
 from experiments.notes import REAL, Source, sources
+from experiments.page import EXPERIMENTS, OTHERS
 from experiments.records import records
 from experiments.scale import corpus, limits
 from experiments.sizes import FULL, Sizes
@@ -31,9 +32,6 @@ from experiments.verdicts import judged
 from neardup.errors import NeardupError
 
 OUT = ROOT / "docs/paper"
-EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
-#: Of another paper, with a page of its own.
-OTHERS = ("records", teaching.NAME, tutorial.NAME)
 
 
 def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:

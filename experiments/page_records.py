@@ -48,7 +48,7 @@ def write(folder: Path) -> None:
     found = results.load(folder, "records")
     if found is None:
         return
-    sections = [_beginning(), _worked(found["worked"])]
+    sections = [_beginning(found), _worked(found["worked"])]
     if "cora" in found:
         sections += [_cora(folder, found), _exercise(found["exercise"])]
     sections += [_estimates(found["estimates"]), _schemes(found["schemes"])]
@@ -56,7 +56,8 @@ def write(folder: Path) -> None:
     (folder / "records.md").write_text(text + "\n", encoding="utf-8")
 
 
-def _beginning() -> str:
+def _beginning(found: Found) -> str:
+    ours = count(found["cora"]["records"]) if "cora" in found else "fewer"
     return f"""# The tutorial on records, repeated
 
 {TUTORIAL.cited}. This page repeats its numbers and goes
@@ -66,7 +67,7 @@ other page](index.md) says what to install, where the records come from and whic
 run with. Its signatures have {HASHES} hashes, in {BANDS} bands
 of {ROWS} rows.
 
-There are two sets called Cora: the tutorial's has 1,879 records, ours is the one of 1,295 records
+There are two sets called Cora: the tutorial's has 1,879 records, ours is the one of {ours} records
 that entity resolution commonly uses. So counts differ, and the tutorial's are next to ours. Records
 are not in the repository; where they are not available, earlier counts are kept."""
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FULL", "Sizes"]
+__all__ = ["FULL", "PARTITION", "Sizes"]
+
+#: Documents of a partition of a store by itself.
+PARTITION = 10_000
 
 
 @dataclass(frozen=True)

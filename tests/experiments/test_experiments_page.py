@@ -12,6 +12,8 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
 import pytest
 
 import neardup
@@ -29,7 +31,7 @@ from experiments import (
 )
 from experiments.claims import ACCURACY, CLUSTERING
 from experiments.claims_time import flush_claims, memory_claims, one_round, slope, time_claims
-from experiments.notes import Source, synthetic_notes
+from experiments.notes import DATA, Source, synthetic_notes
 from experiments.sizes import FULL, Sizes
 from experiments.stores import find_stores, measure, opened, server
 from experiments.verdicts import judged, line
@@ -108,7 +110,8 @@ def test_all_runs_end_to_end(
     text = (out / "index.md").read_text(encoding="utf-8")
     check_charts(out)
     assert not re.search(r"None|\bnan\b|Not run yet|not measured", text)
-    for name in (*command.EXPERIMENTS, *command.OTHERS):
+    for name in (*page.EXPERIMENTS, *page.OTHERS):
+        assert f"`{name}`" in text
         assert re.search(rf"\| {name} \| \d+ \| {neardup.__version__} \| 3\.", text)
     assert "| Design 1, Cassandra | not run | not run |" in text
     # All numbers of the paper.
@@ -128,7 +131,7 @@ def test_all_runs_end_to_end(
         path.unlink()
     command.main(["page", "--out", str(out)])
     text = (out / "index.md").read_text(encoding="utf-8")
-    for name in command.EXPERIMENTS:
+    for name in page.EXPERIMENTS:
         assert re.search(
             rf"Not run yet: `(python bench/.* && )?python -m experiments {name}`", text
         )
@@ -176,8 +179,19 @@ def test_the_page_is_what_was_found(tmp_path: Path) -> None:
 
 def test_every_number_of_runs_is_of_a_run() -> None:
     """The page says how long each experiment took, and with which versions."""
-    assert set(stored("runs")) >= {*command.EXPERIMENTS, "records"}
+    assert set(stored("runs")) >= {*page.EXPERIMENTS, "records"}
     assert all(run["seconds"] is not None for run in stored("runs").values())
+
+
+def test_sizes_of_the_sets_are_those_of_the_files() -> None:
+    checked = 0
+    for title, what, _, _, names in page.DATA_SETS:
+        for file in re.findall("`(.+?)`", names):
+            if (path := DATA / file).exists():
+                read = pq.read_table if path.suffix == ".parquet" else pcsv.read_csv
+                assert f"{read(path).num_rows:,} " in what, (title, file)
+                checked += 1
+    assert checked in (0, 6)
 
 
 def test_counts_are_found_again() -> None:
