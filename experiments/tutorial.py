@@ -17,7 +17,7 @@ import neardup
 from experiments import results
 from experiments.charts import drawn, new_axes, save
 from experiments.documents import TUTORIAL
-from experiments.markdown import chart, count, table, wrapped
+from experiments.markdown import chart, count, table, with_links_to, wrapped
 from experiments.notes import DATA
 from experiments.records import CHARACTERS, HASHES, NAMES
 from neardup.match.verifying import make_sets, similarities
@@ -132,7 +132,7 @@ def page(folder: Path) -> None:
         save(heat_map(found["cora"]), charts / "heat.png")
         save(scatter(found["cora"]), charts / "scatter.png")
         sections += [_sizes(found["cora"]), _pairs(found["cora"])]
-    text = "\n\n".join(wrapped(section) for section in sections)
+    text = "\n\n".join(wrapped(with_links_to(folder, section)) for section in sections)
     (folder / f"{NAME}.md").write_text(text + "\n", encoding="utf-8")
 
 
