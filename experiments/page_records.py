@@ -220,4 +220,15 @@ def _schemes(lines: list[Found]) -> str:
         "One permutation whose bins are filled by further rounds (`oph32`) next to one function "
         f"for each of {HASHES} entries (`affine32`), with the time for tokens and shingles:"
     )
-    return f"## One permutation next to k functions\n\n{about}\n\n{table(heads, rows)}"
+    of = {(line["shingles"], line["scheme"]): line for line in lines}
+    few, many = (end(line["shingles"] for line in lines) for end in (min, max))
+    times, errors = (
+        [of[size, "oph32"][what] / of[size, "affine32"][what] for size in (few, many)]
+        for what in ("micros", "error")
+    )
+    says = (
+        "The tutorial calls one permutation faster. Next to these functions it takes "
+        f"{times[0]:.1f} times as long with {few} shingles, and {times[1]:.1f} times with "
+        f"{count(many)}. Its error is {errors[0]:.2f} and {errors[1]:.2f} times theirs."
+    )
+    return f"## One permutation next to k functions\n\n{about}\n\n{table(heads, rows)}\n\n{says}"
