@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -25,6 +27,7 @@ from experiments import (
     page_records,
     paper,
     results,
+    running,
     scale,
     teaching,
     timing,
@@ -32,7 +35,7 @@ from experiments import (
 from experiments.claims import ACCURACY, CLUSTERING
 from experiments.claims_time import flush_claims, memory_claims, one_round, slope, time_claims
 from experiments.notes import DATA, Source, synthetic_notes
-from experiments.sizes import FULL, Sizes
+from experiments.sizes import FULL
 from experiments.stores import find_stores, measure, opened, server
 from experiments.verdicts import judged, line
 from neardup.errors import DependencyError
@@ -92,7 +95,7 @@ def check_charts(folder: Path) -> None:
 
 @pytest.mark.usefixtures("no_server")
 def test_all_runs_end_to_end(
-    tmp_path: Path, quick: Sizes, ten_million: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ten_million: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = itertools.count(10**6, 10**6)
 
@@ -104,9 +107,9 @@ def test_all_runs_end_to_end(
 
     monkeypatch.setattr("experiments.notes.DATA", tmp_path)
     monkeypatch.setattr(timing, "measure", measured)
-    monkeypatch.setattr(command, "corpus", lambda: scale.corpus(ten_million))
+    monkeypatch.setattr(running, "corpus", lambda: scale.corpus(ten_million))
     out = tmp_path / "page"
-    command.main(["--out", str(out)], quick)
+    command.main(["--quick", "--out", str(out)])
     text = (out / "index.md").read_text(encoding="utf-8")
     check_charts(out)
     assert not re.search(r"None|\bnan\b|Not run yet|not measured", text)
@@ -138,10 +141,27 @@ def test_all_runs_end_to_end(
     assert not [*out.glob("*.svg"), *out.glob("*.png")] and "](fig" not in text
 
 
-def test_unknown_experiments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_experiment_runs_in_a_process_beside_others(tmp_path: Path) -> None:
+    """As the command, whose module ``__main__`` the other process can't import."""
+    words = [sys.executable, "-m", "experiments", "limits", "sources", "--quick", "--out", "out"]
+    paths = os.pathsep.join(filter(None, [str(PAPER.parents[1]), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": paths}
+    subprocess.run(words, check=True, cwd=tmp_path, env=environment, capture_output=True)
+    assert set(results.load(tmp_path / "out", "runs") or {}) == {"limits", "sources"}
+    assert (tmp_path / "out/sources.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tyme"], "no experiment tyme; known are accuracy, clustering"),
+        (["--quick"], "--quick would replace the numbers of the page; give --out"),
+    ],
+)
+def test_what_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        command.main(["tyme"])
-    assert "no experiment tyme; known are accuracy, clustering" in capsys.readouterr().err
+        command.main(words)
+    assert said in capsys.readouterr().err
 
 
 def test_what_is_missing_is_said_in_a_line(
@@ -151,7 +171,7 @@ def test_what_is_missing_is_said_in_a_line(
         raise DependencyError("louvain needs igraph", "install neardup[experiments]")
 
     monkeypatch.setattr("experiments.notes.DATA", tmp_path)
-    monkeypatch.setattr(command, "sources", fail)
+    monkeypatch.setattr(running, "sources", fail)
     with pytest.raises(SystemExit, match=r"^error: louvain needs igraph\nhint: install .*$"):
         command.main(["clustering", "--out", str(tmp_path / "out")])
     said = capsys.readouterr().out
