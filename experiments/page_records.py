@@ -215,10 +215,16 @@ def _schemes(lines: list[Found]) -> str:
         [count(line["shingles"]), line["scheme"], f"{line['micros']:.0f}", f"{line['error']:.4f}"]
         for line in lines
     ]
-    heads = ["shared shingles", "scheme", "microseconds per document", "error (root mean square)"]
+    heads = [
+        "shared shingles",
+        "scheme",
+        "processor time (microseconds) per document",
+        "error (root mean square)",
+    ]
     about = (
         "One permutation whose bins are filled by further rounds (`oph32`) next to one function "
-        f"for each of {HASHES} entries (`affine32`), with the time for tokens and shingles:"
+        f"for each of {HASHES} entries (`affine32`), with the processor time of all threads, that "
+        "for tokens and shingles too:"
     )
     of = {(line["shingles"], line["scheme"]): line for line in lines}
     few, many = (end(line["shingles"] for line in lines) for end in (min, max))

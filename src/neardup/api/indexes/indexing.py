@@ -222,7 +222,7 @@ class Index:
     @property
     def _items(self) -> bool:
         """Whether its documents are baskets: lists of items."""
-        return self.recipe.shingle.unit == "item"
+        return self._core.recipe.shingle.unit == "item"
 
     def ids(self) -> pa.Array[Any]:
         """Return the ids of all documents, in the order in which they came."""
