@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
-from neardup.api.run_tables import as_pandas, as_polars
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.finding import Inputs
@@ -23,7 +23,7 @@ from neardup.copies.passage_results import (
     position_of,
 )
 from neardup.copies.passage_running import PassageRequest, Target, run_in_folder, run_in_memory
-from neardup.copies.result import ADDED
+from neardup.copies.result import ADDED, COMMAND
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.errors import InputError, SpecError
@@ -32,6 +32,9 @@ from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, located
 from neardup.memory_plan import memory_of
 from neardup.result_record import read_record
+from neardup.results.any_run import AnyRun
+from neardup.results.dataframes import as_pandas, as_polars
+from neardup.results.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +48,20 @@ PassageTable: TypeAlias = Literal["passages", "documents", "boilerplate", "cuts"
 WORDS = {"web": 50, "clinical": 10}
 
 
-class PassageRun:
+class PassageExplanation(Shown, dict[str, Any]):
+    """A document and its passages, as plain values that print as the command shows them."""
+
+    def render(self, colour: bool = False) -> str:
+        """Return the text of the command."""
+        from neardup.copies.page.one_document import ShownDocument, render
+
+        return render(ShownDocument(self, self["passages"], self.get("text"), []), colour)
+
+
+class PassageRun(AnyRun):
     """What `neardup.passages` found, in memory or in its folder."""
+
+    command = COMMAND
 
     def __init__(self, results: PassageResults) -> None:
         self._results = results
@@ -128,16 +143,6 @@ class PassageRun:
             f"passages, {share:.1%} of {counts['words']:,} words copied>"
         )
 
-    def _repr_html_(self) -> str:
-        counts = self.summary["counts"]
-        shown = ("documents", "words", "novel_words", "copied_words", "boilerplate_words")
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{name.replace('_', ' ')}</th>"
-            f"<td>{counts[name]:,}</td></tr>"
-            for name in (*shown, "passages")
-        )
-        return f"<table>{rows}</table>"
-
     @overload
     def clean(self, kind: Literal["arrow"] | None = None) -> pa.Table: ...
     @overload
@@ -191,17 +196,23 @@ class PassageRun:
         return as_polars(self._table(table))
 
     @checked
-    def explain(self, id: object) -> dict[str, Any]:
+    def explain(self, id: object, *, texts: bool = False) -> PassageExplanation:
         """Return the document's row, and those of its passages.
 
+        Args:
+            id: Its id; its position in the input where there are no ids.
+            texts: Return its text too, in which the copied parts are marked when it is printed.
+
         Raises:
-            InputError: There is no document of that id.
+            InputError: There is no document of that id; or the input can't be read again.
         """
-        position = position_of(self._results, id)
-        (row,) = self.documents.slice(position, 1).to_pylist()
-        asked: Any = self.documents.column("doc_id")[position]
-        own: Any = pc.equal(self.passages.column("doc_id"), asked)
-        return {**row, "passages": self.passages.filter(own).to_pylist()}
+        from neardup.copies.page.one_document import show
+        from neardup.copies.page.without_ids import public
+
+        position = np.array([position_of(self._results, id)])
+        (found,) = show(public(self._results), position, texts)
+        text = {} if found.text is None else {"text": found.text}
+        return PassageExplanation({**found.row, "passages": found.passages, **text})
 
     @checked
     def report(
@@ -283,6 +294,7 @@ def passages(
     encoding_errors: str = "strict",
     max_document: int | str = "256MB",
     skip_large: bool = False,
+    private_ids: bool = False,
     progress: Progress = "auto",
 ) -> PassageRun:
     """Find every run of words that occurs earlier, exactly, and name its source.
@@ -293,7 +305,8 @@ def passages(
 
     Args:
         source: As for `neardup.dedup`, as are ``text``, ``id``, ``input_format``, ``delimiter``,
-            ``encoding_errors``, ``max_document``, ``skip_large``, ``threads`` and ``progress``.
+            ``encoding_errors``, ``max_document``, ``skip_large``, ``private_ids``, ``threads`` and
+            ``progress``.
         words: Words of the shortest run that counts; 25 by default.
         preset: ``"web"`` (50 words) or ``"clinical"`` (10 words), unless ``words`` is given.
         order_by: Column that gives the order of the documents; the order of the input without it.
@@ -360,7 +373,16 @@ def passages(
     )
     if cut_boilerplate and not boilerplate:
         raise SpecError("`cut_boilerplate` needs `boilerplate`, a number of documents")
-    reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document, skip_large)
+    reading = Reading(
+        text,
+        id,
+        input_format,
+        encoding_errors,
+        delimiter,
+        max_document,
+        skip_large,
+        private_ids=private_ids,
+    )
     wanted = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
     inputs = Inputs(InputCorpus.open(source, reading, wanted), _old(against, reading, spec))
     check_output(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
@@ -23,6 +24,7 @@ from neardup.io.source import Source
 from neardup.memory_plan import memory_of
 from neardup.output.writing import Writing
 from neardup.recipe import Recipe
+from neardup.results.any_run import AnyRun
 from neardup.results.folder_results import FolderResults
 from neardup.results.results import MemoryResults
 from neardup.results.shown import Shown
@@ -30,6 +32,7 @@ from neardup.results.shown import Shown
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
+    from neardup.inspect.one_cluster import Cluster
 
 #: Endings that neither a folder nor a report has.
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png", ".docx")
@@ -39,7 +42,7 @@ class Evaluation(Shown, dict[str, Any]):
     """Plain values, see ``docs/formats.md``, that print as the command shows them."""
 
 
-class Run(Shown, RunTables):
+class Run(AnyRun, RunTables):
     """What `neardup.dedup` found.
 
     Made by `neardup.dedup`, or by `neardup.open` from an output folder.
@@ -47,6 +50,8 @@ class Run(Shown, RunTables):
     Args:
         results: Record and tables.
     """
+
+    path = RunTables.path
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
@@ -78,6 +83,7 @@ class Run(Shown, RunTables):
         compression: str | None = None,
         tables: str = "parquet",
         annotate: bool = False,
+        removed: bool = False,
         overwrite: bool = False,
     ) -> Run:
         """Write the results to a folder, as `neardup.dedup` does with ``out``.
@@ -96,7 +102,7 @@ class Run(Shown, RunTables):
         if not isinstance(results, MemoryResults):
             raise SpecError(f"the run is stored in {results.name} already", "copy that folder")
         _refuse_ending(out, "a folder", "for a file write `clean()` or a table, as a frame")
-        writing = Writing(clean, format, annotate, compression, tables)
+        writing = Writing(clean, format, annotate, compression, tables, removed)
         save(results.outcome, results.record, out, writing, overwrite)
         return _in_folder(out, *self._frame)
 
@@ -199,6 +205,43 @@ class Run(Shown, RunTables):
         return Evaluation(evaluate(self._results, truth, columns, kind, missing, only_named))
 
     @checked
+    def cluster(self, id: object, *, limit: int = 10, threads: int | None = None) -> Cluster:
+        """Return the cluster of a document, with the texts of its documents side by side.
+
+        Args:
+            id: Id of the document; its position where the run had no ids.
+            limit: Documents that are shown: the kept one, and those most similar to it.
+            threads: Number of threads; all cores by default.
+
+        Raises:
+            InputError: There is no document of that id; or the input is gone, or has changed.
+            SpecError: ``limit`` is below 1.
+        """
+        from neardup.inspect.one_cluster import cluster_of
+
+        return cluster_of(self._results, id, limit, threads)
+
+    @checked
+    def pairs_with_texts(self, *, texts: bool = True) -> pa.Table:
+        """Return pairs next to each other, for a person who goes through them.
+
+        They are the edges if pairs were listed; else each removed document and its
+        ``duplicate_of``. All of them are in memory; ``neardup pairs`` writes them one by one.
+
+        Args:
+            texts: Add both texts, which are read from the input again.
+
+        Returns:
+            ``id_a``, ``id_b``, ``similarity`` and, with ``texts``, ``text_a`` and ``text_b``.
+
+        Raises:
+            InputError: The input is gone or has changed.
+        """
+        from neardup.inspect.pair_texts import pairs
+
+        return pa.concat_tables(pairs(self._results, texts))
+
+    @checked
     def recluster(
         self,
         out: str | os.PathLike[str] | None = None,
@@ -213,6 +256,7 @@ class Run(Shown, RunTables):
         compression: str | None = None,
         tables: str = "parquet",
         annotate: bool = False,
+        removed: bool = False,
         overwrite: bool = False,
         memory: int | str | None = None,
         threads: int | None = None,
@@ -246,7 +290,7 @@ class Run(Shown, RunTables):
         settings = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
         spec = changed(self.spec, tree_threshold, **settings)
         resources = Resources(memory_of(memory), threads)
-        writing = Writing(clean, format, annotate, compression, tables)
+        writing = Writing(clean, format, annotate, compression, tables, removed)
         if note := lower_threshold(self._results, spec):
             warnings.warn(note.removeprefix("warning: "), RecallWarning, stacklevel=3)
         with show_progress(progress) as listener:
@@ -268,17 +312,19 @@ class Run(Shown, RunTables):
         context: int = 40,
         overwrite: bool = False,
         threads: int | None = None,
+        progress: Progress = "auto",
     ) -> Path:
         """Write a report as one HTML page; return its path.
 
         See `neardup.report.page.write_report` for the arguments and errors.
         """
         options = dict(locals())  # a copy: debuggers change what locals() returns
-        del options["self"], options["path"]
+        del options["self"], options["path"], options["progress"]
         from neardup.report.page import write_report
 
         _refuse_ending(path, "an HTML page", "name it .html; a browser prints it as PDF")
-        return write_report(self._results, Path(path), **options)
+        with show_progress(progress) as listener:
+            return write_report(self._results, Path(path), **options, listener=listener)
 
 
 def _refuse_ending(path: str | os.PathLike[str], expected: str, hint: str) -> None:
@@ -293,24 +339,4 @@ def _in_folder(
     results = FolderResults(folder)
     if source is not None and ends is not None:
         results.source, results.ends = source, ends
-    return Run(results)
-
-
-@checked
-def open(folder: str | os.PathLike[str], *, source: object = None) -> Run:
-    """Open the output folder of a finished run.
-
-    Args:
-        folder: What was given to `neardup.dedup` as ``out``, or to the command with ``-o``; a
-            folder or a URL.
-        source: What the run has read, if it can't find that itself: a frame, or files that are
-            elsewhere now. It is compared with a digest of the texts, and by its ids.
-
-    Raises:
-        InputNotFoundError: There is no run in it.
-        InputError: It was made by another version, or is damaged; or ``source`` is another input.
-    """
-    results = FolderResults(folder)
-    if source is not None:
-        results.give(source)
     return Run(results)

@@ -1,10 +1,10 @@
-"""What was found, in memory or read back from a folder, and the texts again."""
+"""Results in memory or read back from a folder, and the texts again."""
 
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -105,14 +105,10 @@ class FolderPassages(FolderResults):
             raise _lacking(name)
         return super().table(name, columns)
 
-    @property
-    def _tables(self) -> str:
-        return "parquet"
-
     def clean(self) -> pa.Table:
         written = any(name.partition(".")[0] == CLEAN for name in self.record["files"])
         source: object = f"{self.name}/{CLEAN}" if written else self.given
-        about = self.record["source"] or {"text": self.record["text"], "id": None}
+        about = self.record["source"] or self.record["frame"]
         reading = Reading.of({**about, "partition_bytes": None, "input_format": None})
         return table_of(InputCorpus.open(source, reading))
 
@@ -125,11 +121,6 @@ def table_of(corpus: InputCorpus) -> pa.Table:
     return joined_tables(parts, corpus.reader.schema)
 
 
-def open_passages(folder: str | os.PathLike[str]) -> FolderPassages:
-    """Open the output of ``neardup passages``; InputError where it is none."""
-    return FolderPassages(folder)
-
-
 def position_of(results: PassageResults, id: object) -> int:
     """Return the position of a document by its id, or by a text that spells it."""
     import pyarrow.compute as pc
@@ -138,8 +129,13 @@ def position_of(results: PassageResults, id: object) -> int:
     asked: Any = pa.scalar(str(id), pa.large_string())
     found = int(pc.index(ids.cast(pa.large_string()), asked).as_py())
     if found < 0:
+        if results.record.get("private_ids") and str(id).startswith("row "):
+            with suppress(ValueError):
+                if 0 <= int(str(id)[4:]) < len(ids):
+                    return int(str(id)[4:])
+        secret = results.record["secret_ids"]
         raise InputError(
-            f"no document has the id {str(id)[:100]}",
+            f"no document has {'that id' if secret else f'the id {str(id)[:100]}'}",
             "the ids are in the column doc_id of the table of documents",
         )
     return found

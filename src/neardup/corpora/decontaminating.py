@@ -1,6 +1,6 @@
 """Which documents of a training corpus contain a test item, or a passage of it; exactly.
 
-The test items are in memory, and the training corpus is read once, so that it may have any size.
+The test items are in memory, and the training corpus, of any size, is read once.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from neardup.threads import Pool
 
 
 class Asked(NamedTuple):
-    """What counts as a match.
+    """Conditions of a match.
 
     Attributes:
         by: ``"containment"``, ``"similarity"`` or ``"passage"``.
         minimum: Lowest containment or similarity.
-        shingle: What is compared; of passages, so many words.
+        shingle: The unit that is compared; for passages, their minimum length in words.
     """
 
     by: str
@@ -50,7 +50,7 @@ class Items:
 
     Args:
         corpus: The items, not read yet.
-        asked: What counts as a match.
+        asked: Conditions of a match.
         pool: Threads.
     """
 
@@ -71,8 +71,8 @@ class Items:
         sets = make_sets(Ragged(values, np.cumsum(sizes)))
         if asked.by == "passage":
             # A shorter item has no passage of that length.
-            whole = np.where(lengths < asked.shingle.n, 0, sets.size).astype(np.int32)
-            sets = Sets(sets.values, sets.begin, whole, sets.bitmaps)
+            size = np.where(lengths < asked.shingle.n, 0, sets.size).astype(np.int32)
+            sets = Sets(sets.values, sets.begin, size, sets.bitmaps)
         self._sizes = sets.size.astype(np.int64)
         self._search = ExactSearch(sets)
         self._pool = pool
@@ -101,14 +101,14 @@ class Items:
         doc, item = found.doc.astype(np.int64), found.query.astype(np.int64)
         share = found.similarity
         if not contained:
-            # Both are whole numbers, so that rounding gives back the one that was divided.
+            # The sizes are integers: rounding restores the overlap.
             both = np.diff(sets.offsets)[doc] + self._sizes[item]
             share = np.rint(share * both / (1 + share)) / np.maximum(self._sizes[item], 1)
-        rows, place = np.unique(doc, return_inverse=True)
+        rows, row = np.unique(doc, return_inverse=True)
         tokens = _tokens(self.tokeniser, texts.take(array_of(rows)))
         passage = [
             longest_shared(tokens[i], self.tokens[j])
-            for i, j in zip(place.tolist(), item.tolist(), strict=True)
+            for i, j in zip(row.tolist(), item.tolist(), strict=True)
         ]
         where = np.array(passage, dtype=np.int64).reshape(-1, 3)
         if asked.by == "passage":
@@ -127,12 +127,12 @@ def _tokens(tokeniser: Tokeniser, texts: pa.LargeStringArray) -> list[np.ndarray
 
 
 def longest_shared(a: np.ndarray, b: np.ndarray) -> tuple[int, int, int]:
-    """Return the longest run of tokens that two texts share: (tokens, place in a, place in b).
+    """Return the longest run of tokens that two texts share: (tokens, start in a, start in b).
 
     >>> longest_shared(np.array([1, 2, 3, 4]), np.array([9, 2, 3, 9]))
     (2, 1, 1)
     """
-    # What is only in one of them would take time.
+    # The ends of ``a`` that are not in ``b`` would only take time.
     common = np.isin(a, b)
     if not common.any():
         return 0, 0, 0
@@ -141,15 +141,15 @@ def longest_shared(a: np.ndarray, b: np.ndarray) -> tuple[int, int, int]:
     # Equal runs of a length have equal ranks. The length is doubled, then halves of it are added.
     ranks = np.unique(np.concatenate([a[first:last], b]), return_inverse=True)[1].reshape(-1)
     of_power, size = [ranks], 1
-    place = _first_shared(ranks, length, 1) or (0, 0)
+    start = _first_shared(ranks, length, 1) or (0, 0)
     while found := _first_shared(longer := _followed(ranks, ranks, size), length, 2 * size):
-        ranks, place, size = longer, found, 2 * size
+        ranks, start, size = longer, found, 2 * size
         of_power.append(ranks)
     for power in reversed(range(len(of_power) - 1)):
         longer = _followed(ranks, of_power[power], size)
         if found := _first_shared(longer, length, size + (1 << power)):
-            ranks, place, size = longer, found, size + (1 << power)
-    return size, place[0] + first, place[1]
+            ranks, start, size = longer, found, size + (1 << power)
+    return size, start[0] + first, start[1]
 
 
 def _followed(ranks: np.ndarray, after: np.ndarray, size: int) -> np.ndarray:

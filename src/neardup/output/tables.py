@@ -1,6 +1,6 @@
 """The results of a run as Arrow tables with the users' ids, a slice at a time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,8 @@ _ROWS = 1 << 18
 _MOST_EDGES = 100_000_000
 #: Columns that an annotated corpus has in addition to those of the input.
 ADDED = ("cluster", "kept", "duplicate_of", "similarity", "cluster_size")
+#: And those that the removed documents have.
+OF_REMOVED = ("duplicate_of", "similarity")
 _CLUSTERS = ("doc", "doc_id", "cluster", "kept", "duplicate_of", "similarity")
 #: Columns, and those of them that may be null.
 _COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -47,7 +49,7 @@ def column_types(ids: pa.DataType) -> dict[str, pa.DataType]:
 def schema_of(outcome: Outcome, name: str) -> pa.Schema:
     """Return the schema of one of `TABLES`, or of the columns ``added`` to each record."""
     names, null = _COLUMNS[name]
-    if name == "clusters" and (_has_files(outcome) or outcome.places is not None):
+    if name == "clusters" and (_has_files(outcome) or outcome.locations is not None):
         names += ("file", "row")
     types = column_types(id_type(outcome))
     return pa.schema([pa.field(each, types[each], nullable=each in null) for each in names])
@@ -75,8 +77,9 @@ def _clusters(outcome: Outcome) -> tuple[int, Columns]:
         found += _answers(outcome, numbers, positions)
         if files:
             return found + _file_rows(outcome, names, positions)
-        places = outcome.places
-        return found + ([] if places is None else places.slice(rows.start, len(positions)).columns)
+        if outcome.locations is None:
+            return found
+        return found + outcome.locations.slice(rows.start, len(positions)).columns
 
     return outcome.corpus.documents, columns
 
@@ -95,11 +98,11 @@ def _answers(outcome: Outcome, numbers: np.ndarray, positions: np.ndarray) -> li
 
 
 def _has_files(outcome: Outcome) -> bool:
-    return bool(outcome.job.source.files and outcome.corpus.places)
+    return bool(outcome.job.source.files and outcome.corpus.partitions)
 
 
 def _file_rows(outcome: Outcome, names: Any, positions: np.ndarray) -> list[Any]:
-    files, rows = outcome.corpus.places_of(positions)
+    files, rows = outcome.corpus.records_of(positions)
     if outcome.job.source.format == "text":  # a file is a document, and a partition has several
         files, rows = (files + rows).astype(np.int32), np.zeros_like(rows)
     return [names.take(array_of(files)), array_of(rows)]
@@ -193,8 +196,14 @@ def _expanded(first: np.ndarray, a: np.ndarray, b: np.ndarray, similarity: np.nd
     return a, b, similarity
 
 
-def adding(outcome: Outcome) -> Callable[[np.ndarray], pa.Table]:
-    """Return what gives the further columns of an annotated corpus, of some positions."""
+def added_schema(outcome: Outcome, names: Sequence[str]) -> pa.Schema:
+    """Return the schema of some of the columns ``added`` to each record."""
+    every = schema_of(outcome, "added")
+    return pa.schema([every.field(name) for name in names])
+
+
+def adding(outcome: Outcome, names: Sequence[str]) -> Callable[[np.ndarray], pa.Table]:
+    """Return a function that makes further columns of a corpus, of `ADDED`, by positions."""
     cluster, numbers = outcome.answer.cluster, outcome.numbers()
     schema = schema_of(outcome, "added")
     sizes = np.bincount(cluster, minlength=outcome.corpus.documents)
@@ -202,10 +211,11 @@ def adding(outcome: Outcome) -> Callable[[np.ndarray], pa.Table]:
     def added(positions: np.ndarray) -> pa.Table:
         size = array_of(sizes[cluster[positions]])
         columns = [*_answers(outcome, numbers, positions), size]
-        return pa.Table.from_arrays(columns, schema=schema)
+        return pa.Table.from_arrays(columns, schema=schema).select(list(names))
 
     return added
 
 
-#: How many rows each table has, and what makes its columns; there may be no order, and no edges.
+#: Functions for the number of rows of each table, and for its columns. There may be no order, and
+#: no edges.
 TABLES = {"clusters": _clusters, "order": _order, "edges": _edges}

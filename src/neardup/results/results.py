@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neardup.arrays import array_of
 from neardup.engines.local import Outcome
-from neardup.engines.reading import Reader, Wanted
+from neardup.engines.reading import PartitionRows, Reader
 from neardup.errors import InputError
 from neardup.io.source import Partition, Source
 from neardup.output import tables
@@ -45,14 +46,14 @@ class Results(ABC):
 
     @abstractmethod
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return one of `tables.TABLES` that there is, or some of its columns."""
+        """Return one of the `tables.TABLES` of this result, with the columns named."""
 
     def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the table of clusters, or some of its columns; a row for each document."""
+        """Return the table of clusters, with the columns named; a row for each document."""
         return self.table("clusters", columns)
 
     def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
-        """Return the table of edges, or some of its columns; None where pairs were not listed."""
+        """Return the table of edges, with the columns named; None where pairs were not listed."""
         return self.table("edges", columns) if self.spec.enumerates else None
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -70,10 +71,36 @@ class Results(ABC):
     def ids(self) -> "pa.ChunkedArray[Any]":
         return self.clusters(["doc_id"]).column(0)
 
+    @property
+    def private_ids(self) -> bool:
+        """Whether no message or page may have an id."""
+        return bool(self.record.get("private_ids"))
+
+    @property
+    def id_column(self) -> str | None:
+        """The column of the input with the ids; None where positions are the ids."""
+        about = self.record["source"] or self.record["frame"] or {}
+        return about.get("id")
+
+    @functools.cached_property
+    def public_ids(self) -> "pa.ChunkedArray[Any]":
+        """Return what pages and messages call the documents: ids, or ``row 17`` and so on."""
+        return rows_as_ids(self.documents) if self.private_ids else self.ids
+
+    @property
+    def has_old(self) -> bool:
+        """Whether the clusters have a column ``in_old``: for duplicates of an old corpus."""
+        return "similar_to_old" in self.record["counts"]
+
     @functools.cached_property
     def duplicate_of(self) -> np.ndarray:
-        """int64[documents]: the kept document that each one is a duplicate of; -1 where kept."""
+        """int64[documents]: the kept document that each one is a duplicate of; -1 where kept.
+
+        It is -1 for a duplicate of a document of an old corpus as well.
+        """
         found: Any = self.clusters(["duplicate_of"]).column(0)
+        if self.has_old:
+            found = pc.if_else(self.clusters(["in_old"]).column(0), None, found)
         rows: Any = pc.index_in(found, value_set=self.ids)
         if rows.null_count > found.null_count:
             raise InputError(
@@ -84,24 +111,32 @@ class Results(ABC):
         return np.asarray(pc.fill_null(rows, -1).to_numpy(), dtype=np.int64)
 
     def numbers(self, ids: Sequence[Any]) -> np.ndarray:
-        """Return int64[ids]: the numbers of documents by their ids, or by texts that spell them."""
+        """Return int64[ids]: the numbers of documents by their ids, or by texts that spell them.
+
+        Where ids are private, names such as ``row 17`` are taken as well.
+        """
+        if self.private_ids and all(str(i).startswith("row ") for i in ids):
+            named = pc.index_in(pa.array(map(str, ids), pa.large_string()), self.public_ids)
+            if not named.null_count:
+                return np.asarray(named.to_numpy(), dtype=np.int64)
         kind: Any = self.ids.type
         hint = "the ids are in the column doc_id of the table of clusters"
         try:
             if pa.types.is_large_binary(kind):
                 names = [i if isinstance(i, bytes) else os.fsencode(str(i)) for i in ids]
-                wanted: Any = pa.array(names, kind)
+                of_ids: Any = pa.array(names, kind)
             else:
-                wanted = pa.array([str(i) for i in ids], pa.large_string()).cast(kind)
+                of_ids = pa.array([str(i) for i in ids], pa.large_string()).cast(kind)
         except (ValueError, pa.ArrowNotImplementedError) as error:  # "a7" where ids are integers
             raise InputError(
                 f"{self.name}: ids are of type {kind}, and one given is not", hint
             ) from error
-        found: Any = pc.index_in(wanted, value_set=self.ids)
+        found: Any = pc.index_in(of_ids, value_set=self.ids)
         missing = np.flatnonzero(np.asarray(found.is_null()))
         if len(missing):
             shown = str(ids[int(missing[0])])[:100]
-            raise InputError(f"{self.name}: no document has the id {shown}", hint)
+            which = "that id" if self.private_ids else f"the id {shown}"
+            raise InputError(f"{self.name}: no document has {which}", hint)
         return np.asarray(found.to_numpy(), dtype=np.int64)
 
     # The texts.
@@ -145,15 +180,15 @@ class Results(ABC):
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
         """Return the texts of documents by their numbers, in any order, read again."""
         positions = docs if self.positions_of is None else self.positions_of[docs]
-        wanted = np.unique(positions).astype(np.int64)
+        ascending = np.unique(positions).astype(np.int64)
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> list[str | None]:
             return partition.texts(rows, count).to_pylist()
 
-        found = list(chain.from_iterable(self.at(wanted).visit(read, threads)))
-        if len(found) != len(wanted):
+        found = list(chain.from_iterable(self.at(ascending).visit(read, threads)))
+        if len(found) != len(ascending):
             raise self.changed()
-        return [found[row] or "" for row in np.searchsorted(wanted, positions)]
+        return [found[row] or "" for row in np.searchsorted(ascending, positions)]
 
     def at(self, positions: np.ndarray) -> "Selection":
         """Return some documents of the input; ``positions``, int64[], are ascending."""
@@ -164,6 +199,13 @@ class Results(ABC):
         kept = np.flatnonzero(self.array("kept"))
         order = self.positions_of
         return self.at(kept if order is None else np.sort(order[kept]))
+
+
+def rows_as_ids(documents: int) -> "pa.ChunkedArray[Any]":
+    """Return names of documents for pages and messages that have no ids."""
+    rows: Any = array_of(np.arange(documents)).cast(pa.large_string())
+    prefix, none = (pa.scalar(text, pa.large_string()) for text in ("row ", ""))
+    return pa.chunked_array([pc.binary_join_element_wise(prefix, rows, none)])
 
 
 class Selection(NamedTuple):
@@ -182,9 +224,9 @@ class Selection(NamedTuple):
         number of its documents; its results are yielded.
         """
 
-        def done(some: Wanted) -> A:
-            assert some.rows is not None
-            return work(some.partition, some.rows, some.documents)
+        def done(selected: PartitionRows) -> A:
+            assert selected.rows is not None
+            return work(selected.partition, selected.rows, selected.documents)
 
         with Pool(threads) as pool:
             yield from pool.ordered(done, self.reader.again(self.ends, self.positions))

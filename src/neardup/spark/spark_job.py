@@ -1,5 +1,6 @@
-"""The whole job on Spark."""
+"""The complete job on Spark."""
 
+import time
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -14,13 +15,13 @@ from neardup.spark.rounds import compare_large
 from neardup.spark.spark_errors import worker_errors
 from neardup.spark.spark_ordering import column
 from neardup.spark.workers import versions
-from neardup.spec import Spec, check_whole
+from neardup.spec import Spec, check_integer
 from neardup.spec import preset as settings_of
 
 
 @dataclass(frozen=True)
 class SparkRun:
-    """What a job found.
+    """The result of a job.
 
     Attributes:
         df: The input.
@@ -29,6 +30,8 @@ class SparkRun:
         edges: Pairs that reach the threshold, see `neardup.spark.edges`; None unless pairs are
             listed.
         about: Spec and recipe, as plain values.
+        text: The column with the text.
+        begin: When the job began, on the clock of `time.monotonic`.
     """
 
     df: DataFrame
@@ -37,6 +40,8 @@ class SparkRun:
     edges: DataFrame | None
     about: dict[str, Any] = field(repr=False)
     sketches: DataFrame = field(repr=False)
+    text: str = "text"
+    begin: float = field(default_factory=time.monotonic, repr=False)
 
     @property
     def clean(self) -> DataFrame:
@@ -90,6 +95,7 @@ def dedup(
     spec: Spec | None = None,
     checkpoint: str | None = None,
     task_bytes: int = steps.TASK_BYTES,
+    private_ids: bool = False,
     **settings: Any,
 ) -> SparkRun:
     """Find near-duplicates on Spark: the answer of one machine that orders documents by their ids.
@@ -97,18 +103,19 @@ def dedup(
     Args:
         df: Documents, from any source.
         text: Column with the text.
-        id: Column with ids, strings or whole numbers, each once.
+        id: Column with ids, strings or integers, each once.
         against: Documents of an old corpus, with ids of their own: all of them stay, and count as
-            the first ones. But for pairs, the result has rows for ``df`` alone.
+            the first ones. But for pairs, the result has rows for ``df`` only.
         preset: ``"web"`` (the default), ``"clinical"`` or ``"records"``.
         spec: All settings in one object, instead of a preset.
         checkpoint: Folder that all machines reach: finished stages are stored there, and a job that
             is started again continues. Without it Spark keeps them while the session lives.
         task_bytes: Bytes of shingle sets, or of band keys, that a task may have in memory.
+        private_ids: Keep ids out of messages.
         settings: Fields of `neardup.Spec` that override it, such as ``threshold=0.8``.
 
     Returns:
-        What was found, as DataFrames.
+        The results, as DataFrames.
 
     Raises:
         ColumnError: A column is not there, or of another type.
@@ -120,8 +127,8 @@ def dedup(
     """
     if spec is not None and preset is not None:
         raise SpecError("`spec` and `preset` are both given", "leave one out")
-    spec = (spec or settings_of(preset or "web")).replace(**settings)
-    check_whole("`task_bytes`", task_bytes, 1, 2**63 - 1)
+    begin, spec = time.monotonic(), (spec or settings_of(preset or "web")).replace(**settings)
+    check_integer("`task_bytes`", task_bytes, 1, 2**63 - 1)
     df = checks.with_columns(df, text, id)
     checks.check_columns(df, text, id, spec)
     given, kind = df, dict(df.dtypes)[id]
@@ -133,31 +140,31 @@ def dedup(
         df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
     recipe = steps.recipe_of(spec)
     steps.check_executors(df.sparkSession)
-    ids = checks.check_ids(df, id, df.columns[1:] if checkpoint else [])
+    ids = checks.check_ids(df, id, df.columns[1:] if checkpoint else [], private_ids)
     steps.warn_of_bands(spec, ids.documents)
     df = df.withColumn(id, column(id).cast(ids.type)) if ids.type != kind else df
     store = Checkpoint(given, checkpoint)
-    about = {"spec": spec.as_dict(), "recipe": recipe.as_dict()}
+    about = {"spec": spec.as_dict(), "recipe": recipe.as_dict(), "private_ids": private_ids}
     job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(versions()[:2])}
     store.begin({**about, **job, "input": {"documents": ids.documents, "hash": ids.digest}})
     sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))
     same = partial(steps.duplicates, sketches, spec, ids.documents, task_bytes)
     same = store.stage("duplicates", same)
-    wanted = partial(steps.candidates, sketches, same, spec, ids.documents, task_bytes)
-    found = store.stage("candidates", wanted)
+    candidates = partial(steps.candidates, sketches, same, spec, ids.documents, task_bytes)
+    found = store.stage("candidates", candidates)
     documents, size, roots = sizes_of(found, spec, task_bytes)
     checks.check_sent(df.sparkSession, documents + same.count())
     large = f.col("root").isin(roots)
 
-    def sets(some: DataFrame) -> DataFrame:
-        return steps.shingle_sets(df, some, spec, text, id)
+    def sets(rows: DataFrame) -> DataFrame:
+        return steps.shingle_sets(df, rows, spec, text, id)
 
-    some = found.where(~large)
-    near = partial(steps.compare, some, sets(some), spec, size, task_bytes)
-    compared = store.stage("compared", near)
+    rows = found.where(~large)
+    small = partial(steps.compare, rows, sets(rows), spec, size, task_bytes)
+    compared = store.stage("compared", small)
     if roots:
-        some = found.where(large)
-        far = compare_large(some, sets(some), spec, task_bytes, store.stage)
+        rows = found.where(large)
+        far = compare_large(rows, sets(rows), spec, task_bytes, store.stage)
         compared = compared.unionByName(far)
 
     new = sketches if against is None else sketches.where("not old")
@@ -168,13 +175,14 @@ def dedup(
     pairs = typed(steps.edges(compared, same, spec), "id_a", "id_b")
     answer = typed(steps.resolve(new, same, compared), "id", "cluster", "duplicate_of")
     edges = store.stage("edges", lambda: pairs) if spec.enumerates else None
-    return SparkRun(given, id, store.stage("clusters", lambda: answer), edges, about, new)
+    clusters = store.stage("clusters", lambda: answer)
+    return SparkRun(given, id, clusters, edges, about, new, text, begin)
 
 
 def sizes_of(candidates: DataFrame, spec: Spec, task_bytes: int) -> tuple[int, int, list[int]]:
     """Return the documents, the bytes of their shingle sets, and roots too large for a task.
 
-    SpecError if there are some, and pairs are listed, for which a task needs all of them.
+    SpecError if there are any, and pairs are listed, for which a task needs all of them.
     """
     size = f.sum("shingles") * 8
     groups = candidates.groupBy("root").agg(f.count("*").alias("count"), size.alias("size"))

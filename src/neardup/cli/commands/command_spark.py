@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
+from neardup.cli.showing import show_record
 from neardup.errors import SpecError
-from neardup.report.summary_text import NO_DOCUMENTS
 
 
 @o.grouped(
@@ -47,6 +47,7 @@ from neardup.report.summary_text import NO_DOCUMENTS
     group=o.OUTPUT,
     help="Store finished stages there; the same command continues from them.",
 )
+@o.private_ids_option
 @o.spec_options
 @o.option(
     "--master",
@@ -54,6 +55,7 @@ from neardup.report.summary_text import NO_DOCUMENTS
     group=o.RESOURCES,
     help="Spark master, such as local[*]. [default: that of spark-submit, or local[*]]",
 )
+@o.json_option
 @o.quiet_option
 def spark(
     inputs: tuple[str, ...],
@@ -66,6 +68,8 @@ def spark(
     single_file: bool,
     checkpoint: str | None,
     master: str | None,
+    private_ids: bool,
+    json_: bool,
     quiet: bool,
     **options: Any,
 ) -> None:
@@ -90,11 +94,9 @@ def spark(
             files.check_new(session, out)
         df = files.read(session, list(inputs), input_format)
         old = None if against is None else files.read(session, [against], input_format)
-        run = spark_job.dedup(df, text=text, id=id, against=old, spec=asked, checkpoint=checkpoint)
+        how: dict[str, Any] = {"checkpoint": checkpoint, "private_ids": private_ids}
+        run = spark_job.dedup(df, text=text, id=id, against=old, spec=asked, **how)
         known = format or input_format or files.format_of(inputs[0])
         known = "parquet" if known == "delta" else known
-        counts = files.write(run, out, known, single_file)["counts"]
-    if not quiet:
-        click.echo(f"kept {counts['kept']:,} of {counts['documents']:,} documents", err=True)
-        if not counts["documents"]:
-            click.echo(f"note: {NO_DOCUMENTS}", err=True)
+        record = files.write(run, out, known, single_file)
+    show_record(record, out, json_, quiet)
