@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -100,6 +101,18 @@ def _parse(line: str, where: str) -> None:
     found = cli.get_command(group, command)
     assert found is not None, where
     found.make_context(command, arguments, parent=group)
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="there is no R")
+def test_blocks_of_r_run(folder: Path) -> None:
+    """The blocks of a page are one script."""
+    pages = [(page, [b.code for b in blocks(page) if b.language == "r"]) for page in PAGES]
+    scripts = {page: "\n".join(codes) for page, codes in pages if codes}
+    assert name(next(iter(scripts))) == "docs/howto/r.md"
+    for number, (page, code) in enumerate(scripts.items()):
+        script = folder / f"{number}.R"
+        script.write_text(code, encoding="utf-8")
+        _bash(f"Rscript --vanilla {script.name}", name(page))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
