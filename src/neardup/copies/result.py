@@ -22,7 +22,7 @@ from neardup.copies.finding import FoundPassages, Inputs, find, tell
 from neardup.copies.offsets import Offsets
 from neardup.copies.work import Work
 from neardup.io.writers import write_tables
-from neardup.kernels.passages import last_sources
+from neardup.kernels.passages.following import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
 from neardup.output.record import about_clock
 from neardup.result_record import RECORD
@@ -85,9 +85,13 @@ class Result:
                 found[position] = cut(text_of[position], rows, mask)
         return found
 
-    def texts_of(self, positions: np.ndarray) -> dict[int, str]:
-        """Return the original texts of some documents, ascending positions in the input."""
-        reader, ends = self.inputs.new.reader, np.cumsum(self.inputs.new.counts)
+    def texts_of(self, positions: np.ndarray, old: bool = False) -> dict[int, str]:
+        """Return the original texts of some documents, ascending positions in the input.
+
+        With ``old`` of the corpus compared against.
+        """
+        corpus = self.inputs.all[0] if old else self.inputs.new
+        reader, ends = corpus.reader, np.cumsum(corpus.counts)
         found: dict[int, str] = {}
         for wanted in reader.again(ends, positions):
             assert wanted.rows is not None
@@ -196,6 +200,7 @@ def make(
             )
     record = {
         **inputs.new.record(clean=cutting.writes, annotate=cutting.annotate),
+        "against": None if inputs.old is None else inputs.old.record()["source"],
         "spec": vars(spec) | {"by": by},
         "cut": vars(cutting),
         "counts": counts,

@@ -14,6 +14,7 @@ import pyarrow as pa
 from neardup.api.arguments import checked
 from neardup.api.indexes.index_folders import (
     Durable,
+    copy_index,
     index_from_run,
     is_power,
     made_core,
@@ -39,9 +40,9 @@ from neardup.index.incoming import (
     batches_of,
     checked_id,
     checked_ids,
-    checked_text,
     is_file,
     is_one,
+    one_text,
     typed_ids,
 )
 from neardup.index.index_check import problems_of
@@ -51,8 +52,7 @@ from neardup.index.transactions import Batch, Core
 from neardup.inspect.compare import Comparison, Text, compare
 from neardup.io.opening import Reading
 from neardup.recipe import Recipe
-from neardup.sketch.baskets import basket_items, is_basket
-from neardup.sketch.texts import as_text
+from neardup.sketch.baskets import basket_items
 from neardup.spec import ShingleSpec, Spec, check_integer
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ class Index:
     @property
     def _items(self) -> bool:
         """Whether its documents are baskets: lists of items."""
-        return self.recipe.shingle.unit == "item"
+        return self._core.recipe.shingle.unit == "item"
 
     def ids(self) -> pa.Array[Any]:
         """Return the ids of all documents, in the order in which they came."""
@@ -291,7 +291,7 @@ class Index:
             >>> index.query("a b c d").select(["id", "similarity"]).to_pylist()
             [{'id': 'p', 'similarity': 1.0}, {'id': 'q', 'similarity': 0.5}]
         """
-        limit = required_threshold(self._spec, self.recipe, threshold)
+        limit = required_threshold(self._spec, self._core.recipe, threshold)
         if top is not None and (type(top) is not int or top < 1):
             raise SpecError(f"`top` is {spelled(top)}; expected an integer, 1 or more")
         return found_in(
@@ -342,8 +342,7 @@ class Index:
         return batches_of([texts] if is_one(texts, self._items) else texts, None, reading)
 
     def _text(self, text: Any) -> pa.LargeStringArray:
-        basket = self._items and is_basket(text)
-        return as_text([text if basket else checked_text(text)], basket)
+        return one_text(text, self._items)
 
     def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
         """Yield the ids of the documents in each bucket: candidates, which nothing has compared.
@@ -582,6 +581,18 @@ class Index:
         count = merge_all(self._core, other._core, on_conflict)
         self._merger.after_insert()
         return count
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the index, as it is at this moment; others can write meanwhile.
+
+        Args:
+            path: Folder to make.
+
+        Raises:
+            OutputError: There is something at the path, or it can't be written.
+            StoreError: The path is on a network file system, or the index is damaged.
+        """
+        copy_index(self._core, Path(path))
 
     def compact(self, purge: bool = False) -> None:
         """Make one segment of all, without what was removed.
