@@ -104,7 +104,7 @@ class Against(Run):
     def __reduce__(self) -> Any:
         if isinstance(self._results, _Found):
             raise SpecError("this result is in memory, and is not pickled", "give `out`")
-        return Against, (self._results,)
+        return super().__reduce__()
 
     def save(self, *args: object, **options: object) -> NoReturn:
         """Refuse to write what neardup.dedup writes."""
