@@ -11,6 +11,7 @@ from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.progress import Progress, show_progress
 from neardup.api.running import Request, run_in_folder, run_in_memory, sketch_into_store
 from neardup.api.runs import Run
+from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
 from neardup.engines.job import Resources
 from neardup.errors import SpecError
@@ -66,6 +67,8 @@ def dedup(
     order_by: str | None = None,
     cluster: str = by_preset("star"),
     pairs: str = by_preset("kept"),
+    ignore: str | Sequence[str] = (),
+    stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     spec: Spec | None = None,
     out: str | os.PathLike[str] | None = None,
     clean: bool = True,
@@ -120,6 +123,10 @@ def dedup(
             ``"bounded"``, ``"components"`` or ``"louvain"``.
         pairs: ``"all"`` lists all pairs that share a bucket and reach the threshold; ``"kept"``
             compares only what decides which documents are kept.
+        ignore: Regular expressions in the syntax of RE2, or one. Texts are compared as if matches
+            were spaces; the clean corpus has them.
+        stop_passages: Passages that are ignored likewise, such as letterheads, word by word: a list
+            of them, or the path of a file, see `docs/howto/shingles.md`.
         spec: All settings in one object, instead of a preset; the arguments above override it.
         out: Folder to write to, or URL of one; without it the result is in memory only.
         clean: With ``out``: write the kept documents.
@@ -174,6 +181,7 @@ def dedup(
         return dedup_as_asked(locals())
     shingle = _shingle_of(source, text, shingle, preset, spec)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
+    asked = asked.replace(**ignored(ignore, stop_passages))
     resources = Resources(memory_of(memory), threads, store, run, keep_run)
     writing = Writing(clean and out is not None, format, annotate, compression, tables)
     needs_out = (format, compression, work) != (None, None, None) or tables != "parquet"
@@ -200,6 +208,8 @@ def plan(
     recall: float = by_preset(0.99),
     shingle: str | ShingleSpec = by_preset("word:5"),
     keep: str = by_preset("first"),
+    ignore: str | Sequence[str] = (),
+    stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     spec: Spec | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
@@ -224,6 +234,7 @@ def plan(
 
     shingle = _shingle_of(source, text, shingle, preset, spec)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
+    asked = asked.replace(**ignored(ignore, stop_passages))
     resources = Resources(memory_of(memory), threads)
     reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
     with show_progress(progress) as listener:

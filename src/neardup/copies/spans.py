@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.kernels import passages as kernels
-from neardup.sketch.texts import as_text, normalise
+from neardup.sketch.texts import as_text, normalise, text_buffers
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.spec import ShingleSpec
 
@@ -27,7 +27,12 @@ def ends_of(
         ends: int64[asked], ascending within a row: twice the token's number, plus 1 for its end.
     """
     out = np.empty(len(rows), np.int64)
-    data, offsets = tokeniser.normalise(text)
+    compared = tokeniser.compared(text)
+    data, offsets = text_buffers(normalise(compared, tokeniser.spec))
+    spec = tokeniser.spec
+    changes = spec.nfkc or spec.strip_accents
+    # Else spaces are where other characters were, and sizes in bytes are the same.
+    counted = data if changes else text_buffers(text)[0]
     for first, last in batches(offsets):
         low, high = np.searchsorted(rows, [first, last]).tolist()
         if low == high:
@@ -35,7 +40,7 @@ def ends_of(
         limits = offsets[first : last + 1]
         tokens, spans = tokeniser.tokens(data, limits, want_spans=True)
         kernels.character_offsets(
-            data,
+            counted,
             limits,
             tuple(spans),
             tokens.offsets,
@@ -43,10 +48,27 @@ def ends_of(
             ends[low:high],
             out[low:high],
         )
-    spec = tokeniser.spec
-    if spec.nfkc or spec.strip_accents:
-        _to_original(text, spec, rows, ends, out)
+    if changes:
+        _to_original(compared, spec, rows, ends, out)
+        if compared is not text:
+            _before_ignoring(text, compared, rows, out)
     return out
+
+
+def _before_ignoring(
+    text: pa.LargeStringArray, compared: pa.LargeStringArray, rows: np.ndarray, out: np.ndarray
+) -> None:
+    """Turn offsets in texts without what is ignored into those in the original ones, in place."""
+    documents, begins = np.unique(rows, return_index=True)
+    limits = np.append(begins, len(rows)).tolist()
+    for row, (low, high) in zip(documents.tolist(), pairwise(limits), strict=True):
+        original, spaced = (
+            np.frombuffer(some[row].as_py().encode(), np.uint8) & 0xC0 != 0x80
+            for some in (text, compared)
+        )
+        starts = np.append(np.flatnonzero(spaced), len(spaced))
+        characters = np.concatenate([[0], np.cumsum(original)])
+        out[low:high] = characters[starts[out[low:high]]]
 
 
 def _to_original(
