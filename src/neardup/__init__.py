@@ -16,7 +16,7 @@ _HOMES = {
     "neardup.api.copying": "PassageRun copied passages",
     "neardup.api.dedup": "dedup plan sketch_corpus",
     "neardup.api.linking": "blocks link",
-    "neardup.api.indexing": "Index",
+    "neardup.api.indexes.indexing": "Index",
     "neardup.api.runs": "Run open",
     "neardup.api.saved_signatures": "read_signatures save_signatures",
     "neardup.state.shards": "Shard",
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from neardup.api.dedup import dedup as dedup
     from neardup.api.dedup import plan as plan
     from neardup.api.dedup import sketch_corpus as sketch_corpus
-    from neardup.api.indexing import Index as Index
+    from neardup.api.indexes.indexing import Index as Index
     from neardup.api.linking import blocks as blocks
     from neardup.api.linking import link as link
     from neardup.api.runs import Run as Run

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.errors import StoreError
-from neardup.index.segments import Entries, Found, Segment, merged, write_file
+from neardup.index.segments import Entries, KeyMatches, Segment, merged, write_file
 from neardup.kernels import lookups as kernels
 
 DIGEST = "d" * 64
@@ -100,7 +100,7 @@ def opened(path: Path, entries: Entries, number: int = 1) -> Segment:
 
 
 def found_in(segment: Segment, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    found = Found(1)
+    found = KeyMatches(1)
     segment.find(keys, found)
     return found.places, found.docs
 
@@ -165,7 +165,7 @@ def test_reading_finds_damage_before_it_answers(tmp_path: Path) -> None:
         bad = bytearray(good)
         bad[place] ^= 4
         with pytest.raises(StoreError, match="damaged"):
-            Segment(1, bytes(bad), "a", DIGEST, checksum).find(every, Found(10))
+            Segment(1, bytes(bad), "a", DIGEST, checksum).find(every, KeyMatches(10))
 
 
 def test_a_segment_of_another_recipe(tmp_path: Path) -> None:

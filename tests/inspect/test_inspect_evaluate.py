@@ -19,7 +19,7 @@ from sklearn.metrics.cluster import pair_confusion_matrix
 import neardup
 from common import SECRET, write_lines
 from neardup.errors import ColumnError, InputError, NeardupError, SpecError
-from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts
+from neardup.inspect.agreement import Agreement, b_cubed, pair_counts
 from neardup.inspect.evaluate import evaluate
 from neardup.intervals import wilson
 from neardup.report.evaluate_text import render
@@ -130,8 +130,8 @@ def test_counts_beyond_32_bits_and_nothing_to_divide_by() -> None:
     found = pair_counts(np.zeros(300_000, np.int64), np.arange(300_000) // 150_000)
     assert found.given == 300_000 * 299_999 // 2 and found.true == 2 * (150_000 * 149_999 // 2)
     empty = {"given": 0, "true": 0, "precision": None, "recall": None, "f1": None}
-    assert PairCounts(0, 0, 0).scores() == empty
-    assert PairCounts(0, 0, 3).scores()["recall"] == 0
+    assert Agreement(0, 0, 0).scores() == empty
+    assert Agreement(0, 0, 3).scores()["recall"] == 0
     none = np.zeros(0, np.int64)
     assert pair_counts(none, none) == (0, 0, 0) and b_cubed(none, none)["f1"] is None
 

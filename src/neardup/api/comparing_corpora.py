@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.api.arguments import checked, is_given
-from neardup.api.index_folders import index_of
-from neardup.api.indexing import Index
+from neardup.api.indexes.index_folders import index_of
+from neardup.api.indexes.indexing import Index
 from neardup.api.runs import Run
 from neardup.corpora.against import OldCorpus, decide
 from neardup.corpora.corpus import InputCorpus

@@ -22,7 +22,7 @@ from neardup.copies.passage_results import (
     PassageResults,
     position_of,
 )
-from neardup.copies.passage_running import Asked, Target, run_in_folder, run_in_memory
+from neardup.copies.passage_running import PassageRequest, Target, run_in_folder, run_in_memory
 from neardup.copies.result import ADDED
 from neardup.corpora.corpus import InputCorpus
 from neardup.corpora.stop_passages import ignored
@@ -374,7 +374,7 @@ def passages(
     if cutting.cuts:
         check_changer(inputs.new.reader.source)
     bytes_ = memory_of(memory)
-    asked = Asked(inputs, spec, cutting, by, format, compression, bytes_, threads)
+    asked = PassageRequest(inputs, spec, cutting, by, format, compression, bytes_, threads)
     if out is None and (resume or work is not None or format or compression):
         which = "`resume`, `work`, `format` and `compression`"
         raise SpecError(f"{which} need an output folder", "give `out`")

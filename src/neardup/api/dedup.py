@@ -25,7 +25,7 @@ from neardup.spec import preset as settings_of
 from neardup.state.shards import Shard
 
 if TYPE_CHECKING:
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
     from neardup.forecast.plan import Plan
 
 #: Settings that are separate arguments.

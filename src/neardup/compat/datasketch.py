@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from neardup.api.indexing import Index
+from neardup.api.indexes.indexing import Index
 from neardup.compat.minhashes import LeanMinHash as LeanMinHash
 from neardup.compat.minhashes import MinHash as MinHash
 from neardup.compat.minhashes import entries, signature

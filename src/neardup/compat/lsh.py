@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from neardup.errors import InputError, SpecError
+from neardup.errors import InputError, SpecError, UnknownIdError
 from neardup.inspect.compare import compare
 from neardup.sketch.sketcher import band_keys, signatures
 from neardup.spec import ShingleSpec, Spec
@@ -25,10 +25,6 @@ from neardup.spec import ShingleSpec, Spec
 
 class BandsError(SpecError, AssertionError):
     """The bands don't divide the fingerprint."""
-
-
-class UnknownIdError(InputError, KeyError):
-    """No document has this id."""
 
 
 class MinHasher:

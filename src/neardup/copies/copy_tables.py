@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of
 from neardup.copies.asked import PassageSpec
 from neardup.copies.building import Passages, bridges, largest_sources
-from neardup.copies.finding import Found, Inputs
+from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
 from neardup.engines.metadata import joined
 from neardup.errors import ColumnError
@@ -56,7 +56,7 @@ class Rows(NamedTuple):
     origin: np.ndarray  # uint64[passages]
 
     @classmethod
-    def of(cls, found: Found, order: np.ndarray) -> Rows:
+    def of(cls, found: FoundPassages, order: np.ndarray) -> Rows:
         """Return some passages; ``order``, int64[], says which."""
         passages = found.passages
         more = (passages.words[order] - 1).astype(np.uint64)
@@ -79,7 +79,7 @@ class Rows(NamedTuple):
 ASKED = 5
 
 
-def rows_of(found: Found, scratch: Scratch) -> Callable[[], Iterator[Rows]]:
+def rows_of(found: FoundPassages, scratch: Scratch) -> Callable[[], Iterator[Rows]]:
     """Return a function that yields all passages in the order of the input, some at a time."""
     total, in_order = len(found.passages.position), None
     if not bool(np.all(found.numbers[:-1] < found.numbers[1:])):
@@ -98,7 +98,7 @@ def rows_of(found: Found, scratch: Scratch) -> Callable[[], Iterator[Rows]]:
 class PassageTable:
     """Makes the rows of the table of passages, some at a time."""
 
-    found: Found
+    found: FoundPassages
     offsets: Offsets
     inputs: Inputs
     spec: PassageSpec
@@ -138,7 +138,9 @@ class PassageTable:
         return pa.table(columns)
 
 
-def documents_table(found: Found, inputs: Inputs, spec: PassageSpec, kept: np.ndarray) -> pa.Table:
+def documents_table(
+    found: FoundPassages, inputs: Inputs, spec: PassageSpec, kept: np.ndarray
+) -> pa.Table:
     """Return a row for each document; ``kept`` is bool[documents]."""
     old, total = inputs.old_documents, len(found.tokens)
     of = found.numbers[old:]
@@ -169,7 +171,7 @@ def documents_table(found: Found, inputs: Inputs, spec: PassageSpec, kept: np.nd
     return pa.table(columns)
 
 
-def boilerplate_table(found: Found, offsets: Offsets, inputs: Inputs) -> pa.Table:
+def boilerplate_table(found: FoundPassages, offsets: Offsets, inputs: Inputs) -> pa.Table:
     """Return a row for each text of boilerplate, those in most documents first."""
     passages: Passages = found.passages
     _, every = ids_of(inputs)
@@ -197,7 +199,7 @@ def boilerplate_table(found: Found, offsets: Offsets, inputs: Inputs) -> pa.Tabl
     )
 
 
-def counts_of(found: Found, documents: pa.Table) -> dict[str, int]:
+def counts_of(found: FoundPassages, documents: pa.Table) -> dict[str, int]:
     """Return totals that add up: words are novel, copied or boilerplate."""
     words = int(pc.sum(documents.column("words")).as_py() or 0)
     copied = int(pc.sum(documents.column("copied_words")).as_py() or 0)

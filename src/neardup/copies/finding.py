@@ -51,7 +51,7 @@ class Inputs(NamedTuple):
             corpus.reader.source.check_unchanged()
 
 
-class Found(NamedTuple):
+class FoundPassages(NamedTuple):
     """Passages of a corpus; numbers of documents are those of keep order, the old ones first."""
 
     passages: Passages
@@ -62,7 +62,7 @@ class Found(NamedTuple):
     notes: list[str]
 
 
-def find(inputs: Inputs, spec: PassageSpec, work: Work) -> Found:
+def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     """Find the passages of a corpus."""
     tokeniser = Tokeniser(spec.shingle)
     finder = Finder(spec.words, tokeniser, work)
@@ -101,7 +101,7 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> Found:
     _note_short(spec, entered, notes)
     found = Passages(*arrays[:split])
     _note_periodic(found, notes)
-    return Found(found, Counts(*arrays[split:]), tokens, positions, entered.numbers, notes)
+    return FoundPassages(found, Counts(*arrays[split:]), tokens, positions, entered.numbers, notes)
 
 
 def _read_once(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.finding import Inputs
-from neardup.copies.passage_running import MEMORY, Asked, run_in_memory
+from neardup.copies.passage_running import MEMORY, PassageRequest, run_in_memory
 from neardup.copies.result import Result
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
@@ -31,7 +31,7 @@ _FASTEST, _SLOWEST, _START = 0.5, 3.0, (0.7, 2.0)
 _ANCHOR, _RUN, _PASSAGE, _DOCUMENT, _BASE = 16, 24, 100, 12, 200_000_000
 
 
-class Limits(NamedTuple):
+class PassageLimits(NamedTuple):
     memory: int | None = None  # bytes
     threads: int | None = None
 
@@ -66,7 +66,7 @@ class PassagePlan(Shown):
         return render(self)
 
 
-def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: Limits) -> PassagePlan:
+def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: PassageLimits) -> PassagePlan:
     """Estimate from some 20,000 documents; nothing is written.
 
     Args:
@@ -80,7 +80,9 @@ def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: Limits) -> Pas
     sample = InputCorpus.open(table, Reading(), spec.columns)
     begin = time.monotonic()
     found = run_in_memory(
-        Asked(Inputs(sample), spec, CutSpec(), memory=limits.memory, threads=limits.threads),
+        PassageRequest(
+            Inputs(sample), spec, CutSpec(), memory=limits.memory, threads=limits.threads
+        ),
         Clock(),
     )
     took = time.monotonic() - begin
@@ -113,7 +115,7 @@ def _sample(corpus: InputCorpus, wanted: tuple[str, ...]) -> tuple[pa.Table, int
 
 
 def _estimate(
-    found: Result, read: tuple[int, int, float], seconds: float, limits: Limits
+    found: Result, read: tuple[int, int, float], seconds: float, limits: PassageLimits
 ) -> PassagePlan:
     counts = found.record["counts"]
     documents, text, scale = read

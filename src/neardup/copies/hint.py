@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.finding import Inputs
-from neardup.copies.passage_running import Asked, run_in_memory
+from neardup.copies.passage_running import PassageRequest, run_in_memory
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.errors import NeardupError
@@ -32,7 +32,7 @@ def hint(results: Results) -> str:
     try:
         texts = results.texts(np.arange(min(_SAMPLE, counts["documents"])))
         sample = InputCorpus.open(pa.table({"text": pa.array(texts, pa.large_string())}), Reading())
-        found = run_in_memory(Asked(Inputs(sample), PassageSpec(), CutSpec()), Clock())
+        found = run_in_memory(PassageRequest(Inputs(sample), PassageSpec(), CutSpec()), Clock())
     except NeardupError:  # a pipe, or a frame
         return ""
     words, copied = (found.record["counts"][name] for name in ("words", "copied_words"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from neardup.copies.finding import Found, Inputs
+from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.spans import ends_of
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.reading import Wanted
@@ -108,7 +108,7 @@ class Offsets:
             pass
 
 
-def in_input(found: Found, positions: np.ndarray) -> np.ndarray:
+def in_input(found: FoundPassages, positions: np.ndarray) -> np.ndarray:
     """Return word positions, uint64[], with the document's position in the input for its number."""
     documents: Any = found.positions[(positions >> np.uint64(32)).astype(np.int64)]
     low = positions & np.uint64(0xFFFFFFFF)

@@ -37,7 +37,7 @@ MEMORY = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class PassageRequest:
     """What a caller asks for."""
 
     inputs: Inputs
@@ -80,13 +80,13 @@ class Target:
     folder: Path | None = None  # where it is made, if it goes to a URL
 
 
-def run_in_memory(asked: Asked, clock: Clock) -> Result:
+def run_in_memory(asked: PassageRequest, clock: Clock) -> Result:
     """Find passages; nothing is written."""
     with asked.work(clock) as work:
         return make(asked.inputs, asked.spec, asked.cutting, work, asked.by)
 
 
-def run_in_folder(asked: Asked, target: Target, clock: Clock) -> None:
+def run_in_folder(asked: PassageRequest, target: Target, clock: Clock) -> None:
     """Find passages, and write the result.
 
     Raises:
@@ -107,7 +107,7 @@ def run_in_folder(asked: Asked, target: Target, clock: Clock) -> None:
         _run(asked, target, folder, clock)
 
 
-def _run(asked: Asked, target: Target, out: Path, clock: Clock) -> None:
+def _run(asked: PassageRequest, target: Target, out: Path, clock: Clock) -> None:
     check_folder(out, target.overwrite, writes=WRITES, resume=target.resume)
     folder, manifest = out / RUN_FOLDER, asked.manifest()
     interrupted = target.resume and RunState.exists(folder)
@@ -133,7 +133,9 @@ def _run(asked: Asked, target: Target, out: Path, clock: Clock) -> None:
         state.remove()
 
 
-def _check_same(asked: Asked, state: RunState, manifest: dict[str, Any], out: Path) -> None:
+def _check_same(
+    asked: PassageRequest, state: RunState, manifest: dict[str, Any], out: Path
+) -> None:
     """Refuse to continue a run of something else."""
     if not state.manifest:
         return

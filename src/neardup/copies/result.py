@@ -20,7 +20,7 @@ from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.cuts import stretches as st
 from neardup.copies.cuts.cutting import Cut, cut
 from neardup.copies.cuts.records import changer
-from neardup.copies.finding import Found, Inputs, find, tell
+from neardup.copies.finding import FoundPassages, Inputs, find, tell
 from neardup.copies.offsets import Offsets
 from neardup.copies.work import Work
 from neardup.io.writers import write_tables
@@ -229,7 +229,7 @@ def make(
 
 
 def _lost_words(
-    found: Found, stretches: st.Stretches, dropped: np.ndarray, cutting: CutSpec, old: int
+    found: FoundPassages, stretches: st.Stretches, dropped: np.ndarray, cutting: CutSpec, old: int
 ) -> int:
     """Count cut words whose only occurrence is left out; with ``keep_sources`` keep it."""
     if not (cutting.cuts and dropped.any()):

@@ -13,9 +13,9 @@ import pyarrow as pa
 from neardup.arrays import ArrowArray, array_of, strings_of
 from neardup.errors import SpecError, spelled
 from neardup.index.bodies import Id
-from neardup.index.inserting import Answers
+from neardup.index.inserting import Decisions
 from neardup.index.segments import Entries
-from neardup.index.transactions import BATCH, Batch, Core
+from neardup.index.transactions import BATCH, Batch, Core, no_document
 from neardup.index.verified import Matches
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
@@ -74,6 +74,22 @@ def id_values(ids: Sequence[Id | None], kind: str) -> ArrowArray:
         null = np.array([id_ is None for id_ in ids], dtype=np.bool_)
         return array_of(np.array([id_ or 0 for id_ in ids], dtype=np.int64), null=null)
     return strings_of([None if id_ is None else str(id_).encode() for id_ in ids])
+
+
+def stored_text(core: Core, id_: Id) -> str | None:
+    """Return the text of a document; None where only shingles are stored.
+
+    Raises:
+        UnknownIdError: There is no such document.
+    """
+    with core.reading():
+        found = core.catalogue.numbers([id_])
+        if not found:
+            raise no_document(id_)
+        stored = core.catalogue.fetch(list(found.values()))
+        if not stored:  # its ids and its documents contradict each other
+            raise core.catalogue.damaged("its list of documents")
+        return core.verifier.text_of(stored[0])
 
 
 def best_first(matches: Matches, top: int | None) -> np.ndarray:
@@ -187,7 +203,7 @@ def numbers_of(core: Core, spec: Spec) -> dict[str, Any]:
     }
 
 
-def answers_table(ids: Sequence[Id], answers: Answers, kind: str) -> pa.Table:
+def answers_table(ids: Sequence[Id], answers: Decisions, kind: str) -> pa.Table:
     """Return what was decided of some documents as a table."""
     null = np.isnan(answers.similarity)
     columns = [
@@ -199,7 +215,7 @@ def answers_table(ids: Sequence[Id], answers: Answers, kind: str) -> pa.Table:
     return pa.Table.from_arrays(columns, names=["id", "kept", "duplicate_of", "similarity"])
 
 
-def first_answer(answers: Answers) -> tuple[Id | None, float | None]:
+def first_answer(answers: Decisions) -> tuple[Id | None, float | None]:
     """Return what one document is a duplicate of, and their similarity; None twice for nothing."""
     of = answers.duplicate_of[0]
     return of, None if of is None else float(answers.similarity[0])

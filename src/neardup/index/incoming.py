@@ -75,13 +75,36 @@ def checked_text(value: object, name: str = "text") -> str:
     raise ArgumentError(f"`{name}` is {given}; expected a string", "give the text of a document")
 
 
+def typed_ids(ids: Sequence[str], kind: str) -> list[Id]:
+    """Return ids of which only the text is known, as an index has them.
+
+    Args:
+        ids: Such as ``"17"`` for the id 17.
+        kind: ``"int"`` for an index whose ids are whole numbers; else they are strings.
+
+    Raises:
+        InputError: Ids are whole numbers, and one given is not.
+    """
+    if kind != "int":
+        return list(ids)
+    try:
+        return [int(id_) for id_ in ids]
+    except ValueError as error:
+        raise InputError("the ids of this index are whole numbers, and one is not") from error
+
+
+def is_one(texts: Any, items: bool) -> bool:
+    """Return whether this is one text, or with ``items`` one basket, instead of several."""
+    return isinstance(texts, str) or (items and is_basket(texts) and not any(map(is_basket, texts)))
+
+
 def texts_of(texts: Any, items: bool = False) -> pa.LargeStringArray | None:
     """Return texts that are in memory, or with ``items`` baskets; None for everything else."""
 
-    def is_one(text: object) -> bool:
+    def is_text(text: object) -> bool:
         return isinstance(text, str | None) or (items and is_basket(text))
 
-    is_list = isinstance(texts, list | tuple) and all(map(is_one, texts))
+    is_list = isinstance(texts, list | tuple) and all(map(is_text, texts))
     is_array = isinstance(texts, pa.Array | pa.ChunkedArray)
     return as_text(texts, items) if is_list or is_array else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +20,11 @@ from neardup.match.verifying import make_sets, taken
 from neardup.sketch.sketcher import Signer, Sketches, band_keys
 from neardup.sketch.texts import Ragged
 
+#: What happens where an index has an id already.
+Conflict = Literal["error", "replace", "skip"]
 
-class Answers(NamedTuple):
+
+class Decisions(NamedTuple):
     """What was decided of some documents.
 
     Attributes:
@@ -33,6 +36,12 @@ class Answers(NamedTuple):
     similarity: np.ndarray
 
 
+def check_conflict(on_conflict: str) -> None:
+    """Raise `SpecError` unless this is one of `Conflict`."""
+    if on_conflict not in get_args(Conflict):
+        raise SpecError(f"`on_conflict` is {on_conflict!r}; expected 'error', 'replace' or 'skip'")
+
+
 def add_all(core: Core, batches: Iterable[Batch], on_conflict: str) -> int:
     """Do `insert_all` with documents that come in; return how many were inserted."""
     count = 0
@@ -42,14 +51,14 @@ def add_all(core: Core, batches: Iterable[Batch], on_conflict: str) -> int:
     return count
 
 
-def add_new(core: Core, batches: Iterable[Batch]) -> tuple[list[Id], Answers]:
+def add_new(core: Core, batches: Iterable[Batch]) -> tuple[list[Id], Decisions]:
     """Do `insert_new` with documents that come in, and note what the others are duplicates of.
 
     Returns:
         Their ids, and what was decided of them.
     """
     ids: list[Id] = []
-    parts: list[Answers] = []
+    parts: list[Decisions] = []
     for batch in batches:
         some = core.with_ids(batch, 0, len(batch.texts))
         core.require_kind(some.ids)
@@ -58,19 +67,19 @@ def add_new(core: Core, batches: Iterable[Batch]) -> tuple[list[Id], Answers]:
         _note(core, some.ids, parts[-1])
     if len(parts) == 1:
         return ids, parts[0]
-    return ids, Answers(
+    return ids, Decisions(
         [of for part in parts for of in part.duplicate_of],
         np.concatenate([np.empty(0), *(part.similarity for part in parts)]),
     )
 
 
-def _note(core: Core, ids: list[Id], answers: Answers) -> None:
+def _note(core: Core, ids: list[Id], answers: Decisions) -> None:
     pairs = zip(ids, answers.duplicate_of, strict=True)
     if found := [(id_, of) for id_, of in pairs if of is not None]:
         core.catalogue.note_duplicates(found)
 
 
-def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Answers, list[Id]]:
+def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Decisions, list[Id]]:
     """Replace the text of a document.
 
     Args:
@@ -93,8 +102,8 @@ def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Answers, list[Id]]:
     known = core.sketched(batch.texts)
     found = core.matches(known, core.threshold, first=True)
     insert(core, batch, known)
-    answers = Answers([None], np.array([np.nan]))
-    return Answers(list(found.id), found.similarity) if found.id else answers, released
+    answers = Decisions([None], np.array([np.nan]))
+    return Decisions(list(found.id), found.similarity) if found.id else answers, released
 
 
 def merge_all(core: Core, other: Core, on_conflict: str) -> int:
@@ -183,7 +192,7 @@ def _insert_stored(core: Core, batch: Batch) -> None:
     core.enter(filled + core.store(batch.ids, bodies), bucket_names(keys[filled]))
 
 
-def insert_new(core: Core, batch: Batch) -> Answers:
+def insert_new(core: Core, batch: Batch) -> Decisions:
     """Insert those documents that are similar to none before them.
 
     Documents that are there with the same text are answered as kept, and not inserted.
@@ -191,7 +200,7 @@ def insert_new(core: Core, batch: Batch) -> Answers:
     Raises:
         DuplicateIdError: An id is there with another text.
     """
-    answers = Answers([None] * len(batch.ids), np.full(len(batch.ids), np.nan))
+    answers = Decisions([None] * len(batch.ids), np.full(len(batch.ids), np.nan))
     low = 0
     while low < len(batch.ids):
         high = low + _without_repetition(batch.ids, low, low + BATCH)
@@ -200,7 +209,7 @@ def insert_new(core: Core, batch: Batch) -> Answers:
     return answers
 
 
-def _insert_new(core: Core, batch: Batch, base: int, answers: Answers) -> None:
+def _insert_new(core: Core, batch: Batch, base: int, answers: Decisions) -> None:
     ids = batch.ids
     there = core.catalogue.numbers(ids)
     rows = np.arange(len(ids))

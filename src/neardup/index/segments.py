@@ -190,7 +190,7 @@ class Segment:
             data.madvise(mmap.MADV_RANDOM)
         return cls(number, data, str(path), digest, checksum)
 
-    def find(self, keys: np.ndarray, found: Found) -> None:
+    def find(self, keys: np.ndarray, found: KeyMatches) -> None:
         """Add the documents that have some keys, by the place of the key.
 
         Args:
@@ -275,7 +275,7 @@ def distinct(values: np.ndarray) -> np.ndarray:
     return values[new]
 
 
-class Found:
+class KeyMatches:
     """Places of keys, and documents that have them, one segment after the other.
 
     Args:

@@ -12,11 +12,11 @@ import numpy as np
 
 from neardup.errors import StoreError
 from neardup.index.catalogue import Catalogue, State
-from neardup.index.segments import Entries, Found, Segment, SegmentEntry, distinct, merged
+from neardup.index.segments import Entries, KeyMatches, Segment, SegmentEntry, distinct, merged
 from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.lookups import Chains, add_entries, find_in_chains
 
-#: Candidates that there is room for at first.
+#: Candidate pairs that there is room for at first.
 _ROOM = 2048
 #: Given rows and documents, int64[] each, it moves the pairs to keep to the front, and counts them.
 Keep: TypeAlias = Callable[[np.ndarray, np.ndarray], int]
@@ -26,7 +26,7 @@ class SegmentGoneError(StoreError):
     """A segment of the manifest is not there."""
 
 
-class Candidates(NamedTuple):
+class BucketPairs(NamedTuple):
     """Pairs that share a bucket, each once.
 
     Attributes:
@@ -167,7 +167,7 @@ class Snapshot:
         """
         return merged(self.segments, self._log.entries())
 
-    def candidates(self, names: np.ndarray, keep: Keep | None = None) -> Candidates:
+    def candidates(self, names: np.ndarray, keep: Keep | None = None) -> BucketPairs:
         """Find the documents that share a bucket with some rows.
 
         Args:
@@ -181,7 +181,7 @@ class Snapshot:
         flat = np.ascontiguousarray(names).reshape(-1)
         order = np.argsort(flat) if len(names) > 16 and self.segments else None
         asked = flat if order is None else flat[order]
-        found = Found(max(_ROOM, len(flat)))
+        found = KeyMatches(max(_ROOM, len(flat)))
         for segment in self.segments:
             segment.find(asked, found)
         self._log.find(asked, found)
@@ -195,11 +195,11 @@ class Snapshot:
                 return _NO_CANDIDATES._replace(hits=hits)
             rows, docs = rows[:kept], docs[:kept]
         packed = distinct(rows << 32 | docs)
-        return Candidates(packed >> 32, packed & (2**32 - 1), hits)
+        return BucketPairs(packed >> 32, packed & (2**32 - 1), hits)
 
 
 _NOWHERE = np.empty(0, np.int64)
-_NO_CANDIDATES = Candidates(_NOWHERE, _NOWHERE)
+_NO_CANDIDATES = BucketPairs(_NOWHERE, _NOWHERE)
 
 
 class _Log:
@@ -228,7 +228,7 @@ class _Log:
         count = self._entries
         return Entries.sorted(self._chains.keys[:count, None], self._chains.docs[:count])
 
-    def find(self, names: np.ndarray, found: Found) -> None:
+    def find(self, names: np.ndarray, found: KeyMatches) -> None:
         """Do what `Segment.find` does."""
         found.add(lambda *room: find_in_chains(self._chains, names, *room))
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from neardup.arrays import strings_of
 from neardup.index.bodies import Id, Row, is_intact, pack_sets, unpack_sets, unpack_text
 from neardup.index.catalogue import Catalogue
-from neardup.index.snapshot import Candidates, Keep
+from neardup.index.snapshot import BucketPairs, Keep
 from neardup.kernels.jaccard import Known, fill_bitmaps, keep_reachable, remember, slack_of
 from neardup.match.verifying import make_sets, similarities, taken
 from neardup.sketch.texts import Ragged, joined
@@ -125,7 +125,7 @@ class Verifier:
         found = self.pool.ranges(some, len(rows), _STEP)
         return found[0] if len(found) == 1 else joined(found)
 
-    def matches(self, sets: Ragged, found: Candidates, threshold: float, first: bool) -> Matches:
+    def matches(self, sets: Ragged, found: BucketPairs, threshold: float, first: bool) -> Matches:
         """Find which candidates reach a threshold.
 
         Args:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class PairCounts(NamedTuple):
+class Agreement(NamedTuple):
     shared: int
     given: int
     true: int
@@ -16,7 +16,7 @@ class PairCounts(NamedTuple):
     def scores(self) -> dict[str, Any]:
         """Return the given numbers, and their precision, recall and F1; None without a divisor.
 
-        >>> PairCounts(shared=3, given=4, true=6).scores()
+        >>> Agreement(shared=3, given=4, true=6).scores()
         {'given': 4, 'true': 3, 'precision': 0.75, 'recall': 0.5, 'f1': 0.6}
         """
         shared, given, true = self
@@ -29,15 +29,15 @@ class PairCounts(NamedTuple):
         }
 
 
-def pair_counts(given: np.ndarray, true: np.ndarray) -> PairCounts:
+def pair_counts(given: np.ndarray, true: np.ndarray) -> Agreement:
     """Count the pairs within clusters, by the labels of documents, int64[documents].
 
     Examples:
         >>> pair_counts(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 2]))
-        PairCounts(shared=1, given=2, true=1)
+        Agreement(shared=1, given=2, true=1)
     """
     a, b, both, _, _ = _cells(given, true)
-    return PairCounts(*(int((sizes * (sizes - 1) // 2).sum()) for sizes in (both, a, b)))
+    return Agreement(*(int((sizes * (sizes - 1) // 2).sum()) for sizes in (both, a, b)))
 
 
 def pairs_between(a: np.ndarray, b: np.ndarray, group: np.ndarray, label: np.ndarray) -> np.ndarray:

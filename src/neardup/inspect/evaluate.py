@@ -12,7 +12,7 @@ import numpy as np
 
 from neardup.cluster.methods import connected
 from neardup.errors import InputError
-from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts, pairs_between
+from neardup.inspect.agreement import Agreement, b_cubed, pair_counts, pairs_between
 from neardup.inspect.ground_truth import GroundTruth, read_truth
 from neardup.intervals import wilson
 from neardup.results.results import Results
@@ -73,7 +73,7 @@ def evaluate(
     a, b = results.duplicate_of[removed], removed
     alike, total = judge.alike(a, b), len(removed)
     removable = int(scope.sum()) - len(np.unique(judge.labels[scope]))
-    right = PairCounts(int(alike.sum()), total, removable)
+    right = Agreement(int(alike.sum()), total, removable)
     clusters = labels[scope], judge.labels[scope]
     # The threshold of the run, and each hundredth above it.
     lowest = results.spec.threshold
@@ -84,7 +84,7 @@ def evaluate(
         a, b, alike, total = edges.a, edges.b, judge.alike_in(edges, scope), int(edges.given.sum())
         counted = _by_edges(edges, alike, judge.pairs, at)
     lines = [{"threshold": t, **counts.scores()} for t, counts in zip(at, counted, strict=True)]
-    given = PairCounts(int(alike.sum()), total, judge.pairs)
+    given = Agreement(int(alike.sum()), total, judge.pairs)
     apart = int(alike[labels[a] != labels[b]].sum())
     scored = [line for line in lines if line["f1"] is not None]
     return {
@@ -172,12 +172,12 @@ def _judged(known: GroundTruth, labels: np.ndarray, edges: Listed | None) -> dic
     if edges is not None:
         listed = _codes(edges.a, edges.b, len(labels))
         given |= np.isin(_codes(edges.groups[a], edges.groups[b], len(labels)), listed)
-    counts = PairCounts(int((given & right).sum()), int(given.sum()), int(right.sum()))
+    counts = Agreement(int((given & right).sum()), int(given.sum()), int(right.sum()))
     low, high = wilson(counts.shared / max(1, counts.given), counts.given)
     return {"pairs": len(a), **counts.scores(), "precision_low": low, "precision_high": high}
 
 
-def _blocking(results: Results, given: PairCounts, found: int) -> dict[str, Any]:
+def _blocking(results: Results, given: Agreement, found: int) -> dict[str, Any]:
     counts = results.record["counts"]
     # Pairs that were looked at: compared, ruled out, or known to be equal without that.
     looked_at = counts["pairs_compared"] + counts["pairs_ruled_out"] + counts["exact_duplicates"]
@@ -194,16 +194,16 @@ def _blocking(results: Results, given: PairCounts, found: int) -> dict[str, Any]
 
 def _by_edges(
     edges: Listed, alike: np.ndarray, true: int, thresholds: list[float]
-) -> Iterator[PairCounts]:
+) -> Iterator[Agreement]:
     order = np.argsort(edges.similarity, kind="stable")
     hits, given = (np.append(0, np.cumsum(of[order])) for of in (alike, edges.given))
     for begin in np.searchsorted(edges.similarity[order], thresholds):
-        yield PairCounts(int(hits[-1] - hits[begin]), int(given[-1] - given[begin]), true)
+        yield Agreement(int(hits[-1] - hits[begin]), int(given[-1] - given[begin]), true)
 
 
 def _by_stars(
     similarity: np.ndarray, labels: np.ndarray, true_labels: np.ndarray, thresholds: list[float]
-) -> Iterator[PairCounts]:
+) -> Iterator[Agreement]:
     """Count the pairs within stars whose documents reach each threshold with the kept one."""
     true = pair_counts(true_labels, true_labels).true
     several = np.bincount(labels)[labels] > 1

@@ -45,7 +45,7 @@ class Fold(NamedTuple):
     text_b: str
 
 
-class Segment(NamedTuple):
+class AlignedPart(NamedTuple):
     """A part of several texts: begin and end in each, and how many words the longest has there."""
 
     equal: bool
@@ -94,7 +94,7 @@ def folded(parts: Sequence[Difference], context: int) -> Iterator[Difference | F
             yield Difference("equal", part.text_a[k:], part.text_b[m:])
 
 
-class Cut(NamedTuple):
+class WordSequence(NamedTuple):
     """A text, a number for each of its words, equal for equal words, and where these are."""
 
     text: str
@@ -108,16 +108,16 @@ class Cut(NamedTuple):
         return low, self.begins[after] if after < len(self.words) else len(self.text)
 
 
-def cut(texts: Iterable[str]) -> Iterator[Cut]:
+def cut(texts: Iterable[str]) -> Iterator[WordSequence]:
     """Find the words of texts that are to be compared with each other."""
     numbers: dict[str, int] = {}
     for text in texts:
         matches = list(_words(text))
         words = [numbers.setdefault(match[0].lower(), len(numbers)) for match in matches]
-        yield Cut(text, words, [m.start() for m in matches], [m.end() for m in matches])
+        yield WordSequence(text, words, [m.start() for m in matches], [m.end() for m in matches])
 
 
-def segments(texts: Sequence[Cut]) -> list[Segment]:
+def segments(texts: Sequence[WordSequence]) -> list[AlignedPart]:
     """Split texts of one `cut` at the words that all of them have in the same order.
 
     Segments cover each text, in order; equal and different ones alternate.
@@ -125,26 +125,26 @@ def segments(texts: Sequence[Cut]) -> list[Segment]:
     # As if all had a word before the first one and one after the last one.
     first, last = [[-1]] * len(texts), [[len(text.words)] for text in texts]
     shared = np.hstack([first, _shared(texts), last])
-    found: list[Segment] = []
+    found: list[AlignedPart] = []
     at, done = [0] * len(texts), 0
 
     def add_equal(ends: Iterable[int], words: int) -> None:
         spans = tuple(zip(at, ends, strict=True))
         if any(low < high for low, high in spans):
-            found.append(Segment(True, spans, words))
+            found.append(AlignedPart(True, spans, words))
 
     for position in np.flatnonzero((np.diff(shared, axis=1) != 1).any(axis=0)).tolist():
         before, after = shared[:, position].tolist(), shared[:, position + 1].tolist()
         if (slot := _slot(texts, before, after)) is not None:
             add_equal([low for low, _ in slot], position - done)
             most = max(j - i - 1 for i, j in zip(before, after, strict=True))
-            found.append(Segment(False, tuple(slot), most))
+            found.append(AlignedPart(False, tuple(slot), most))
             at, done = [high for _, high in slot], position
     add_equal([len(text.text) for text in texts], shared.shape[1] - 2 - done)
     return _without_chance(found)
 
 
-def _shared(texts: Sequence[Cut]) -> np.ndarray:
+def _shared(texts: Sequence[WordSequence]) -> np.ndarray:
     """Return int64[texts, words]: positions of the words that all texts have in the same order."""
     shared = np.arange(len(texts[0].words))[None, :]
     for other in texts[1:]:
@@ -156,7 +156,7 @@ def _shared(texts: Sequence[Cut]) -> np.ndarray:
 
 
 def _slot(
-    texts: Sequence[Cut], before: Sequence[int], after: Sequence[int]
+    texts: Sequence[WordSequence], before: Sequence[int], after: Sequence[int]
 ) -> list[tuple[int, int]] | None:
     """Return what differs in each text between two shared words, without separators; or None."""
     cuts = list(zip(texts, before, after, strict=True))
@@ -178,9 +178,9 @@ def _slot(
     return [(core[0] if core else high, high) for (_, high), core in both]
 
 
-def _without_chance(found: list[Segment]) -> list[Segment]:
+def _without_chance(found: list[AlignedPart]) -> list[AlignedPart]:
     """Make one slot of two that have hardly anything between them."""
-    out: list[Segment] = []
+    out: list[AlignedPart] = []
     for position, segment in enumerate(found):
         equal = segment.equal
         if equal and 0 < position < len(found) - 1:
@@ -190,7 +190,7 @@ def _without_chance(found: list[Segment]) -> list[Segment]:
             last = out.pop()
             both = zip(last.spans, segment.spans, strict=True)
             spans = tuple((low, high) for (low, _), (_, high) in both)
-            segment = Segment(False, spans, last.words + segment.words)
+            segment = AlignedPart(False, spans, last.words + segment.words)
         out.append(segment._replace(equal=equal))
     return out
 

@@ -68,14 +68,14 @@ def _plan_passages(
     inputs: tuple[str, ...], words: int, as_json: bool, options: dict[str, Any]
 ) -> None:
     from neardup.copies.asked import PassageSpec
-    from neardup.copies.forecast import Limits, plan_passages, render
+    from neardup.copies.forecast import PassageLimits, plan_passages, render
     from neardup.corpora.corpus import InputCorpus
     from neardup.engines.clock import Clock
 
     request = o.request_of(inputs, options, Clock())
     spec = PassageSpec(words)
     corpus = InputCorpus.open(request.source, request.reading, spec.columns)
-    limits = Limits(request.resources.memory, request.resources.threads)
+    limits = PassageLimits(request.resources.memory, request.resources.threads)
     found = plan_passages(corpus, spec, limits)
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else render(found))
 

@@ -54,7 +54,7 @@ def create(
     folder: Path, run: Path | None, no_store_text: bool, quiet: bool, **options: Any
 ) -> None:
     """Make an index."""
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
 
     if run is not None:
         if set(o.given_options()) - {"folder", "run", "no_store_text", "quiet", "debug"}:
@@ -93,7 +93,7 @@ def add(
 
     To add those only that are similar to none before them, use neardup stream.
     """
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
 
     with Index.open(folder, timeout=timeout) as found:
         count = found.add(
@@ -134,7 +134,7 @@ def query(
     Each line has query (the id, or the position in the input), id, similarity, query_contained and
     match_contained. Nothing is added.
     """
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
     from neardup.index.incoming import batches_of
     from neardup.io.opening import Reading
 
@@ -163,7 +163,7 @@ def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
     Prints the ids of documents that neardup stream has answered as duplicates of these, a line for
     each. They are not in the index: send them again to have them back.
     """
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
 
     with Index.open(folder, timeout=timeout) as found:
         released = found.remove(found.spelled(ids))
@@ -180,7 +180,7 @@ def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
 @o.debug_option
 def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
     """Add all documents of the index OTHER, which has the same recipe."""
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
 
     with Index.open(folder, timeout=timeout) as found, Index.open(other, readonly=True) as more:
         count = found.merge(more, on_conflict=on_conflict)
@@ -194,7 +194,7 @@ def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
 @o.debug_option
 def compact(folder: Path, purge: bool, timeout: float) -> None:
     """Make one segment of all, without removed documents."""
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
 
     with Index.open(folder, timeout=timeout) as found:
         found.compact(purge)
@@ -205,7 +205,7 @@ def compact(folder: Path, purge: bool, timeout: float) -> None:
 @o.debug_option
 def check(folder: Path) -> None:
     """Read all of INDEX; print its errors, and exit with 1 if there are any."""
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
     from neardup.errors import StoreError
 
     with Index.open(folder, readonly=True) as found:
@@ -222,7 +222,7 @@ def check(folder: Path) -> None:
 @o.debug_option
 def stats(folder: Path, json_: bool) -> None:
     """Print numbers of documents, segments and bytes."""
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
 
     with Index.open(folder, readonly=True) as found:
         values = found.stats()
@@ -235,7 +235,7 @@ def stats(folder: Path, json_: bool) -> None:
 
 
 def report_index(folder: Path, out: Path, quiet: bool, title: str | None, overwrite: bool) -> None:
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
     from neardup.memory_plan import show_size
     from neardup.report.page.index_page import write_index_report
 

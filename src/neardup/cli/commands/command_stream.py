@@ -69,7 +69,7 @@ def stream(
     with --keep first would keep. After a crash, send the same lines again: what is there with the
     same text is answered as before and not added again.
     """
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
     from neardup.io.source import Columns
     from neardup.memory_plan import parse_size
 

@@ -9,7 +9,7 @@ import numpy as np
 from neardup.copies.asked import CutSpec
 from neardup.copies.building import Passages
 from neardup.copies.cuts.cutting import complete
-from neardup.copies.finding import Found, Inputs
+from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
 from neardup.copies.spans import ends_of
 from neardup.engines.reading import Wanted
@@ -79,7 +79,7 @@ def words_to_cut(passages: Passages, spec: CutSpec) -> tuple[np.ndarray, np.ndar
     return without(copied, common) if len(common[0]) else copied
 
 
-def stretches_of(rows: tuple[np.ndarray, np.ndarray], found: Found) -> Stretches:
+def stretches_of(rows: tuple[np.ndarray, np.ndarray], found: FoundPassages) -> Stretches:
     """Return rows of words in the order of the input, with no characters yet."""
     position = in_input(found, rows[0])
     order = np.argsort(position)
@@ -109,7 +109,7 @@ def complete_units(
     stretches: Stretches,
     unit: str,
     inputs: Inputs,
-    found: Found,
+    found: FoundPassages,
     tokeniser: Tokeniser,
     pool: Pool,
 ) -> Stretches:
@@ -159,7 +159,9 @@ def complete_units(
     return Stretches(position, table[:, 2], table[:, 3], table[:, 4])
 
 
-def dropped_documents(found: Found, stretches: Stretches, spec: CutSpec, old: int) -> np.ndarray:
+def dropped_documents(
+    found: FoundPassages, stretches: Stretches, spec: CutSpec, old: int
+) -> np.ndarray:
     """Return bool[new documents], in input order: those that the specification leaves out."""
     tokens = found.tokens[found.numbers][old:].astype(np.int64)
     copied = found.counts.copied[found.numbers][old:].astype(np.int64)

@@ -28,7 +28,7 @@ class Part(NamedTuple):
     changed: bool = False  # between two joined passages
 
 
-class Shown(NamedTuple):
+class ShownDocument(NamedTuple):
     """What is shown of a document."""
 
     row: dict[str, Any]  # of the table of documents
@@ -71,7 +71,7 @@ def _is_changed(passages: Sequence[Mapping[str, Any]], owner: int, following: in
     return one is not None and one == two
 
 
-def show(results: PassageResults, positions: np.ndarray, texts: bool) -> list[Shown]:
+def show(results: PassageResults, positions: np.ndarray, texts: bool) -> list[ShownDocument]:
     """Return what is shown of some documents, int64[], by their positions in the input."""
     documents = results.table("documents").take(array_of(positions))
     every = results.table("documents", ["doc_id"]).column(0)
@@ -84,7 +84,7 @@ def show(results: PassageResults, positions: np.ndarray, texts: bool) -> list[Sh
         rows[number].append(row)
     if not texts:
         shown = zip(documents.to_pylist(), rows, strict=True)
-        return [Shown(row, own, None, [None] * len(own)) for row, own in shown]
+        return [ShownDocument(row, own, None, [None] * len(own)) for row, own in shown]
     sources = _positions(passages, every)
     wanted = np.unique(np.concatenate([positions, sources[sources >= 0]]))
     text_of = dict(zip(wanted.tolist(), results.texts(wanted), strict=True))
@@ -92,7 +92,7 @@ def show(results: PassageResults, positions: np.ndarray, texts: bool) -> list[Sh
     found = []
     for position, row, own in zip(positions.tolist(), documents.to_pylist(), rows, strict=True):
         around = [_source(passage, text_of, place_of) for passage in own]
-        found.append(Shown(row, own, text_of[position], around))
+        found.append(ShownDocument(row, own, text_of[position], around))
     return found
 
 
@@ -123,7 +123,7 @@ def _source(
     )
 
 
-def render(shown: Shown, colour: bool = False) -> str:
+def render(shown: ShownDocument, colour: bool = False) -> str:
     """Return a document with its passages for a terminal."""
     row = shown.row
     head = f"{name(row['doc_id'])}: {row['copied_words']:,} of {counted(row['words'], 'word')}"

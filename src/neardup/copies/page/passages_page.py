@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.copies.page.one_document import Shown, parts_of, show
+from neardup.copies.page.one_document import ShownDocument, parts_of, show
 from neardup.copies.passage_results import PassageResults
 from neardup.report.outfile import check_file, write_file
 from neardup.report.page.page_clusters import as_json
@@ -108,7 +108,7 @@ def _add_texts(results: PassageResults, templates: list[dict[str, Any]], texts: 
         row["text"] = text[row["start"] : row["end"]][:600]
 
 
-def _as_data(shown: Shown) -> dict[str, Any]:
+def _as_data(shown: ShownDocument) -> dict[str, Any]:
     row = shown.row
     numbers: dict[Any, int] = {}  # of the sources, as they come
     passages = []

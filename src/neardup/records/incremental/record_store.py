@@ -20,7 +20,7 @@ from neardup.index.catalogue import Catalogue, Options
 from neardup.index.incoming import checked_ids
 from neardup.index.merging import Merger
 from neardup.index.place import index_folder, require_local
-from neardup.index.snapshot import Candidates, bucket_names
+from neardup.index.snapshot import BucketPairs, bucket_names
 from neardup.index.transactions import Core
 from neardup.recipe import Recipe
 from neardup.records.blocking import block_at, record_keys
@@ -109,7 +109,7 @@ class RecordStore:
 
     # Within a transaction.
 
-    def candidates(self, keys: np.ndarray) -> Candidates:
+    def candidates(self, keys: np.ndarray) -> BucketPairs:
         """Find the records that share a bucket with new ones, uint64[rows, bands]."""
         none = np.empty(0, np.int64)
         rows, docs = [none], [none]
@@ -117,7 +117,7 @@ class RecordStore:
             found = self.core.snapshot.candidates(bucket_names(keys[low : low + _ASKED]))
             rows.append(low + found.row)
             docs.append(found.doc)
-        return Candidates(np.concatenate(rows), np.concatenate(docs))
+        return BucketPairs(np.concatenate(rows), np.concatenate(docs))
 
     def fetch(self, docs: np.ndarray) -> Stored:
         """Return some records, by their numbers in ascending order."""

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from neardup.arrays import numbers
 from neardup.errors import FormatError, SpecError
-from neardup.inspect.agreement import PairCounts, b_cubed, pair_counts
+from neardup.inspect.agreement import Agreement, b_cubed, pair_counts
 from neardup.inspect.evaluate import Judge
 from neardup.inspect.ground_truth import read_truth, truth_ids
 from neardup.io.input_tables import read_table
@@ -150,13 +150,13 @@ def _decision(found: Decided, judge: Judge, alike: np.ndarray) -> dict[str, Any]
     assert similarity is not None
     assert match is not None
     assert labels is not None
-    pairs = PairCounts(int(alike[match].sum()), int(match.sum()), judge.pairs)
+    pairs = Agreement(int(alike[match].sum()), int(match.sum()), judge.pairs)
     order = np.argsort(similarity, kind="stable")
     ascending, hits = similarity[order], np.append(0, np.cumsum(alike[order]))
     lines = []
     for threshold in _STEPS:
         begin = int(np.searchsorted(ascending, threshold))
-        counts = PairCounts(int(hits[-1] - hits[begin]), len(ascending) - begin, judge.pairs)
+        counts = Agreement(int(hits[-1] - hits[begin]), len(ascending) - begin, judge.pairs)
         lines.append({"threshold": threshold, **counts.scores()})
     scored = [line for line in lines if line["f1"] is not None]
     return {

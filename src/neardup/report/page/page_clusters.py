@@ -36,7 +36,7 @@ def as_json(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownCluster:
     """A cluster of the survey and what of it is in the page.
 
     ``docs`` are listed, each after the one before it on its path; ``compared`` are their indices
@@ -50,7 +50,7 @@ class Shown:
 
 def to_show(
     found: Survey, full: np.ndarray, id_bytes: np.ndarray, capacity: int
-) -> Iterator[Shown]:
+) -> Iterator[ShownCluster]:
     """Yield clusters with as many documents as fit, in bytes of their rows."""
     starts, sizes = found.starts[full], found.sizes[full]
     mean = np.add.reduceat(np.append(id_bytes[found.members], 0), starts) / np.maximum(1, sizes)
@@ -66,7 +66,7 @@ def to_show(
         varied = docs[found.near[docs] != 1]
         picked = spread(found, varied if len(varied) > 1 else docs[:2], count)
         index = {doc: i for i, doc in enumerate(docs.tolist())}
-        yield Shown(cluster, docs, [index[doc] for doc in picked])
+        yield ShownCluster(cluster, docs, [index[doc] for doc in picked])
 
 
 def _in_order(found: Survey, docs: np.ndarray) -> np.ndarray:
@@ -111,7 +111,7 @@ class Clusters:
     texts: int = 0  # documents whose texts are in it
     cut: int = 0  # of those, the ones of which only the beginning is
 
-    def add(self, shown: Sequence[Shown], texts: Sequence[str] | None) -> None:
+    def add(self, shown: Sequence[ShownCluster], texts: Sequence[str] | None) -> None:
         """Add clusters that are shown in full, and texts of those compared while they fit."""
         values: list[tuple[int, dict[str, Any], int, Any]] = []
         read = iter(texts or ())

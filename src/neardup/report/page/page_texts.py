@@ -13,7 +13,7 @@ from neardup.errors import ColumnError
 from neardup.io.columns import missing_column
 from neardup.io.source import Partition
 from neardup.json_values import plain_id
-from neardup.report.differences import Cut, segments
+from neardup.report.differences import WordSequence, segments
 from neardup.results.results import Results
 from neardup.sketch.tokenising import Tokeniser, batches
 
@@ -109,7 +109,7 @@ def _units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
-def walk(base: Cut, text: Cut) -> list[Any]:
+def walk(base: WordSequence, text: WordSequence) -> list[Any]:
     """Return a text as a walk along another one.
 
     It is made of numbers for so many units that both share, and of ``[skipped, text]`` for a
@@ -127,7 +127,7 @@ def walk(base: Cut, text: Cut) -> list[Any]:
     return parts
 
 
-def template(texts: Sequence[Cut]) -> list[Any]:
+def template(texts: Sequence[WordSequence]) -> list[Any]:
     """Return what some texts share, as a walk along the first of them.
 
     Slots that vary are ``[skipped, distinct, [[value, count], ...]]``, with the units that they

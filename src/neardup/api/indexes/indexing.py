@@ -5,20 +5,20 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import pyarrow as pa
 
 from neardup.api.arguments import checked
-from neardup.api.index_folders import (
-    agreed_spec,
-    asked_spec,
-    index_of,
+from neardup.api.indexes.index_folders import (
+    Durable,
+    index_from_run,
     is_power,
     made_core,
     opened_core,
+    settings_of,
 )
 from neardup.errors import ArgumentError, InputError, SpecError, spelled
 from neardup.index.answers import (
@@ -31,34 +31,32 @@ from neardup.index.answers import (
     id_values,
     numbers_of,
     required_threshold,
+    stored_text,
 )
 from neardup.index.bodies import Id
 from neardup.index.catalogue import Options
-from neardup.index.incoming import batches_of, checked_id, checked_ids, checked_text, is_file
+from neardup.index.incoming import (
+    batches_of,
+    checked_id,
+    checked_ids,
+    checked_text,
+    is_file,
+    is_one,
+    typed_ids,
+)
 from neardup.index.index_check import problems_of
-from neardup.index.inserting import add_all, add_new, merge_all, replace
+from neardup.index.inserting import Conflict, add_all, add_new, check_conflict, merge_all, replace
 from neardup.index.merging import Merger, compact
-from neardup.index.place import index_folder
-from neardup.index.transactions import Batch, Core, no_document
+from neardup.index.transactions import Batch, Core
 from neardup.inspect.compare import Comparison, Text, compare
 from neardup.io.opening import Reading
 from neardup.recipe import Recipe
-from neardup.sketch.bands import recipe_for
 from neardup.sketch.baskets import basket_items, is_basket
 from neardup.sketch.texts import as_text
 from neardup.spec import ShingleSpec, Spec, check_whole
 
 if TYPE_CHECKING:
     from neardup.api.runs import Run
-
-#: What a committed document survives.
-Durable = Literal["power", "process"]
-#: What happens where an index has an id already.
-Conflict = Literal["error", "replace", "skip"]
-
-
-def _is_one_basket(texts: object) -> bool:
-    return is_basket(texts) and not any(is_basket(text) for text in cast(Any, texts))
 
 
 class Index:
@@ -118,12 +116,7 @@ class Index:
             True
         """
         given = {"threshold": threshold, "recall": recall, "shingle": shingle}
-        asked = asked_spec(spec, preset, **given)
-        if recipe is not None:
-            settings = {name for name, value in given.items() if value is not None}
-            asked = agreed_spec(asked, recipe, set(given) if preset or spec else settings)
-        made = recipe or recipe_for(asked)
-        made.require_usable("the recipe")
+        asked, made = settings_of(spec, preset, recipe, given)
         options = Options(False, timeout, is_power(durable))
         return cls(made_core(path, options, asked, made, bool(store_text)), asked)
 
@@ -168,8 +161,7 @@ class Index:
         Its settings are those of the run, but for ``keep``, ``order_by`` and ``max_bucket``: of the
         documents that are added later the first one is kept, and all are compared.
 
-        A run keeps no texts, and shingles only of documents that it compared, also with
-        ``keep_run``: so that they can't be spared.
+        A run stores no texts, and only shingles of documents that it compared.
 
         Args:
             run: The run, or its output folder.
@@ -179,20 +171,8 @@ class Index:
             InputError: There is no finished run, or its input has changed.
             OutputError: There is something at the path, or it can't be written.
         """
-        from neardup.corpora.of_run import results_of
-        from neardup.output.writing import check_outside
-
-        results = results_of(run)
-        options: dict[str, Any] = {"store_text": store_text, "durable": durable}
-        if path is None:
-            return index_of(cls, results, None, False, **options)
-        check_outside(path, results.read_from)
-        with (
-            index_folder(Path(path)) as partial,
-            closing(index_of(cls, results, partial, False, **options)),
-        ):
-            pass
-        return cls.open(path, durable=durable)
+        index = index_from_run(cls, run, path, store_text=store_text, durable=durable)
+        return cls.open(path or "", durable=durable) if index is None else index
 
     def __repr__(self) -> str:
         where = f" in {self.path}" if self.path else ""
@@ -260,12 +240,7 @@ class Index:
             InputError: Ids are whole numbers, and one given is not.
         """
         with self._core.reading() as state:
-            if state.ids != "int":
-                return list(ids)
-        try:
-            return [int(id_) for id_ in ids]
-        except ValueError as error:
-            raise InputError("the ids of this index are whole numbers, and one is not") from error
+            return typed_ids(ids, state.ids)
 
     def get(self, id_: Id) -> str | list[str] | None:
         """Return the text of a document, or its items; None where only shingles are stored.
@@ -273,16 +248,8 @@ class Index:
         Raises:
             UnknownIdError: There is no such document.
         """
-        with self._core.reading():
-            catalogue = self._core.catalogue
-            found = catalogue.numbers([checked_id(id_)])
-            if not found:
-                raise no_document(id_)
-            stored = catalogue.fetch(list(found.values()))
-            if not stored:  # its ids and its documents contradict each other
-                raise catalogue.damaged("its list of documents")
-            text = self._core.verifier.text_of(stored[0])
-            return basket_items(text) if self._items and text is not None else text
+        text = stored_text(self._core, checked_id(id_))
+        return basket_items(text) if self._items and text is not None else text
 
     def query(
         self,
@@ -372,14 +339,11 @@ class Index:
         return compare(text, stored, self._spec)
 
     def _asked(self, texts: object, reading: Reading) -> Iterable[Batch]:
-        one = isinstance(texts, str) or (self._items and _is_one_basket(texts))
-        return batches_of([texts] if one else texts, None, reading)
+        return batches_of([texts] if is_one(texts, self._items) else texts, None, reading)
 
-    def _text(self, text: object) -> pa.LargeStringArray:
-        """Return one text, or one basket, as an array; refuse what is neither."""
-        if self._items and is_basket(text):
-            return as_text([cast(Any, text)], True)
-        return as_text([checked_text(text)])
+    def _text(self, text: Any) -> pa.LargeStringArray:
+        basket = self._items and is_basket(text)
+        return as_text([text if basket else checked_text(text)], basket)
 
     def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
         """Yield the ids of the documents in each bucket: candidates, which nothing has compared.
@@ -454,10 +418,7 @@ class Index:
             OutputError: The disk is full; nothing was added.
             StoreError: Another process writes.
         """
-        if on_conflict not in ("error", "replace", "skip"):
-            raise SpecError(
-                f"`on_conflict` is {on_conflict!r}; expected 'error', 'replace' or 'skip'"
-            )
+        check_conflict(on_conflict)
         how = (input_format, encoding_errors, delimiter, max_document)
         reading = Reading(text, id, *how, items=self._items)
         batches = batches_of(source, ids, reading)
@@ -617,6 +578,7 @@ class Index:
         if not isinstance(other, Index):
             hint = "open it, by Index.open" if isinstance(other, str | os.PathLike) else ""
             raise ArgumentError(f"`other` is {spelled(other)}; expected an Index", hint)
+        check_conflict(on_conflict)
         count = merge_all(self._core, other._core, on_conflict)
         self._merger.after_insert()
         return count

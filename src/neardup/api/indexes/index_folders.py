@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from neardup.errors import InputNotFoundError, RecipeError, SpecError
 from neardup.index.catalogue import Catalogue, Options
@@ -14,15 +14,19 @@ from neardup.index.merging import clean
 from neardup.index.place import index_folder, require_local
 from neardup.index.transactions import Core
 from neardup.recipe import Recipe
-from neardup.sketch.bands import candidate_probability
+from neardup.sketch.bands import candidate_probability, recipe_for
 from neardup.spec import Spec
-from neardup.spec import preset as settings_of
+from neardup.spec import preset as preset_of
 
 if TYPE_CHECKING:
-    from neardup.api.indexing import Index
+    from neardup.api.indexes.indexing import Index
+    from neardup.api.runs import Run
     from neardup.results.results import Results
 
 _FILE = "index.sqlite"
+
+#: What a committed document survives.
+Durable = Literal["power", "process"]
 
 
 def made_core(
@@ -98,11 +102,47 @@ def index_of(
     return index
 
 
+def index_from_run(
+    cls: type[Index],
+    run: str | os.PathLike[str] | Run,
+    path: str | os.PathLike[str] | None,
+    **options: Any,
+) -> Index | None:
+    """Make an index of the kept documents of a run; return it, or None where it is in a folder."""
+    from neardup.corpora.of_run import results_of
+    from neardup.output.writing import check_outside
+
+    results = results_of(run)
+    if path is None:
+        return index_of(cls, results, None, False, **options)
+    check_outside(path, results.read_from)
+    with index_folder(Path(path)) as new, closing(index_of(cls, results, new, False, **options)):
+        return None
+
+
+def settings_of(
+    spec: Spec | None, preset: str | None, recipe: Recipe | None, given: dict[str, Any]
+) -> tuple[Spec, Recipe]:
+    """Return the settings of a new index, and its recipe: the one given, or one for them.
+
+    Raises:
+        RecipeError: The recipe contradicts the settings, or has no threshold.
+        SpecError: A setting is out of range, or not for an index.
+    """
+    asked = asked_spec(spec, preset, **given)
+    if recipe is not None:
+        settings = {name for name, value in given.items() if value is not None}
+        asked = agreed_spec(asked, recipe, set(given) if preset or spec else settings)
+    made = recipe or recipe_for(asked)
+    made.require_usable("the recipe")
+    return asked, made
+
+
 def asked_spec(spec: Spec | None, preset: str | None, **given: Any) -> Spec:
     """Return a preset, or a spec, with those values that were given."""
     if spec is not None and (preset is not None or not isinstance(spec, Spec)):
         raise SpecError("give a neardup.Spec as `spec`, or a `preset`; not both")
-    base = spec or settings_of(preset or "web")
+    base = spec or preset_of(preset or "web")
     for name, default in {"keep": "first", "order_by": None, "max_bucket": None}.items():
         if (value := getattr(base, name)) != default:
             what = (

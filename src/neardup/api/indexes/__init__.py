@@ -1,0 +1,1 @@
+"""The persistent index: its class, settings and folders."""
