@@ -8,7 +8,7 @@ run.clusters, run.keep_mask, run.clean(), run.explain("note-17")
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Names are resolved when they are asked for, so that `neardup --help` imports nothing heavy.
 _HOMES = {
@@ -17,7 +17,8 @@ _HOMES = {
     "neardup.api.dedup": "dedup plan sketch_corpus",
     "neardup.api.linking": "blocks link",
     "neardup.api.indexes.indexing": "Index",
-    "neardup.api.runs": "Run open",
+    "neardup.api.opening": "open",
+    "neardup.api.runs": "Run",
     "neardup.api.saved_signatures": "read_signatures save_signatures",
     "neardup.state.shards": "Shard",
     "neardup.errors": "ColumnError DependencyError DuplicateIdError FormatError InputError "
@@ -50,8 +51,8 @@ if TYPE_CHECKING:
     from neardup.api.indexes.indexing import Index as Index
     from neardup.api.linking import blocks as blocks
     from neardup.api.linking import link as link
+    from neardup.api.opening import open as open
     from neardup.api.runs import Run as Run
-    from neardup.api.runs import open as open
     from neardup.api.saved_signatures import read_signatures as read_signatures
     from neardup.api.saved_signatures import save_signatures as save_signatures
     from neardup.errors import ColumnError as ColumnError

@@ -19,10 +19,12 @@ from neardup.api.arguments import checked, is_given
 from neardup.api.indexes.index_folders import index_of
 from neardup.api.indexes.indexing import Index
 from neardup.api.runs import Run
+from neardup.cluster.methods import counts_of
 from neardup.corpora.against import OldCorpus, decide
 from neardup.corpora.corpus import InputCorpus
 from neardup.corpora.decontaminating import Asked, matches_of
 from neardup.corpora.of_run import results_of
+from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
 from neardup.engines.job import wanted_columns
 from neardup.errors import InputError, InputNotFoundError, SpecError
@@ -32,19 +34,24 @@ from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
 from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, local_target, located
+from neardup.io.source import Source
 from neardup.io.writers import write_tables
 from neardup.memory_plan import memory_of, plan_against, plan_decontamination
 from neardup.output.clean import CLEAN
+from neardup.output.record import about_clock
 from neardup.output.writing import check_inputs, check_outside
 from neardup.result_record import RECORD, read_record
+from neardup.results.any_run import AnyRun
+from neardup.results.other_folders import AgainstFolder, MatchesFolder
 from neardup.results.results import Results
 from neardup.spec import ShingleSpec, Spec
+from neardup.state.about_work import bands_of
 from neardup.state.output_folder import check_folder, output_folder, write_record
 from neardup.threads import Pool, check_threads
 
 _BY = ("containment", "similarity")
 #: Files of an output folder.
-_AGAINST = (CLEAN, "duplicates.parquet", RECORD)
+_AGAINST = (CLEAN, "clusters.parquet", RECORD)
 _MATCHES = (CLEAN, "matches.parquet", RECORD)
 #: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
 _OF_BATCH = (
@@ -70,42 +77,39 @@ class _Found(Results):
     def ends(self) -> np.ndarray:
         return np.cumsum(self._corpus.counts)
 
+    @property
+    def source(self) -> Source:
+        return self.reader.source
+
 
 class Against(Run):
     """What `neardup.dedup` with ``against`` found: the tables and the kept documents of a run.
 
     ``clusters`` has a column more, ``in_old``: whether ``duplicate_of`` is the id of a document of
-    the old corpus; then ``cluster`` is null. Methods that look into the bands of a run are refused.
+    the old corpus; then ``cluster`` is null. Methods that need the texts of the old corpus are
+    refused.
     """
 
-    def __init__(self, results: _Found) -> None:
-        super().__init__(results)
-        source = results.reader.source
-        if isinstance(source, FrameSource):
-            self._given, self._frame = source.given, (source, results.ends)
+    command = "dedup --against"
 
-    def __repr__(self) -> str:
-        counts = self.summary["counts"]
-        return (
-            f"<Against: {counts['documents']:,} documents, {counts['kept']:,} kept, "
-            f"{counts['similar_to_old']:,} similar to the old corpus, "
-            f"{counts['similar_within']:,} within>"
-        )
+    def __reduce__(self) -> Any:
+        if isinstance(self._results, _Found):
+            raise SpecError("this result is in memory, and is not pickled", "give `out`")
+        return Against, (self._results,)
 
-    def _refused(self, *args: object, **options: object) -> NoReturn:
+    def save(self, *args: object, **options: object) -> NoReturn:
+        """Refuse to write what neardup.dedup writes."""
         raise SpecError(
-            "a batch that was compared with an old corpus has no bands",
-            "use its tables, `clean` and `keep_mask`; or run neardup dedup over both corpora",
+            "a batch that was compared with an old corpus is written by neardup.dedup",
+            "give it `out`",
         )
 
-    save = explain = audit = evaluate = recluster = report = _refused
-    __reduce__ = _refused
-    _repr_html_ = None  # type: ignore[assignment]
-    __str__ = __repr__
+    audit, evaluate, recluster = AnyRun.audit, AnyRun.evaluate, AnyRun.recluster
+    report, pairs_with_texts = AnyRun.report, AnyRun.pairs_with_texts
 
 
-@dataclass(frozen=True)
-class Decontamination:
+@dataclass(frozen=True, repr=False)
+class Decontamination(AnyRun):
     """What `neardup.decontaminate` found.
 
     Attributes:
@@ -115,12 +119,32 @@ class Decontamination:
             longest run that both have; ``passage_in_train`` and ``passage_in_test``, the number of
             words before it.
         keep_mask: bool[n]: training documents that match nothing.
-        summary: Settings and counts.
+        summary: Settings, counts and seconds: the content of ``run.json``.
+        folder: Where they are stored; None in memory.
     """
 
     matches: pa.Table
     keep_mask: np.ndarray
     summary: dict[str, Any]
+    folder: Path | None = None
+
+    command = "decontaminate"
+
+    @property
+    def path(self) -> Path | None:
+        return self.folder
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Decontamination:
+        """Open the output of `neardup.decontaminate`, or of the command.
+
+        Raises:
+            InputError: Another command made it, or it is damaged.
+        """
+        found = MatchesFolder(folder)
+        kept, matches = np.ones(found.documents, dtype=np.bool_), found.table("matches")
+        kept[matches.column("train_doc").to_numpy()] = False
+        return cls(matches, kept, found.record, found.folder)
 
 
 class Old(NamedTuple):
@@ -171,6 +195,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         InputError: The batch or the old corpus can't be used.
         OutputError: The output folder exists, or can't be written.
     """
+    clock = Clock()
     out = None if old.out is None else local_target(old.out)
     if out is not None:
         check_folder(out, old.overwrite, writes=_AGAINST)
@@ -186,24 +211,38 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         plan = plan_against(load, kept_before, old.memory)
         if old.memory is not None:
             plan.check()
-        table, kept = decide(corpus, OldCorpus(index._core, spec, ids))
+        with clock.stage("compare", corpus.reader.source.total_bytes, "bytes"):
+            table, kept = decide(corpus, OldCorpus(index._core, spec, ids))
+        recipe = index.recipe
+    cluster = table.column("cluster").drop_null().to_numpy()
     counts = {
+        **counts_of(np.where(kept, -1, 0), cluster),
         "documents": len(kept),
         "skipped": corpus.skipped,
-        "kept": int(kept.sum()),
-        "removed": len(kept) - int(kept.sum()),
         "similar_to_old": int(np.count_nonzero(table.column("in_old").to_numpy())),
     }
     counts["similar_within"] = counts["removed"] - counts["similar_to_old"]
-    about = {"spec": spec.as_dict(), "recipe": index.recipe.as_dict()}
-    results = _Found(corpus, table, {"counts": counts, **about})
-    if out is not None:
-        results.folder = out
-        with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
-            write_tables(folder / "duplicates.parquet", [table])
+    about = {
+        "spec": spec.as_dict(),
+        "recipe": recipe.as_dict(),
+        "bands": bands_of(recipe, spec.threshold),
+        "counts": counts,
+        **corpus.record(format=old.format),
+    }
+    results = _Found(corpus, table, {**about, **about_clock(clock)})
+    if out is None:
+        return Against(results)
+    with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
+        with clock.stage("write clean corpus", len(kept)):
             corpus.write(kept, folder / CLEAN, old.format, pool)
-            write_record(folder, "dedup --against", results.record)
-    return Against(results)
+        with clock.stage("write tables"):
+            write_tables(folder / "clusters.parquet", [table])
+        record = write_record(folder, Against.command, about | about_clock(clock))
+    found = AgainstFolder(out, record)
+    found.reader, found.ends = corpus.reader, results.ends
+    if isinstance(corpus.reader.source, FrameSource):
+        found.source = corpus.reader.source
+    return Against(found)
 
 
 @checked
@@ -270,7 +309,7 @@ def decontaminate(
         >>> found.keep_mask.tolist(), found.matches.column("passage").to_pylist()
         ([False, True], [6])
     """
-    asked = _asked(by, threshold, passage, shingle)
+    clock, asked = Clock(), _asked(by, threshold, passage, shingle)
     folder = None if out is None else local_target(out)
     check_threads(threads)
     limits = (max_document, skip_large)
@@ -316,12 +355,16 @@ def decontaminate(
         "threshold": None if passage else threshold,
         "shingle": str(asked.shingle),
     }
-    if folder is not None:
-        with output_folder(folder, overwrite, _MATCHES) as made, Pool(threads) as pool:
-            write_tables(made / "matches.parquet", [table])
+    about = {"settings": settings, "counts": counts, **corpus.record(format=format)}
+    if folder is None:
+        return Decontamination(table, kept, {**about, **about_clock(clock)})
+    with output_folder(folder, overwrite, _MATCHES) as made, Pool(threads) as pool:
+        with clock.stage("write clean corpus", len(kept)):
             corpus.write(kept, made / CLEAN, format, pool)
-            write_record(made, "decontaminate", {"counts": counts, "settings": settings})
-    return Decontamination(table, kept, counts | settings)
+        with clock.stage("write tables"):
+            write_tables(made / "matches.parquet", [table])
+        record = write_record(made, Decontamination.command, about | about_clock(clock))
+    return Decontamination(table, kept, record, folder)
 
 
 def _asked(by: str, threshold: float, passage: int | None, shingle: str | ShingleSpec) -> Asked:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,7 +24,7 @@ from neardup.copies.passage_results import (
     position_of,
 )
 from neardup.copies.passage_running import PassageRequest, Target, run_in_folder, run_in_memory
-from neardup.copies.result import ADDED
+from neardup.copies.result import ADDED, COMMAND
 from neardup.corpora.corpus import InputCorpus
 from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
@@ -33,6 +34,8 @@ from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, located
 from neardup.memory_plan import memory_of
 from neardup.result_record import read_record
+from neardup.results.any_run import AnyRun
+from neardup.results.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +49,20 @@ PassageTable: TypeAlias = Literal["passages", "documents", "boilerplate", "cuts"
 WORDS = {"web": 50, "clinical": 10}
 
 
-class PassageRun:
+class PassageExplanation(Shown, dict[str, Any]):
+    """A document and its passages, as plain values that print as the command shows them."""
+
+    def render(self, colour: bool = False) -> str:
+        """Return the text of the command."""
+        from neardup.copies.page.one_document import ShownDocument, render
+
+        return render(ShownDocument(self, self["passages"], self.get("text"), []), colour)
+
+
+class PassageRun(AnyRun):
     """What `neardup.passages` found, in memory or in its folder."""
+
+    command = COMMAND
 
     def __init__(self, results: PassageResults) -> None:
         self._results = results
@@ -129,16 +144,6 @@ class PassageRun:
             f"passages, {share:.1%} of {counts['words']:,} words copied>"
         )
 
-    def _repr_html_(self) -> str:
-        counts = self.summary["counts"]
-        shown = ("documents", "words", "novel_words", "copied_words", "boilerplate_words")
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{name.replace('_', ' ')}</th>"
-            f"<td>{counts[name]:,}</td></tr>"
-            for name in (*shown, "passages")
-        )
-        return f"<table>{rows}</table>"
-
     @overload
     def clean(self, kind: Literal["arrow"] | None = None) -> pa.Table: ...
     @overload
@@ -192,17 +197,21 @@ class PassageRun:
         return as_polars(self._table(table))
 
     @checked
-    def explain(self, id: object) -> dict[str, Any]:
+    def explain(self, id: object, *, texts: bool = False) -> PassageExplanation:
         """Return the document's row, and those of its passages.
 
+        Args:
+            id: Its id; its position in the input where there are no ids.
+            texts: Return its text too, in which the copied parts are marked when it is printed.
+
         Raises:
-            InputError: There is no document of that id.
+            InputError: There is no document of that id; or the input can't be read again.
         """
-        position = position_of(self._results, id)
-        (row,) = self.documents.slice(position, 1).to_pylist()
-        asked: Any = self.documents.column("doc_id")[position]
-        own: Any = pc.equal(self.passages.column("doc_id"), asked)
-        return {**row, "passages": self.passages.filter(own).to_pylist()}
+        from neardup.copies.page.one_document import show
+
+        (found,) = show(self._results, np.array([position_of(self._results, id)]), texts)
+        text = {} if found.text is None else {"text": found.text}
+        return PassageExplanation({**found.row, "passages": found.passages, **text})
 
     @checked
     def report(

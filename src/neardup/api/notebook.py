@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from neardup.forecast.plan import Plan
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
+    from neardup.results.any_run import AnyRun
 
 #: Equal words that are shown before and after each difference.
 _CONTEXT = 20
@@ -48,7 +49,7 @@ def of_run(run: Run) -> str:
     head = f"{removed:,} of {counted(counts['documents'], 'document')} are duplicates."
     lines = [*summary_text.found(run.summary), summary_text.recall(run.summary)]
     lines.append(("threshold", f"{spec.threshold:g}", f"by {spec.shingle}"))
-    rows = [(label, value, _in_python(remark)) for label, value, remark in lines]
+    rows = _rows(lines)
     found = run.duplicates.column("similarity").to_numpy()
     limits = np.linspace(spec.threshold, 1, 6)
     numbers = [*np.histogram(found[found < 1], limits)[0].tolist(), int((found == 1).sum())]
@@ -56,6 +57,11 @@ def of_run(run: Run) -> str:
     most = max(1, *numbers)
     bars = [Bar(k, n / most, f"{n:,}") for k, n in zip([*labels, "1"], numbers, strict=True)]
     return _card(head, rows, bars if removed else (), "Removed documents by similarity")
+
+
+def of_any(run: AnyRun) -> str:
+    """Return the main numbers of what another command has found."""
+    return _card(f"neardup {run.command}", _rows(summary_text.rows(run.record)), (), "")
 
 
 def of_audit(audit: Audit) -> str:
@@ -75,7 +81,7 @@ def of_audit(audit: Audit) -> str:
 def of_plan(plan: Plan) -> str:
     """Return the estimates of a plan."""
     rows = [*plan_text.found(plan), *plan_text.taken(plan)]
-    rows += [("warning", one.text) for one in plan.warnings]
+    rows += [("warning", "", one.text) for one in plan.warnings]
     labels = ("exact duplicates", "near-duplicates", "compared")
     shares = [of.share for of in (plan.exact_duplicates, plan.near_duplicates, plan.compared)]
     bars = [Bar(label, n, percent(n)) for label, n in zip(labels, shares, strict=True)]
@@ -101,12 +107,20 @@ def of_explanation(found: Explanation) -> str:
     return _card(shown.head, shown.notes, bars, "Shares of shingles; mark: the threshold", body)
 
 
-def _text_of_run(run: Run) -> str:
-    return _in_python(summary_text.aligned(run.summary))
+def _rows(rows: Iterable[summary_text.Row]) -> list[tuple[str, ...]]:
+    return [(label, value, _in_python(remark)) for label, value, remark in rows]
+
+
+def _text_of_run(run: AnyRun) -> str:
+    return _in_python(summary_text.aligned(run.record))
 
 
 def _in_python(remark: str) -> str:
     return remark.replace("neardup audit", "run.audit()").replace("--max-bucket", "max_bucket")
+
+
+def _pre(text: str) -> str:
+    return f"<pre>{_escaped(text)}</pre>"
 
 
 def _text_of_explanation(found: Explanation) -> str:
@@ -116,12 +130,17 @@ def _text_of_explanation(found: Explanation) -> str:
 #: By class of result: the text that print() and the command show, and the card of a notebook.
 VIEWS = {
     "Run": Views(_text_of_run, of_run),
+    "Against": Views(_text_of_run, of_any),
+    "FromSpark": Views(_text_of_run, of_any),
+    "Decontamination": Views(_text_of_run, of_any),
+    "PassageRun": Views(_text_of_run, of_any),
+    "PassageExplanation": Views(lambda found: found.render(), lambda found: _pre(found.render())),
     "Audit": Views(lambda audit: audit_text.render(audit.as_dict()), of_audit),
     "Plan": Views(plan_text.render, of_plan),
     "Explanation": Views(_text_of_explanation, of_explanation),
     "Evaluation": Views(
         evaluate_text.render,
-        lambda found: f"<pre>{_escaped(evaluate_text.render(found))}</pre>",
+        lambda found: _pre(evaluate_text.render(found)),
     ),
 }
 

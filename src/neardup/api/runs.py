@@ -23,6 +23,7 @@ from neardup.io.source import Source
 from neardup.memory_plan import memory_of
 from neardup.output.writing import Writing
 from neardup.recipe import Recipe
+from neardup.results.any_run import AnyRun
 from neardup.results.folder_results import FolderResults
 from neardup.results.results import MemoryResults
 from neardup.results.shown import Shown
@@ -39,7 +40,7 @@ class Evaluation(Shown, dict[str, Any]):
     """Plain values, see ``docs/formats.md``, that print as the command shows them."""
 
 
-class Run(Shown, RunTables):
+class Run(AnyRun, RunTables):
     """What `neardup.dedup` found.
 
     Made by `neardup.dedup`, or by `neardup.open` from an output folder.
@@ -47,6 +48,8 @@ class Run(Shown, RunTables):
     Args:
         results: Record and tables.
     """
+
+    path = RunTables.path
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
@@ -268,17 +271,19 @@ class Run(Shown, RunTables):
         context: int = 40,
         overwrite: bool = False,
         threads: int | None = None,
+        progress: Progress = "auto",
     ) -> Path:
         """Write a report as one HTML page; return its path.
 
         See `neardup.report.page.write_report` for the arguments and errors.
         """
         options = dict(locals())  # a copy: debuggers change what locals() returns
-        del options["self"], options["path"]
+        del options["self"], options["path"], options["progress"]
         from neardup.report.page import write_report
 
         _refuse_ending(path, "an HTML page", "name it .html; a browser prints it as PDF")
-        return write_report(self._results, Path(path), **options)
+        with show_progress(progress) as listener:
+            return write_report(self._results, Path(path), **options, listener=listener)
 
 
 def _refuse_ending(path: str | os.PathLike[str], expected: str, hint: str) -> None:
@@ -293,24 +298,4 @@ def _in_folder(
     results = FolderResults(folder)
     if source is not None and ends is not None:
         results.source, results.ends = source, ends
-    return Run(results)
-
-
-@checked
-def open(folder: str | os.PathLike[str], *, source: object = None) -> Run:
-    """Open the output folder of a finished run.
-
-    Args:
-        folder: What was given to `neardup.dedup` as ``out``, or to the command with ``-o``; a
-            folder or a URL.
-        source: What the run has read, if it can't find that itself: a frame, or files that are
-            elsewhere now. It is compared with a digest of the texts, and by its ids.
-
-    Raises:
-        InputNotFoundError: There is no run in it.
-        InputError: It was made by another version, or is damaged; or ``source`` is another input.
-    """
-    results = FolderResults(folder)
-    if source is not None:
-        results.give(source)
     return Run(results)

@@ -1,5 +1,6 @@
 """How commands show results: pages, JSON, colours."""
 
+import inspect
 import json
 import os
 import sys
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from neardup.cli.main import as_options
-from neardup.cli.options import all_of, file_option, json_option, of_output
+from neardup.cli.options import all_of, file_option, given_options, json_option, of_output
+from neardup.errors import InputError, SpecError
 
 if TYPE_CHECKING:
     from neardup.engines.clock import Event, Listener
@@ -34,13 +36,47 @@ def show_events(shown: bool) -> "Iterator[Listener | None]":
 
 
 def show_record(record: dict[str, Any], out: str, as_json: bool, quiet: bool) -> None:
-    """Show the summary of a run on stderr, or its record as JSON."""
+    """Show the summary of a command on stderr, or its record as JSON."""
     if as_json:
         click.echo(json.dumps(record, indent=2))
     elif not quiet:
         from neardup.report.summary_text import render
 
         click.echo(render(record, out), err=True)
+
+
+def open_run(run: Path, what: str) -> Any:
+    """Open the output of a command; InputError where that is an index."""
+    from neardup.api.opening import open
+    from neardup.results.any_run import AnyRun
+
+    found = open(run)
+    if not isinstance(found, AnyRun):
+        found.close()
+        raise InputError(
+            f"{run} is an index; neardup {what} does not work on it",
+            "name an output folder, or see neardup index --help",
+        )
+    return found
+
+
+def on_run(run: Any, what: str, *ids: Any, **options: Any) -> Any:
+    """Call a method of the output of a command; options that it has not are refused."""
+    method = getattr(run, what)
+    known = inspect.signature(method).parameters
+    if "args" in known:  # refuses
+        method()
+    for name in given_options(*options):
+        if name not in known:
+            raise SpecError(
+                f"`{name}` does not apply to an output of neardup {run.command}", "leave it out"
+            )
+    names = [name for name, found in known.items() if found.kind is found.POSITIONAL_OR_KEYWORD]
+    least = sum(known[name].default is inspect.Parameter.empty for name in names)
+    if not least <= len(ids) <= len(names):
+        many = "one id" if len(names) == 1 else "two ids"
+        raise SpecError(f"neardup {what} takes {many} for an output of neardup {run.command}")
+    return method(*ids, **{name: value for name, value in options.items() if name in known})
 
 
 context_option = of_output(

@@ -36,7 +36,7 @@ class PassageLimits(NamedTuple):
     threads: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PassagePlan(Shown):
     """What finding passages would find, need and take.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -105,14 +104,10 @@ class FolderPassages(FolderResults):
             raise _lacking(name)
         return super().table(name, columns)
 
-    @property
-    def _tables(self) -> str:
-        return "parquet"
-
     def clean(self) -> pa.Table:
         written = any(name.partition(".")[0] == CLEAN for name in self.record["files"])
         source: object = f"{self.name}/{CLEAN}" if written else self.given
-        about = self.record["source"] or {"text": self.record["text"], "id": None}
+        about = self.record["source"] or self.record["frame"]
         reading = Reading.of({**about, "partition_bytes": None, "input_format": None})
         return table_of(InputCorpus.open(source, reading))
 
@@ -123,11 +118,6 @@ def table_of(corpus: InputCorpus) -> pa.Table:
     for _, partition in corpus.reader.partitions():
         parts.append(partition.table(None, len(partition.read(()).text)))
     return joined_tables(parts, corpus.reader.schema)
-
-
-def open_passages(folder: str | os.PathLike[str]) -> FolderPassages:
-    """Open the output of ``neardup passages``; InputError where it is none."""
-    return FolderPassages(folder)
 
 
 def position_of(results: PassageResults, id: object) -> int:

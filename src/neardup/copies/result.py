@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -13,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup import __version__
 from neardup.arrays import array_of
 from neardup.copies import copy_tables as tables
 from neardup.copies.asked import CutSpec, PassageSpec
@@ -26,11 +24,12 @@ from neardup.copies.work import Work
 from neardup.io.writers import write_tables
 from neardup.kernels.passages import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
-from neardup.output.record import FORMAT, about_source
+from neardup.output.record import about_clock
 from neardup.result_record import RECORD
 from neardup.sketch.tokenising import Tokeniser
 from neardup.state.output_folder import write_record
 
+COMMAND = "passages"
 #: What is written to an output folder.
 NAMES = ("passages", "documents", "boilerplate", "cuts")
 WRITES = (CLEAN, *(f"{name}.parquet" for name in NAMES), RECORD)
@@ -150,8 +149,8 @@ class Result:
             with work.clock.stage("write clean corpus", self.inputs.new.documents) as advance:
                 self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
         self.inputs.check_unchanged()
-        self.record["seconds"] = {name: round(s, 3) for name, s in work.clock.seconds.items()}
-        write_record(folder, "passages", self.record)
+        self.record |= about_clock(work.clock)
+        self.record = write_record(folder, COMMAND, self.record)
 
 
 def make(
@@ -195,18 +194,14 @@ def make(
                 f"{lost:,} words that were cut stand nowhere any more, since the documents that "
                 "have them are left out; `keep_sources` keeps these"
             )
-    job, ends = inputs.new.job, np.cumsum(np.array(inputs.new.counts, np.int64))
-    once = not inputs.new.how.get("given") or any(file.copy for file in job.source.files)
     record = {
-        "format": FORMAT,
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "source": None if once else about_source(job, ends),
+        **inputs.new.record(clean=cutting.writes, annotate=cutting.annotate),
         "spec": vars(spec) | {"by": by},
         "cut": vars(cutting),
         "counts": counts,
         "notes": found.notes,
         "temporary_bytes": work.temporary,
-        "versions": {"neardup": __version__},
+        **about_clock(work.clock),
     }
 
     def passages() -> Iterator[pa.Table]:

@@ -18,6 +18,7 @@ from neardup.io.remote import located
 from neardup.io.source import Documents, Partition
 from neardup.memory_plan import Workload
 from neardup.output.clean import CleanCorpus, Form
+from neardup.output.record import about_frame, about_source
 from neardup.spec import Spec
 from neardup.threads import Pool, available_cores
 
@@ -146,6 +147,17 @@ class InputCorpus:
         if not self._columns:
             return pa.chunked_array([pa.nulls(0)])
         return joined([table.select([name]) for table in self._columns]).column(0)
+
+    def record(self, **output: Any) -> dict[str, Any]:
+        """Return what a record says of the corpus, once it was read, and of the clean one."""
+        job, ends = self.job, np.cumsum(np.array(self.counts, np.int64))
+        once = not self.how.get("given") or any(file.copy for file in job.source.files)
+        return {
+            "source": None if once else about_source(job, ends),
+            "frame": about_frame(job) if once else None,
+            "secret_ids": job.secret_ids,
+            "output": {"clean": True, "annotate": False, "tables": "parquet", **output},
+        }
 
     def write(self, kept: np.ndarray, folder: Path, format: str | None, pool: Pool) -> None:
         """Write some of the documents, bool[documents], into a new folder."""

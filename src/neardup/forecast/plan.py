@@ -53,7 +53,7 @@ class Share(NamedTuple):
         return cls(share, *wilson(share, number))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan(Shown):
     """Estimated duplicates, memory and disk of a run.
 

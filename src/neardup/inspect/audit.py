@@ -39,7 +39,7 @@ _Check = Callable[..., None]
 _SAMPLED, _SEARCHED, _KEY, _HELD = 400, 21, 8, 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit(Shown):
     """What `audit` found.
 

@@ -60,7 +60,7 @@ class Neighbour:
     together: bool  # whether the two are in one cluster
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation(Shown):
     """The decision of a run about a document, or about two, and its reasons.
 

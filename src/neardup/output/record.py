@@ -1,26 +1,19 @@
 """The content of ``run.json``: settings, counts, and the source."""
 
-import datetime
 import hashlib
 import json
-import platform
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from neardup import __version__
+from neardup.engines.clock import Clock
 from neardup.engines.job import Job
 from neardup.engines.local import Outcome
 from neardup.json_values import JSON
-from neardup.memory_plan import peak_memory
 from neardup.output.tables import id_type
-from neardup.sketch.bands import candidate_probability
-from neardup.threads import available_cores
+from neardup.state.about_work import about_work, bands_of
 
-#: Version of the layout of ``run.json`` and of the tables.
-FORMAT = 3
 #: Input files that are listed one by one, so that a message can name the one that has changed.
 _LISTED = 1000
 
@@ -30,50 +23,36 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
 
     ``private`` is the peak of the private memory, in bytes.
     """
-    import numba
-
     job, answer, recipe = outcome.job, outcome.answer, outcome.recipe
-    bands: dict[str, Any] | None = None
-    if recipe.num_bands:
-        bands = {name: getattr(recipe, name) for name in ("num_bands", "rows", "num_hashes")}
-        recall = candidate_probability(job.spec.threshold, recipe.num_bands, recipe.rows)
-        bands["predicted_recall"] = recall
-    job.clock.lap("other")
     # Whether the input can't be read again by its name.
     once = not job.reading.get("given") or any(file.copy for file in job.source.files)
     return {
-        "format": FORMAT,
+        **about_clock(job.clock),
         "spec": job.spec.as_dict(),
         "recipe": recipe.as_dict(),
         "recipe_digest": recipe.digest,
         "asked": digest_of(job.manifest()),
         "run": job.resources.run,
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "source": None if once else about_source(job, outcome.corpus.ends),
-        "frame": _frame(job) if once else None,
+        "frame": about_frame(job) if once else None,
         "texts_digest": texts_digest(outcome.corpus.hashes),
         "secret_ids": job.secret_ids,
         "output": dict(job.output),
         "id_type": str(id_type(outcome)),
-        "versions": {
-            "neardup": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "numba": numba.__version__,
-            "pyarrow": pa.__version__,
-        },
         "tree_threshold": job.spec.minimum_in_cluster if job.spec.cluster == "bounded" else None,
-        "bands": bands,
+        "bands": bands_of(recipe, job.spec.threshold),
         "counts": answer.counts,
         "bucket_sizes": answer.bucket_sizes,
         "candidates_by_band": answer.candidates_by_band,
         "store": outcome.store,
-        "bytes": dict(job.clock.sizes),
-        "peak_memory": peak_memory(),
         "peak_private_memory": private,
-        "cores": available_cores(),
-        "seconds": {name: round(value, 4) for name, value in job.clock.seconds.items()},
     }
+
+
+def about_clock(clock: Clock) -> dict[str, Any]:
+    """Return the members that the record of every command has, for one that had a clock."""
+    clock.lap("other")
+    return about_work(clock.seconds, clock.sizes)
 
 
 def digest_of(manifest: JSON) -> str:
@@ -91,7 +70,7 @@ def inputs_digest(inputs: list[list[Any]]) -> str:
     return digest_of([[size, time] for _, size, time in inputs])
 
 
-def _frame(job: Job) -> dict[str, Any]:
+def about_frame(job: Job) -> dict[str, Any]:
     """How a frame or a pipe was read, which may be given again."""
     columns = job.source.columns
     return {

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from neardup.report.numbers import aligned, counted, labelled, percent, with_interval
+from neardup.report.numbers import aligned, counted, interval, labelled, percent
 from neardup.report.visible import name
 
-Line = tuple[str, str]
+#: A label, a number where there is one, and what it counts.
+Line = tuple[str, str, str]
 
 
 def render(audit: dict[str, Any], limit: int = 10) -> str:
@@ -25,33 +26,37 @@ def render(audit: dict[str, Any], limit: int = 10) -> str:
 
 def kept(audit: dict[str, Any]) -> Iterator[Line]:
     if audit["kept_near_share"] is None:
-        yield "kept", "no document that is not empty is kept"
+        yield "kept", "", "no document that is not empty is kept"
         return
-    share = with_interval(audit, "kept_near_share", "kept_near")
-    which = f"the kept documents still have a kept one that reaches {audit['threshold']:g}"
-    yield "kept", f"{share} of {which}"
+    which = f"of the kept documents still have a kept one that reaches {audit['threshold']:g}"
+    yield "kept", percent(audit["kept_near_share"]), f"{interval(audit, 'kept_near')}{which}"
     of = f"{audit['kept_documents']:,} that are kept and not empty"
-    yield "", f"found for {audit['kept_near']:,} of {audit['kept_sampled']:,} sampled, of {of}"
+    yield "", "", f"found for {audit['kept_near']:,} of {audit['kept_sampled']:,} sampled, of {of}"
     shared = sum(pair["shared"] for pair in audit["kept_pairs"])
     if shared:
-        yield "", f"{counted(shared, 'pair')} of them shared a bucket and were not compared"
+        yield (
+            "",
+            f"{shared:,}",
+            f"{'pair' if shared == 1 else 'pairs'} of them shared a bucket and were not compared",
+        )
 
 
 def recall(audit: dict[str, Any]) -> Iterator[Line]:
     threshold, bands = f"{audit['threshold']:g}", audit["bands"]
     pairs = counted(audit["pairs"], "pair")
-    sampled = f"{audit['sampled']:,} of {counted(audit['documents'], 'document')}"
+    sampled = f"of {counted(audit['documents'], 'document')}"
     near = f"near-duplicates of similarity {threshold} or more, in {pairs}"
-    yield "sampled", f"{sampled} (seed {audit['seed']}); {audit['with_neighbours']:,} have {near}"
-    found = f"none: {_without_neighbours(audit)}"
-    if audit["recall"] is not None:
-        found = f"{with_interval(audit, 'recall')} of all true pairs were found; "
-        found += f"{percent(audit['expected_recall'])} expected"
-    yield "recall", found
+    sampled += f" (seed {audit['seed']}); {audit['with_neighbours']:,} have {near}"
+    yield "sampled", f"{audit['sampled']:,}", sampled
+    if audit["recall"] is None:
+        yield "recall", "", f"none: {_without_neighbours(audit)}"
+    else:
+        found = f"of all true pairs were found; {percent(audit['expected_recall'])} expected"
+        yield "recall", percent(audit["recall"]), f"{interval(audit, 'recall')}{found}"
     how = f"{bands['num_bands']} bands of {bands['rows']} rows" if bands else "an exact join"
     predicted = percent(audit["predicted_recall"])
-    yield "predicted", f"{predicted} for a pair exactly at {threshold}, by {how}"
-    yield "missed", f"{audit['missed_pairs']:,} of {pairs}"
+    yield "predicted", predicted, f"for a pair exactly at {threshold}, by {how}"
+    yield "missed", f"{audit['missed_pairs']:,}", f"of {pairs}"
 
 
 def _without_neighbours(audit: dict[str, Any]) -> str:
@@ -66,9 +71,13 @@ def _without_neighbours(audit: dict[str, Any]) -> str:
 
 def removed(audit: dict[str, Any]) -> Iterator[Line]:
     which = f"all but {audit['wrong_removed']:,}" if audit["wrong_removed"] else "each"
-    those = f"{counted(audit['removed'], 'document')}, {which} with a kept one that reaches"
-    checked = f"{audit['removed_checked']:,} were compared again"
-    yield "removed", f"{those} {audit['threshold']:g}; {checked}"
+    documents = "document" if audit["removed"] == 1 else "documents"
+    those = f"{documents}, {which} with a kept one that reaches {audit['threshold']:g}"
+    yield (
+        "removed",
+        f"{audit['removed']:,}",
+        f"{those}; {audit['removed_checked']:,} were compared again",
+    )
 
 
 def _pairs(pairs: list[dict[str, Any]], count: int) -> str:

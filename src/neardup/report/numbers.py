@@ -56,19 +56,20 @@ def short(value: float) -> str:
 
 
 def with_interval(values: Mapping[str, Any], name: str, of: str = "") -> str:
-    """Return the share ``values[name]`` with its 95 % interval, where that is one.
+    """Return the share ``values[name]`` with its 95 % interval; see `interval` for ``of``."""
+    return f"{percent(values[name])} {interval(values, of or name)}".rstrip()
 
-    The ends of the interval are ``OF_low`` and ``OF_high``; ``of`` is the name if left out.
-    """
-    of = of or name
+
+def interval(values: Mapping[str, Any], of: str) -> str:
+    """Return the 95 % interval from ``OF_low`` to ``OF_high`` and a blank; empty if it is none."""
     low, high = values[f"{of}_low"], values[f"{of}_high"]
-    share = percent(values[name])
-    return share if low == high else f"{share} (95 % interval {percent(low)} to {percent(high)})"
+    return "" if low == high else f"(95 % interval {percent(low)} to {percent(high)}) "
 
 
-def labelled(lines: Iterable[tuple[str, str]], width: int = 12) -> str:
-    """Return a line for each label and its value."""
-    return "\n".join(f"{label:<{width}}{text}" for label, text in lines)
+def labelled(lines: Iterable[tuple[str, ...]], width: int = 12) -> str:
+    """Return a line for each label, its value and a remark on that."""
+    shown = ((label, " ".join(filter(None, rest))) for label, *rest in lines)
+    return "\n".join(f"{label:<{width}}{text}" for label, text in shown)
 
 
 def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 0) -> str:

@@ -8,6 +8,8 @@ from neardup.forecast.plan import Plan, Share
 from neardup.memory_plan import show_size as size
 from neardup.report.numbers import counted, labelled, percent, short
 
+#: A label, a number where there is one, and what it counts.
+Line = tuple[str, str, str]
 _WIDTH = 96
 _SAMPLES = {
     "all": "all of them",
@@ -22,32 +24,37 @@ def render(plan: Plan) -> str:
     return "\n\n".join([labelled(found(plan)), labelled(taken(plan)), *warnings])
 
 
-def found(plan: Plan) -> Iterator[tuple[str, str]]:
+def found(plan: Plan) -> Iterator[Line]:
     about = "" if plan.exact else "at least about " if plan.sample == "head" else "about "
     tokens = {name: short(value) for name, value in plan.tokens.items()}
-    yield "documents", f"{about}{plan.documents:,}, {size(plan.text)} of text"
-    yield "sample", f"{plan.sampled:,} documents, {_SAMPLES[plan.sample]}"
+    yield "documents", f"{about}{plan.documents:,}", f"of {size(plan.text)} of text"
+    yield "sample", f"{plan.sampled:,}", f"documents, {_SAMPLES[plan.sample]}"
     most = f"{tokens['low']} to {tokens['high']} in nine of ten"
-    yield "length", f"{tokens['median']} tokens in the median text, {most}"
+    yield "length", tokens["median"], f"tokens in the median text, {most}"
     none = f"{percent(plan.empty)} none"
-    yield "short", f"{percent(plan.short)} have fewer tokens than a shingle, {none}"
-    yield "exact", f"{_share(plan, plan.exact_duplicates)} are exact duplicates"
-    yield "near", f"{_share(plan, plan.near_duplicates)} of the others are near-duplicates"
-    yield "compared", f"{_share(plan, plan.compared)} share a bucket with one that may be similar"
-    bands = "none: an exact join of all pairs"
+    yield "short", percent(plan.short), f"have fewer tokens than a shingle, {none}"
+    yield "exact", _share(plan, plan.exact_duplicates), "are exact duplicates"
+    yield "near", _share(plan, plan.near_duplicates), "of the others are near-duplicates"
+    shares = _share(plan, plan.compared)
+    yield "compared", shares, "share a bucket with one that may be similar"
+    number, bands = "", "none: an exact join of all pairs"
     if plan.num_bands:
-        bands = f"{plan.num_bands} of {plan.rows} rows; a pair at the threshold is found with "
+        number, bands = (
+            str(plan.num_bands),
+            f"of {plan.rows} rows; a pair at the threshold is found with ",
+        )
         bands += f"probability {percent(plan.predicted_recall)}"
-    yield "bands", bands
+    yield "bands", number, bands
 
 
-def taken(plan: Plan) -> Iterator[tuple[str, str]]:
+def taken(plan: Plan) -> Iterator[Line]:
     needed = f"at least {size(plan.memory_minimum)} is needed"
     needed += f" with {counted(plan.threads, 'thread')}, {size(plan.memory_wanted)} caches all data"
-    yield "memory", f"{size(plan.memory)} may be used; {needed}"
-    yield "disk", f"about {size(plan.disk)} at its peak, of which {size(plan.disk_output)} stay"
+    yield "memory", size(plan.memory), f"may be used; {needed}"
+    stay = f"at its peak, of which {size(plan.disk_output)} stay"
+    yield "disk", f"about {size(plan.disk)}", stay
     if plan.memory < plan.memory_minimum:
-        yield "refused", "the memory is below the minimum: allow more, or use fewer threads"
+        yield "refused", "", "the memory is below the minimum: allow more, or use fewer threads"
 
 
 def _share(plan: Plan, share: Share) -> str:

@@ -1,9 +1,10 @@
-"""The record of a run in a few lines."""
+"""The record of any command in a few lines: a label, a number, and what it counts."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from neardup.report.numbers import counted, share
+from neardup.result_record import RECORD
 
 Row = tuple[str, str, str]
 #: A warning is due where so many documents have so large a share of duplicates.
@@ -17,52 +18,67 @@ _UNITS = {"word": "word", "char": "character", "item": "item"}
 
 def render(record: dict[str, Any], out: str) -> str:
     """Return the main numbers of ``run.json``; ``out`` is its folder."""
-    spec, output = record["spec"], record["output"]
-    listed = spec["pairs"] == "all" or spec["cluster"] != "star"
-    there = {"clusters": True, "edges": listed, "order": spec["order_by"]}
-    files = ["clean/"] if output["clean"] else []
-    files += [f"{name}.{output.get('tables', 'parquet')}" for name in there if there[name]]
-    return f"{aligned(record)}\n{'written':<13}{out}: {', '.join([*files, 'run.json'])}"
+    files = [f"{name}/" if inner is not None else name for name, inner in record["files"].items()]
+    kinds = sorted(files, key=lambda name: (name == RECORD, not name.endswith("/")))
+    return f"{aligned(record)}\n{'written':<13}{out}: {', '.join(kinds)}"
 
 
 def aligned(record: dict[str, Any]) -> str:
     """Return the same without the files."""
-    rows = [*found(record), *_done(record)]
-    width = max(len(value) for _, value, _ in rows)
-    return "\n".join(f"{name:<13}{value:>{width}}  {text}" for name, value, text in rows)
+    lines = rows(record)
+    width = max(len(value) for _, value, _ in lines)
+    return "\n".join(f"{name:<13}{value:>{width}}  {text}".rstrip() for name, value, text in lines)
+
+
+def rows(record: dict[str, Any]) -> list[Row]:
+    """Return the rows of a command."""
+    return [*ROWS.get(record.get("command", ""), _of_run)(record), took(record)]
+
+
+def _of_run(record: dict[str, Any]) -> Iterator[Row]:
+    yield from found(record)
+    yield from _compared(record)
+    yield recall(record)
 
 
 def found(record: dict[str, Any]) -> Iterator[Row]:
     counts, shingle = record["counts"], record["spec"]["shingle"]
-    total, removed, exact = (counts[k] for k in ("documents", "removed", "exact_duplicates"))
+    total, removed, exact = counts["documents"], counts["removed"], counts.get("exact_duplicates")
     few = f", {counts['short']:,} shorter than {counted(shingle['n'], _UNITS[shingle['unit']])}"
     few = "" if shingle["unit"] == "item" else few
     yield "documents", f"{total:,}", f"{counts['empty']:,} empty{few}"
-    yield "kept", f"{counts['kept']:,}", share(counts["kept"], total)
-    kinds = f"{counted(exact, 'exact duplicate')} and {counted(removed - exact, 'near-duplicate')}"
-    yield "removed", f"{removed:,}", f"{share(removed, total)}: {kinds}"
+    kinds = "exact duplicates and near-duplicates"
+    if exact is not None:
+        kinds = f"{counted(exact, 'exact duplicate')} and "
+        kinds += counted(removed - exact, "near-duplicate")
+    yield from _kept_and_removed(counts, kinds)
     largest = f"of two documents or more; the largest has {counts['largest_cluster']:,}"
     yield "clusters", f"{counts['clusters_of_two_or_more']:,}", largest
     if not record["spec"]["max_bucket"] and _recall(record) >= _ENOUGH:
         yield "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
-    if counts["not_compared"]:
+    if counts.get("not_compared"):
         what = "pairs in very large buckets; edges may be missing, what is kept is not affected"
         if record["spec"]["max_bucket"]:
             what = "pairs in buckets above --max-bucket; kept documents may still be alike"
         yield "not compared", f"{counts['not_compared']:,}", what
-    if counts["encoding_replaced"]:
-        what = "texts that were not UTF-8, and were repaired"
-        yield "replaced", f"{counts['encoding_replaced']:,}", what
-    if counts.get("skipped"):
-        yield "left out", f"{counts['skipped']:,}", "documents above --max-document"
-    if not total:
-        yield "note", "", NO_DOCUMENTS
+    yield from _of_input(counts)
     if counts["short"] > total / 2:
         what = "of the texts are shorter than a shingle; of them only equal ones are found"
         yield "warning", share(counts["short"], total), what
     if total >= _MANY and removed > _NEARLY_ALL * total:
         what = "of the documents are removed: few texts are nearly all; is it the right column?"
         yield "warning", share(removed, total), what
+
+
+def _of_input(counts: dict[str, Any]) -> Iterator[Row]:
+    """Yield remarks on an input that not all corpora give a reason for."""
+    if counts.get("encoding_replaced"):
+        what = "texts that were not UTF-8, and were repaired"
+        yield "replaced", f"{counts['encoding_replaced']:,}", what
+    if counts.get("skipped"):
+        yield "left out", f"{counts['skipped']:,}", "documents above --max-document"
+    if not counts["documents"]:
+        yield "note", "", NO_DOCUMENTS
 
 
 def _recall(record: dict[str, Any]) -> float:
@@ -81,16 +97,85 @@ def recall(record: dict[str, Any]) -> Row:
     return "recall", f"{_recall(record):.3f}", what
 
 
-def _done(record: dict[str, Any]) -> Iterator[Row]:
+def _compared(record: dict[str, Any]) -> Iterator[Row]:
     spec = record["spec"]
     shingle = spec["shingle"]
     stems = f" of {shingle['stem'].capitalize()} stems" if shingle["stem"] else ""
     runs = f"runs of {counted(shingle['n'], _UNITS[shingle['unit']])}{stems}"
     how = f"pairs, by {'items' if shingle['unit'] == 'item' else runs}, exactly"
-    yield "compared", f"{record['counts']['pairs_compared']:,}", how
+    if "pairs_compared" in record["counts"]:
+        yield "compared", f"{record['counts']['pairs_compared']:,}", how
     yield "threshold", f"{spec['threshold']:g}", "similarity of a near-duplicate (Jaccard)"
-    yield recall(record)
+
+
+def took(record: dict[str, Any]) -> Row:
+    """Return the time of a run, its rate and its memory."""
     seconds = sum(record["seconds"].values())
     rate = record["bytes"].get("text", 0) / 1e6 / seconds if seconds else 0
     memory = f"peak memory {record['peak_memory'] / 1e6:,.0f} MB"
-    yield "took", f"{seconds:.1f} s", f"{rate:,.0f} MB/s of text, {memory}" if rate >= 1 else memory
+    return (
+        "took",
+        f"{seconds:.1f} s",
+        f"{rate:,.0f} MB/s of text, {memory}" if rate >= 1 else memory,
+    )
+
+
+def _kept_and_removed(counts: dict[str, Any], kinds: str) -> Iterator[Row]:
+    total = counts["documents"]
+    yield "kept", f"{counts['kept']:,}", share(counts["kept"], total)
+    yield "removed", f"{counts['removed']:,}", f"{share(counts['removed'], total)}: {kinds}"
+
+
+def of_batch(record: dict[str, Any]) -> Iterator[Row]:
+    """Return the main numbers of a batch that was compared with an old corpus."""
+    counts = record["counts"]
+    yield "documents", f"{counts['documents']:,}", "of the batch"
+    kinds = f"{counts['similar_to_old']:,} similar to the old corpus, "
+    yield from _kept_and_removed(
+        counts, kinds + f"{counts['similar_within']:,} to the batch itself"
+    )
+    largest = (
+        f"of two documents or more of the batch; the largest has {counts['largest_cluster']:,}"
+    )
+    yield "clusters", f"{counts['clusters_of_two_or_more']:,}", largest
+    yield from _of_input(counts)
+    yield from _compared(record)
+    yield recall(record)
+
+
+def of_matches(record: dict[str, Any]) -> Iterator[Row]:
+    """Return the main numbers of a training corpus that was searched for test items."""
+    counts, settings = record["counts"], record["settings"]
+    yield "documents", f"{counts['documents']:,}", "of the training corpus"
+    yield from _kept_and_removed(counts, "they contain a test item, or a passage of it")
+    items, there = counts["test_items"], counts["test_items_found"]
+    yield "test items", f"{items:,}", f"{there:,} of them found, {share(there, items)}"
+    if short := counts["test_items_shorter_than_a_shingle"]:
+        yield "short", f"{short:,}", f"test items are shorter than {settings['shingle']}"
+    yield from _of_input(counts)
+    yield "matches", f"{counts['matches']:,}", f"of a document and a test item, by {settings['by']}"
+    if settings["threshold"] is not None:
+        yield "threshold", f"{settings['threshold']:g}", f"lowest {settings['by']} of a match"
+    yield "recall", "1", "each document is compared with all test items, exactly"
+
+
+def of_passages(record: dict[str, Any]) -> Iterator[Row]:
+    """Return the main numbers of copied passages."""
+    counts = record["counts"]
+    words = counts["words"]
+    yield "documents", f"{counts['documents']:,}", f"of {words:,} words"
+    copied, where = counts["copied_words"], counted(counts["documents_with_copies"], "document")
+    yield "copied", f"{copied:,}", f"words, {share(copied, words)}"
+    yield "passages", f"{counts['passages']:,}", f"in {where}"
+    if counts["boilerplate_words"]:
+        part = share(counts["boilerplate_words"], words)
+        yield "boilerplate", f"{counts['boilerplate_words']:,}", f"words, {part}"
+    if counts["cut_words"]:
+        yield "cut", f"{counts['cut_words']:,}", f"words, {share(counts['cut_words'], words)}"
+    yield "removed", f"{counts['dropped']:,}", "documents"
+    yield from _of_input(counts)
+    yield "recall", "1", f"of the runs of {record['spec']['words']} words that occur earlier"
+
+
+#: The rows of each command that are not those of a run.
+ROWS = {"dedup --against": of_batch, "decontaminate": of_matches, "passages": of_passages}

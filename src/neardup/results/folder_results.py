@@ -5,7 +5,7 @@ import glob
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -24,22 +24,15 @@ from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import Partition, Source
 from neardup.output import tables
 from neardup.output.clean import CLEAN
-from neardup.output.record import FORMAT, inputs_digest, texts_digest
+from neardup.output.record import inputs_digest, texts_digest
+from neardup.result_record import RECORD
 from neardup.results.results import Results, Selection
 from neardup.sketch.sketcher import Sketcher
+from neardup.state.about_work import FORMAT
 from neardup.threads import Pool
 
 #: Further errors that damaged tables and records raise.
 _DAMAGED = ValueError, LookupError, TypeError, AttributeError, RecursionError
-#: Commands whose folders have the tables of a run, and hints for folders of other commands.
-_COMMANDS = ("dedup", "recluster")
-_HINTS = {
-    "dedup --against": "read duplicates.parquet in it",
-    "decontaminate": "read matches.parquet in it",
-    "passages": "use neardup report or explain, or neardup.PassageRun.open",
-    "link": "use neardup evaluate, or read its tables",
-    "spark": "read its tables with Spark, pandas or DuckDB",
-}
 
 
 class FolderResults(Results):
@@ -47,11 +40,11 @@ class FolderResults(Results):
 
     Args:
         folder: Where they are.
-        record: Their record, if it is known; else it is read and checked.
+        record: Their record, if it is known; else it is read.
     """
 
-    #: Commands whose folders it opens.
-    commands: tuple[str, ...] = _COMMANDS
+    #: Commands whose folders it opens; empty for those of all commands.
+    commands: tuple[str, ...] = ("dedup", "recluster")
 
     def __init__(
         self, folder: str | os.PathLike[str], record: dict[str, Any] | None = None
@@ -59,25 +52,21 @@ class FolderResults(Results):
         target = located(folder)
         self.folder = None if is_remote(target) else Path(target)
         self.name = target.rstrip("/") if self.folder is None else str(self.folder)
-        if record is not None:
-            self.record = record
-            return
-        path = f"{self.name}/run.json"
-        with self._reading("run.json") as file:
-            self.record = json.loads(file.read())
-            command, found = self.record.get("command"), self.record.get("format")
-            if command not in (None, *self.commands):
+        opened: Any = self._reading(RECORD) if record is None else nullcontext()
+        with opened as file:
+            self.record = record or json.loads(file.read())
+            command, found = str(self.record["command"]), self.record.get("format")
+            if self.commands and command not in self.commands:
                 raise InputError(
-                    f"{self.name} was made by neardup {command}, which this does not work on",
-                    _HINTS.get(
-                        str(command), f"name an output folder of neardup {self.commands[0]}"
-                    ),
+                    f"{self.name} was made by neardup {command}; expected an output folder of "
+                    f"neardup {' or '.join(self.commands)}",
+                    "name another folder, or open this one with neardup.open",
                 )
-            if found == FORMAT:
+            if found == FORMAT and self.commands:
                 self._check()
-        if found != FORMAT:
+        if found != FORMAT and self.commands:
             which = f"made by another version of neardup (format {found}, this one has {FORMAT})"
-            raise InputError(f"{path}: {which}", self._again)
+            raise InputError(f"{self.name}/{RECORD}: {which}", self._again)
 
     def _check(self) -> None:
         """Read the required members of the record."""
@@ -85,7 +74,7 @@ class FolderResults(Results):
 
     @property
     def _again(self) -> str:
-        return f"run neardup {self.commands[0]} again"
+        return f"run neardup {(self.commands or ('dedup',))[0]} again"
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         if not self.spec.enumerates or self._tables != "parquet":
@@ -126,10 +115,10 @@ class FolderResults(Results):
             with open_remote(path) if self.folder is None else pa.OSFile(path, "rb") as file:
                 yield file
         except (FileNotFoundError, NotADirectoryError) as error:
-            if name == "run.json":
+            if name == RECORD:
                 raise InputNotFoundError(
-                    f"{self.name}: no finished run of neardup {self.commands[0]} is there",
-                    "name the folder that it wrote to",
+                    f"{self.name}: no finished run of neardup is there",
+                    "name the output folder of a command",
                 ) from error
             raise InputNotFoundError(f"{path} is gone", self._again) from error
         except (OSError, pa.ArrowException, *_DAMAGED) as error:

@@ -72,8 +72,13 @@ class Results(ABC):
 
     @functools.cached_property
     def duplicate_of(self) -> np.ndarray:
-        """int64[documents]: the kept document that each one is a duplicate of; -1 where kept."""
+        """int64[documents]: the kept document that each one is a duplicate of; -1 where kept.
+
+        It is -1 for a duplicate of a document of an old corpus as well.
+        """
         found: Any = self.clusters(["duplicate_of"]).column(0)
+        if "similar_to_old" in self.record["counts"]:
+            found = pc.if_else(self.clusters(["in_old"]).column(0), None, found)
         rows: Any = pc.index_in(found, value_set=self.ids)
         if rows.null_count > found.null_count:
             raise InputError(

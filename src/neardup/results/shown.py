@@ -17,14 +17,25 @@ load_views: Callable[[], Mapping[str, Views]] = dict
 
 
 class Shown:
-    """Base of a result; its views come from `load_views`."""
+    """Base of a result; its views come from `load_views`.
+
+    Its text is what a plain shell shows, and what `print` prints.
+    """
 
     __slots__ = ()
 
     def __str__(self) -> str:
-        views = load_views().get(type(self).__name__)
-        return repr(self) if views is None else views.text(self)
+        views = _views(self)
+        return object.__repr__(self) if views is None else views.text(self)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str | None:
-        views = load_views().get(type(self).__name__)
+        views = _views(self)
         return None if views is None else views.html(self)
+
+
+def _views(shown: Shown) -> Views | None:
+    known = load_views()
+    names = (kind.__name__ for kind in type(shown).__mro__)
+    return next((known[name] for name in names if name in known), None)

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,10 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 from neardup.errors import FormatError, OutputError
 from neardup.io import paths
 from neardup.io.writers import write_tables
+from neardup.recipe import Recipe
 from neardup.result_record import RECORD
 from neardup.spark.checkpoint import hadoop_file
 from neardup.spark.spark_errors import worker_errors
 from neardup.spark.spark_job import SparkRun
+from neardup.state.about_work import about_work, bands_of
 from neardup.state.output_folder import output_folder, write_record
 
 _CSV = {"header": True, "multiLine": True, "escape": '"'}
@@ -125,7 +128,7 @@ def write(
             must be one of this machine.
 
     Returns:
-        The summary.
+        The content of ``run.json``.
 
     Raises:
         OutputError: The folder is there, or can't be written to.
@@ -138,22 +141,36 @@ def write(
             for name, table in tables.items():
                 if table is not None:
                     _write_one(table, staged, name, kinds[name])
-            write_record(staged, "spark", run.summary)
-        return run.summary
+            return write_record(staged, "spark", _record(run, format))
     spark = run.df.sparkSession
     check_new(spark, folder)
     written = {name: table for name, table in tables.items() if table is not None}
     for name, table in written.items():
         _with_options(table.write, kinds[name], _WHOLE).save(f"{folder}/{name}")
+    values = _record(run, format)
     if Path(folder).is_dir():
-        write_record(Path(folder), "spark", run.summary)
-        return run.summary
-    record = {"command": "spark", **run.summary, "files": dict.fromkeys([*written, RECORD])}
+        return write_record(Path(folder), "spark", values)
+    # How many files each has is not known here.
+    record = {"command": "spark", **values, "files": {**dict.fromkeys(written, 0), RECORD: None}}
     path, system = hadoop_file(spark, f"{folder}/{RECORD}")
     stream = system.create(path)
     stream.write(bytearray(json.dumps(record, indent=1).encode()))
     stream.close()
-    return run.summary
+    return record
+
+
+def _record(run: SparkRun, format: str) -> dict[str, Any]:
+    """Return the content of ``run.json``, as far as the job knows it."""
+    summary, recipe = run.summary, Recipe.from_dict(run.about["recipe"])
+    return {
+        **about_work({"spark": time.monotonic() - run.begin}, {}),
+        **summary,
+        "bands": bands_of(recipe, summary["spec"]["threshold"]),
+        "source": None,
+        "frame": {"text": [run.text], "id": run.id, "input_format": format},
+        "secret_ids": run.text == run.id,
+        "output": {"clean": True, "annotate": False, "tables": "parquet", "format": format},
+    }
 
 
 @worker_errors()

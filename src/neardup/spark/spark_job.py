@@ -1,5 +1,6 @@
 """The whole job on Spark."""
 
+import time
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -29,6 +30,8 @@ class SparkRun:
         edges: Pairs that reach the threshold, see `neardup.spark.edges`; None unless pairs are
             listed.
         about: Spec and recipe, as plain values.
+        text: The column with the text.
+        begin: When the job began, on the clock of `time.monotonic`.
     """
 
     df: DataFrame
@@ -37,6 +40,8 @@ class SparkRun:
     edges: DataFrame | None
     about: dict[str, Any] = field(repr=False)
     sketches: DataFrame = field(repr=False)
+    text: str = "text"
+    begin: float = field(default_factory=time.monotonic, repr=False)
 
     @property
     def clean(self) -> DataFrame:
@@ -120,7 +125,7 @@ def dedup(
     """
     if spec is not None and preset is not None:
         raise SpecError("`spec` and `preset` are both given", "leave one out")
-    spec = (spec or settings_of(preset or "web")).replace(**settings)
+    begin, spec = time.monotonic(), (spec or settings_of(preset or "web")).replace(**settings)
     check_whole("`task_bytes`", task_bytes, 1, 2**63 - 1)
     df = checks.with_columns(df, text, id)
     checks.check_columns(df, text, id, spec)
@@ -168,7 +173,8 @@ def dedup(
     pairs = typed(steps.edges(compared, same, spec), "id_a", "id_b")
     answer = typed(steps.resolve(new, same, compared), "id", "cluster", "duplicate_of")
     edges = store.stage("edges", lambda: pairs) if spec.enumerates else None
-    return SparkRun(given, id, store.stage("clusters", lambda: answer), edges, about, new)
+    clusters = store.stage("clusters", lambda: answer)
+    return SparkRun(given, id, clusters, edges, about, new, text, begin)
 
 
 def sizes_of(candidates: DataFrame, spec: Spec, task_bytes: int) -> tuple[int, int, list[int]]:

@@ -1,14 +1,13 @@
 """``neardup decontaminate``."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from neardup.cli import options as o
+from neardup.cli.showing import show_record
 from neardup.errors import SpecError
-from neardup.report.summary_text import NO_DOCUMENTS
 
 #: Options that go with --against, besides those that say how the input is read.
 _OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
@@ -75,12 +74,14 @@ _OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
 )
 @o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace an earlier output in OUT.")
 @o.resource_options
+@o.json_option
 @o.quiet_option
 def decontaminate(
     inputs: tuple[str, ...],
     tests: tuple[str, ...],
     text: str,
     test_text: str | None,
+    json_: bool,
     quiet: bool,
     **options: Any,
 ) -> None:
@@ -105,21 +106,7 @@ def decontaminate(
         test_text=None if test_text is None else test_text.split(","),
         **options,
     ).summary
-    if not quiet:
-        for name, what in (
-            ("documents", "documents"),
-            ("removed", "contain a test item"),
-            ("kept", "kept"),
-            ("test_items", "test items"),
-            ("test_items_found", "of these found"),
-        ):
-            click.echo(f"{found[name]:>14,}   {what}", err=True)
-        if not found["documents"]:
-            click.echo(f"{'note':>14}   {NO_DOCUMENTS}", err=True)
-        if short := found["test_items_shorter_than_a_shingle"]:
-            click.echo(f"{short:>14,}   test items are shorter than a shingle", err=True)
-        if found["skipped"]:
-            click.echo(f"{found['skipped']:>14,}   left out, above --max-document", err=True)
+    show_record(found, str(options["out"]), json_, quiet)
 
 
 def dedup_against(
@@ -142,14 +129,4 @@ def dedup_against(
         )
     paths, text = [Path(name) for name in inputs], options["text"].split(",")
     record = find(paths, text=text, against=against, out=out, **known).summary
-    counts = record["counts"]
-    if options["json_"]:
-        click.echo(json.dumps(record, indent=2))
-    if options["json_"] or options["quiet"]:
-        return
-    for name in ("documents", "similar_to_old", "similar_within", "kept"):
-        click.echo(f"{counts[name]:>14,}   {name.replace('_', ' ')}", err=True)
-    if not counts["documents"]:
-        click.echo(f"{'note':>14}   {NO_DOCUMENTS}", err=True)
-    if counts["skipped"]:
-        click.echo(f"{counts['skipped']:>14,}   left out, above --max-document", err=True)
+    show_record(record, out, options["json_"], options["quiet"])

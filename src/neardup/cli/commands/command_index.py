@@ -234,14 +234,12 @@ def stats(folder: Path, json_: bool) -> None:
         click.echo(f"{name.replace('_', ' '):<16} {shown}")
 
 
-def report_index(folder: Path, out: Path, quiet: bool, title: str | None, overwrite: bool) -> None:
+def report_index(folder: Path, out: Path, title: str | None, overwrite: bool) -> Path:
+    """Write the page of an index."""
     from neardup.api.indexes.indexing import Index
-    from neardup.memory_plan import show_size
     from neardup.report.page.index_page import write_index_report
 
     if given := o.given_options("show", "by", "no_text", "max_clusters", "context", "threads"):
         raise SpecError(f"`{given[0]}` does not apply to an index", "leave it out")
     with Index.open(folder, readonly=True) as index:
-        path = write_index_report(folder, index.stats(), index.spec, out, title, overwrite)
-    if not quiet:
-        click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)
+        return write_index_report(folder, index.stats(), index.spec, out, title, overwrite)

@@ -1,5 +1,6 @@
 """``neardup explain`` and ``neardup compare``: documents and texts next to each other."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import click
 
 from neardup.cli import options as o
 from neardup.cli.main import as_options
-from neardup.cli.showing import Page, show_options
+from neardup.cli.showing import Page, in_colour, on_run, open_run, show_options
 from neardup.errors import InputError, SpecError
 
 #: Bytes of a text.
@@ -36,33 +37,30 @@ def explain(
     exact; bands are counted from 1. The documents are read from the input again, which must not
     have changed. Put -- before ids that begin with -.
     """
-    from neardup.result_record import result_in
-
-    if result_in(run) == "passages":
-        _explain_passages(run, id_, other, not no_text, options)
-        return
     from neardup.api.runs import Run
+    from neardup.inspect.explain import Explanation
+    from neardup.json_values import plain_id
     from neardup.report.views import view
-    from neardup.results.folder_results import FolderResults
 
-    results, page = FolderResults(run), Page.of(options)
-    page.check(results.inputs, results.read_from)
-    found = Run(results).explain(id_, other, texts=not no_text, **options)
-    found = replace(found, notes=tuple(map(as_options, found.notes)))
-    page.show(view(found), found.as_dict())
-
-
-def _explain_passages(
-    run: Path, id_: str, other: str | None, texts: bool, options: dict[str, Any]
-) -> None:
-    from neardup.cli.commands.command_passages import explain_passages
-
-    if other is not None or options["html"] is not None:
+    opened, page = open_run(run, "explain"), Page.of(options)
+    if isinstance(opened, Run):
+        page.check(opened._results.inputs, opened._results.read_from)
+    elif page.html is not None:
         raise SpecError(
-            f"{run} was made by neardup passages: it is explained by one document, in the terminal",
-            "leave out the second id and --html; neardup report makes a page",
+            f"`html` does not apply to an output of neardup {opened.command}",
+            "leave it out; neardup report makes a page",
         )
-    explain_passages(run, id_, texts, options["json_"])
+    ids = (id_,) if other is None else (id_, other)
+    options |= {"texts": not no_text}
+    found = on_run(opened, "explain", *ids, **options)
+    if isinstance(found, Explanation):
+        found = replace(found, notes=tuple(map(as_options, found.notes)))
+        page.show(view(found), found.as_dict())
+    elif page.json_:
+        click.echo(json.dumps(found, indent=2, default=plain_id))
+    else:
+        text = found.render(in_colour()) if hasattr(found, "render") else str(found)
+        click.echo(text, color=True)
 
 
 @o.grouped("neardup compare a.txt b.txt --shingle word:3")

@@ -243,23 +243,18 @@ def _similarity(text: str) -> float | str:
 
 
 def evaluate_links_of(
-    run: Path, truth: Path, columns: str | None, json_: bool, options: dict[str, Any]
+    run: Path, truth: Path, columns: list[str] | None, json_: bool, options: dict[str, Any]
 ) -> None:
-    """Compare a linkage with known pairs: its candidates and its decision, each by itself."""
+    """Compare pairs of ``neardup blocks``, or an index of records, with known pairs."""
     if options.pop("only_named"):
         raise SpecError("`only_named` is for runs of neardup dedup", "leave it out")
-    from neardup.records.outputs.link_files import read_links
-    from neardup.records.outputs.link_scores import evaluate_links, evaluate_pairs
+    from neardup.records.incremental.record_index import RecordIndex
+    from neardup.records.outputs.link_scores import evaluate_pairs
     from neardup.records.outputs.link_text import render_evaluation
 
-    named = None if columns is None else columns.split(",")
     if run.is_file():
-        result = evaluate_pairs(run, truth, columns=named, **options)
-    elif (run / "run.json").is_file():
-        result = evaluate_links(read_links(run)[0], truth, columns=named, **options)
+        result = evaluate_pairs(run, truth, columns=columns, **options)
     else:
-        from neardup.records.incremental.record_index import RecordIndex
-
         with RecordIndex.open(run) as index:
-            result = index.evaluate(truth, columns=named, **options)
+            result = index.evaluate(truth, columns=columns, **options)
     click.echo(json.dumps(result, indent=2) if json_ else render_evaluation(result))

@@ -1,13 +1,10 @@
 """``neardup passages``."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import click
-
 from neardup.cli import options as o
-from neardup.cli.showing import show_events
+from neardup.cli.showing import show_events, show_record
 
 
 @o.grouped(
@@ -57,7 +54,7 @@ from neardup.cli.showing import show_events
     type=o.PATH,
     help="Where OUT is a URL, local folder for the run while it is at work; needed to resume.",
 )
-@o.of_output("--json", "json_", help="Print JSON.")
+@o.json_option
 @o.kept("--cut", help="Cut the copied words. [default: nothing is cut]")
 @o.kept("--cut-boilerplate", help="Cut boilerplate, but for its first occurrence.")
 @o.kept("--mask TEXT", help="Put TEXT instead of each stretch that is cut.")
@@ -90,58 +87,4 @@ def passages(
             progress=listener or False,
             **options,
         )
-    record = run.summary
-    if json_:
-        click.echo(json.dumps(record, indent=2))
-    if json_ or quiet:
-        return
-    counts = record["counts"]
-    words = max(1, counts["words"])
-    shown = [
-        ("documents", f"{counts['documents']:,}"),
-        ("words", f"{counts['words']:,}"),
-        ("copied", f"{counts['copied_words']:,} ({counts['copied_words'] / words:.1%})"),
-        ("passages", f"{counts['passages']:,} in {counts['documents_with_copies']:,} documents"),
-    ]
-    if counts["boilerplate_words"]:
-        share = counts["boilerplate_words"] / words
-        shown.append(("boilerplate", f"{counts['boilerplate_words']:,} words ({share:.1%})"))
-    if counts["cut_words"]:
-        shown.append(("cut", f"{counts['cut_words']:,} words"))
-    if counts["dropped"]:
-        shown.append(("left out", f"{counts['dropped']:,} documents"))
-    shown.append(("written", str(out)))
-    for name, value in shown:
-        click.echo(f"{name:<11} {value}", err=True)
-
-
-def report_passages(run: Path, out: Path, quiet: bool, options: dict[str, Any]) -> None:
-    """Write the page of ``neardup report``."""
-    from neardup.copies.page.passages_page import PageOptions, write_passages_page
-    from neardup.copies.passage_results import FolderPassages
-    from neardup.memory_plan import show_size
-
-    results = FolderPassages(run)
-    shown = PageOptions(options["title"], options["texts"], options["max_clusters"])
-    path = write_passages_page(results, out, shown, options["overwrite"], results.inputs)
-    if not quiet:
-        click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)
-
-
-def explain_passages(run: Path, id_: str, texts: bool, as_json: bool) -> None:
-    """Show a document of ``neardup explain``."""
-    import numpy as np
-
-    from neardup.cli.showing import in_colour
-    from neardup.copies.page.one_document import render, show
-    from neardup.copies.passage_results import FolderPassages, position_of
-    from neardup.json_values import plain_id
-
-    results = FolderPassages(run)
-    (found,) = show(results, np.array([position_of(results, id_)]), texts)
-    if as_json:
-        values = {**found.row, "passages": found.passages}
-        values |= {} if found.text is None else {"text": found.text}
-        click.echo(json.dumps(values, indent=2, default=plain_id))
-    else:
-        click.echo(render(found, in_colour()), color=True)
+    show_record(run.summary, out, json_, quiet)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
-from neardup.cli.showing import context_option, show_events, show_record
+from neardup.cli.showing import context_option, on_run, open_run, show_events, show_record
 from neardup.spec import CLUSTERINGS
 
 _AS_BEFORE = "[default: as in RUN]"
@@ -33,11 +33,14 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
     were listed (--pairs all), or if no removed document falls below it. Else the input is read
     again, and must not have changed; its sketches are reused if RUN was made with --keep-run.
     """
+    from neardup.api.runs import Run
     from neardup.engines.clock import Clock, process_start
     from neardup.inspect.recluster import Reclustering, changed
-    from neardup.results.folder_results import FolderResults
 
-    results, overwrite = FolderResults(run), options.pop("overwrite")
+    opened, overwrite = open_run(run, "recluster"), options.pop("overwrite")
+    if type(opened) is not Run:
+        opened.recluster()
+    results = opened._results
     writing, resources = o.writing_of(options), o.resources_of(options)
     spec = changed(results.spec, **options)
     with show_events(not quiet) as listener:
@@ -85,25 +88,20 @@ def report(
     it shows how much is copied, and the documents with the most copied words next to their sources;
     --max-clusters is the number of these, and --no-text leaves the texts out.
     """
+    from neardup.memory_plan import show_size
+
     if (run / "index.sqlite").is_file():
         from neardup.cli.commands.command_index import report_index
 
-        report_index(run, out, quiet, options["title"], options["overwrite"])
-        return
-    from neardup.result_record import result_in
-
-    if result_in(run) == "passages":
-        from neardup.cli.commands.command_passages import report_passages
-
-        report_passages(run, out, quiet, options | {"texts": not no_text})
-        return
-    from neardup.memory_plan import show_size
-    from neardup.report.page import write_report
-    from neardup.results.folder_results import FolderResults
-
-    options |= {"show": tuple(show.split(",")) if show else (), "texts": not no_text}
-    with show_events(not quiet) as listener:
-        path = write_report(FolderResults(run), out, listener=listener, **options)
+        path = report_index(run, out, options["title"], options["overwrite"])
+    else:
+        found = open_run(run, "report")
+        columns = tuple(show.split(",")) if show else ()
+        how = options | {"show": columns, "texts": not no_text}
+        if found.command == "passages":
+            how["max_documents"] = how.pop("max_clusters")
+        with show_events(not quiet) as listener:
+            path = on_run(found, "report", out, **how, progress=listener)
     if not quiet:
         click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)
 
@@ -124,13 +122,10 @@ def audit(run: Path, json_: bool, quiet: bool, **options: Any) -> None:
     that were missed; the S-curve, predicted and observed; and whether each removed document has a
     kept one that reaches the threshold. RUN/audit.json keeps it for neardup report.
     """
-    from neardup import open as open_run
-
+    opened = open_run(run, "audit")
     with show_events(not quiet) as listener:
-        found = open_run(run).audit(progress=listener, **options).as_dict()
-    from neardup.report.audit_text import render
-
-    click.echo(json.dumps(found, indent=2) if json_ else render(found))
+        found = on_run(opened, "audit", progress=listener, **options)
+    click.echo(json.dumps(found.as_dict(), indent=2) if json_ else str(found))
 
 
 @o.grouped("neardup evaluate out --truth pairs.csv")
@@ -169,16 +164,12 @@ def evaluate(run: Path, truth: Path, columns: str | None, json_: bool, **options
     pairs within them and by B-cubed; the pairs by threshold too. Also reports blocking metrics:
     pairs completeness, pairs quality, reduction ratio.
     """
-    from neardup.result_record import result_in
-
-    if run.is_file() or (run / "records.sqlite").is_file() or result_in(run) == "link":
+    named = None if columns is None else columns.split(",")
+    if run.is_file() or (run / "records.sqlite").is_file():
         from neardup.cli.commands.command_link import evaluate_links_of
 
-        evaluate_links_of(run, truth, columns, json_, options)
+        evaluate_links_of(run, truth, named, json_, options)
         return
-    from neardup import open as open_run
-    from neardup.report.evaluate_text import render
-
-    named = None if columns is None else columns.split(",")
-    result = open_run(run).evaluate(truth, columns=named, **options)
-    click.echo(json.dumps(result, indent=2) if json_ else render(result))
+    found = open_run(run, "evaluate")
+    result = on_run(found, "evaluate", truth, columns=named, **options)
+    click.echo(json.dumps(result, indent=2) if json_ else str(result))

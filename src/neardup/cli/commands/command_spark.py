@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
+from neardup.cli.showing import show_record
 from neardup.errors import SpecError
-from neardup.report.summary_text import NO_DOCUMENTS
 
 
 @o.grouped(
@@ -54,6 +54,7 @@ from neardup.report.summary_text import NO_DOCUMENTS
     group=o.RESOURCES,
     help="Spark master, such as local[*]. [default: that of spark-submit, or local[*]]",
 )
+@o.json_option
 @o.quiet_option
 def spark(
     inputs: tuple[str, ...],
@@ -66,6 +67,7 @@ def spark(
     single_file: bool,
     checkpoint: str | None,
     master: str | None,
+    json_: bool,
     quiet: bool,
     **options: Any,
 ) -> None:
@@ -93,8 +95,5 @@ def spark(
         run = spark_job.dedup(df, text=text, id=id, against=old, spec=asked, checkpoint=checkpoint)
         known = format or input_format or files.format_of(inputs[0])
         known = "parquet" if known == "delta" else known
-        counts = files.write(run, out, known, single_file)["counts"]
-    if not quiet:
-        click.echo(f"kept {counts['kept']:,} of {counts['documents']:,} documents", err=True)
-        if not counts["documents"]:
-            click.echo(f"note: {NO_DOCUMENTS}", err=True)
+        record = files.write(run, out, known, single_file)
+    show_record(record, out, json_, quiet)

@@ -14,6 +14,7 @@ from neardup.errors import InputError
 from neardup.records.link_steps import Blocked, Linked, decide_again
 from neardup.records.outputs import link_tables as tables
 from neardup.records.threshold import Threshold
+from neardup.results.any_run import AnyRun
 
 if TYPE_CHECKING:
     import pandas
@@ -141,12 +142,14 @@ class Blocks:
         return tables.pandas_index(self.pairs)
 
 
-class LinkRun:
+class LinkRun(AnyRun):
     """What `neardup.link` found.
 
     Args:
         linked: What was found.
     """
+
+    command = "link"
 
     def __init__(self, linked: Linked) -> None:
         self._linked = linked

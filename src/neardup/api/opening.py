@@ -1,0 +1,110 @@
+"""One way to open what any command wrote."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from neardup.api.arguments import checked
+from neardup.api.runs import Run
+from neardup.errors import SpecError
+from neardup.io.remote import is_remote, located
+from neardup.results.any_run import AnyRun
+from neardup.results.folder_results import FolderResults
+
+
+class _AnyFolder(FolderResults):
+    """The record of any command; its tables are read by the class for that command."""
+
+    commands = ()
+
+
+class FromSpark(Run):
+    """What a job on Apache Spark has written; documents have the order of their ids.
+
+    Its input is not read here: explanations have no texts, and what needs them is refused.
+    """
+
+    command = "spark"
+
+    audit, recluster, report = AnyRun.audit, AnyRun.recluster, AnyRun.report
+    pairs_with_texts = AnyRun.pairs_with_texts
+
+
+@checked
+def open(folder: str | os.PathLike[str], *, source: object = None) -> Any:
+    """Open what a command wrote: its output folder, or an index.
+
+    Args:
+        folder: What was given to the command with ``-o``, or to a function as ``out``; a folder or
+            a URL.
+        source: What a run of `neardup.dedup` has read, if it can't find that itself: a frame, or
+            files that are elsewhere now. It is compared with a digest of the texts, and by its ids.
+
+    Returns:
+        By the command that made the folder: a `neardup.Run` (``dedup``, ``recluster``), the same
+        without texts (``spark``), `neardup.api.comparing_corpora.Against` (``dedup --against``),
+        `neardup.api.comparing_corpora.Decontamination`, `neardup.PassageRun` or `neardup.LinkRun`;
+        a `neardup.Index` or `neardup.RecordIndex` that is only read, where it is one.
+
+    Raises:
+        InputNotFoundError: There is no finished run in it.
+        InputError: It was made by another version, or is damaged; or ``source`` is another input.
+        SpecError: ``source`` is given for something else.
+    """
+    found = _index(folder)
+    if found is None:
+        found = _run(folder)
+    if source is not None:
+        if not (type(found) is Run and isinstance(found._results, FolderResults)):
+            raise SpecError(
+                f"`source` is for runs of neardup dedup, and {folder} is none", "leave it out"
+            )
+        found._results.give(source)
+        return Run(found._results)
+    return found
+
+
+def _index(folder: str | os.PathLike[str]) -> Any:
+    """Return an index in a local folder; None where there is none."""
+    target = located(folder)
+    if is_remote(target):
+        return None
+    if (Path(target) / "index.sqlite").is_file():
+        from neardup.api.indexes.indexing import Index
+
+        return Index.open(target, readonly=True)
+    if (Path(target) / "records.sqlite").is_file():
+        from neardup.records.incremental.record_index import RecordIndex
+
+        return RecordIndex.open(target)
+    return None
+
+
+def _run(folder: str | os.PathLike[str]) -> Any:
+    record = _AnyFolder(folder).record
+    match record["command"]:
+        case "dedup --against":
+            from neardup.api.comparing_corpora import Against
+            from neardup.results.other_folders import AgainstFolder
+
+            return Against(AgainstFolder(folder, record))
+        case "decontaminate":
+            from neardup.api.comparing_corpora import Decontamination
+
+            return Decontamination.open(folder)
+        case "passages":
+            from neardup.api.copying import PassageRun
+
+            return PassageRun.open(folder)
+        case "link":
+            from neardup.records.outputs.link_runs import LinkRun
+
+            return LinkRun.open(folder)  # type: ignore[attr-defined]
+        case "spark":
+            from neardup.results.other_folders import SparkFolder
+
+            return FromSpark(SparkFolder(folder, record))
+        case _:
+            return Run(FolderResults(folder, record))
