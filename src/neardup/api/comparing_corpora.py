@@ -20,9 +20,11 @@ from neardup.api.indexes.index_folders import index_of
 from neardup.api.indexes.indexing import Index
 from neardup.api.runs import Run
 from neardup.cluster.methods import counts_of
+from neardup.copies.cuts.records import check_changer
+from neardup.copies.cuts.text_cuts import TextCuts
 from neardup.corpora.against import OldCorpus, decide
-from neardup.corpora.corpus import InputCorpus
-from neardup.corpora.decontaminating import Asked, matches_of
+from neardup.corpora.corpus import InputCorpus, naming
+from neardup.corpora.decontaminating import Asked, Items, by_file, matches_of
 from neardup.corpora.of_run import results_of
 from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
@@ -37,7 +39,7 @@ from neardup.io.remote import is_remote, local_target, located
 from neardup.io.source import Source
 from neardup.io.writers import write_tables
 from neardup.memory_plan import memory_of, plan_against, plan_decontamination
-from neardup.output.clean import CLEAN
+from neardup.output.clean import CLEAN, Form
 from neardup.output.record import about_clock
 from neardup.output.writing import check_inputs, check_outside
 from neardup.result_record import RECORD, read_record
@@ -52,7 +54,7 @@ from neardup.threads import Pool, check_threads
 _BY = ("containment", "similarity")
 #: Files of an output folder.
 _AGAINST = (CLEAN, "clusters.parquet", RECORD)
-_MATCHES = (CLEAN, "matches.parquet", RECORD)
+_MATCHES = (CLEAN, "matches.parquet", "cuts.parquet", RECORD)
 #: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
 _OF_BATCH = (
     "source against text id out format overwrite input_format delimiter encoding_errors "
@@ -114,11 +116,13 @@ class Decontamination(AnyRun):
 
     Attributes:
         matches: A row for each training document and test item that match: ``train_doc``, its
-            position, and ``train_id``; ``test_doc``, ``test_id``; ``containment``, the exact share
-            of the item's shingles that the document has; ``passage``, the number of words of the
-            longest run that both have; ``passage_in_train`` and ``passage_in_test``, the number of
-            words before it.
-        keep_mask: bool[n]: training documents that match nothing.
+            position, and ``train_id``; ``test_doc``, ``test_id``; ``by``, how they match, which is
+            ``item`` where an item shorter than a shingle was looked for as it is;
+            ``containment``, the exact share of the item's shingles that the document has;
+            ``passage``, the number of words of the longest run that both have; ``train_start``,
+            ``train_end``, ``test_start`` and ``test_end``, its characters; and ``passage_text``, if
+            texts were asked for.
+        keep_mask: bool[n]: training documents that match nothing; with ``cut`` all of them.
         summary: Settings, counts and seconds: the content of ``run.json``.
         folder: Where they are stored; None in memory.
     """
@@ -143,7 +147,8 @@ class Decontamination(AnyRun):
         """
         found = MatchesFolder(folder)
         kept, matches = np.ones(found.documents, dtype=np.bool_), found.table("matches")
-        kept[matches.column("train_doc").to_numpy()] = False
+        if not found.record["settings"]["cut"]:
+            kept[matches.column("train_doc").to_numpy()] = False
         return cls(matches, kept, found.record, found.folder)
 
 
@@ -234,7 +239,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         return Against(results)
     with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
         with clock.stage("write clean corpus", len(kept)):
-            corpus.write(kept, folder / CLEAN, old.format, pool)
+            corpus.write(kept, folder / CLEAN, Form(old.format), pool)
         with clock.stage("write tables"):
             write_tables(folder / "clusters.parquet", [table])
         record = write_record(folder, Against.command, about | about_clock(clock))
@@ -254,6 +259,10 @@ def decontaminate(
     threshold: float = 0.8,
     passage: int | None = None,
     shingle: str | ShingleSpec = "word:5",
+    min_words: int = 2,
+    cut: bool = False,
+    mask: str | None = None,
+    texts: bool = False,
     text: str | Sequence[str] = "text",
     id: str | None = None,
     test_text: str | Sequence[str] | None = None,
@@ -282,12 +291,18 @@ def decontaminate(
         threshold: Lowest share or similarity of a match, in (0, 1].
         passage: Instead: so many consecutive words that both have are a match.
         shingle: What is compared, such as ``"word:5"``.
+        min_words: An item shorter than a shingle, or than ``passage``, is looked for as it is, word
+            by word, if it has so many words; 2 by default, and 1 at least.
+        cut: Keep all documents, and cut the words that match: those that are in a shingle of an
+            item that matches, or in an item shorter than one.
+        mask: Put this text in place of each stretch that is cut.
+        texts: Give the passages with their text.
         text: Column with the text of the training documents, or several.
         id: Column with their ids; positions without it.
         test_text: The same of the test items; as for the training documents by default.
         test_id: Column with the ids of the test items; positions without it.
         out: Folder to write to: ``clean`` (training documents without a match),
-            ``matches.parquet`` and ``run.json``.
+            ``matches.parquet`` and ``run.json``; with ``cut`` also ``cuts.parquet``.
         format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors``,
             ``delimiter``, ``max_document`` and ``skip_large``.
         overwrite: Replace the output of an earlier call.
@@ -309,13 +324,18 @@ def decontaminate(
         >>> found.keep_mask.tolist(), found.matches.column("passage").to_pylist()
         ([False, True], [6])
     """
-    clock, asked = Clock(), _asked(by, threshold, passage, shingle)
-    folder = None if out is None else local_target(out)
+    asked = _asked(by, threshold, passage, shingle)._replace(
+        min_words=min_words, texts=texts, cut=cut
+    )
+    _check_cut(asked, mask)
+    clock, folder = Clock(), None if out is None else local_target(out)
     check_threads(threads)
     limits = (max_document, skip_large)
     reading = Reading(text, id, input_format, encoding_errors, delimiter, *limits)
     corpus = InputCorpus.open(train, reading)
     check_output(corpus.reader.source, format)
+    if cut:
+        check_changer(corpus.reader.source)
     how_items = dataclasses.replace(
         reading,
         text=test_text or text,
@@ -324,47 +344,76 @@ def decontaminate(
         delimiter=None,
         skip_large=False,
     )
-    items = InputCorpus.open(against, how_items)
+    allowed, char = memory_of(memory), asked.shingle.unit == "char"
+    with naming("test_"):
+        items = InputCorpus.open(against, how_items)
+        size = items.workload(1, char).text
     if folder is not None:
         check_folder(folder, overwrite, writes=_MATCHES)
         _check_out(folder, (train, corpus), (against, items))
-    allowed, char = memory_of(memory), asked.shingle.unit == "char"
-    size = items.workload(1, char).text
     plan = plan_decontamination(corpus.workload(threads, char), size, allowed)
     if allowed is not None:
         plan.check()
         threads = plan.threads
     with Pool(threads) as pool:
-        table, searched = matches_of(corpus, items, asked, pool)
+        with naming("test_"):
+            searched = Items(items, asked, pool)
+        found = matches_of(corpus, items, searched)
     if not items.documents:
         raise InputError("the input has no test items", "is this the right file?")
     kept = np.ones(corpus.documents, dtype=np.bool_)
-    kept[table.column("train_doc").to_numpy()] = False
+    if not cut:
+        kept[found.table.column("train_doc").to_numpy()] = False
+    ends = found.cut.document, found.cut.start, found.cut.end
+    cuts = TextCuts(corpus, *ends, kept, mask or "")
     counts = {
         "documents": len(kept),
         "skipped": corpus.skipped,
         "kept": int(kept.sum()),
         "removed": int(len(kept) - kept.sum()),
+        "contaminated": len(np.unique(found.table.column("train_doc").to_numpy())),
+        "only_by_short_items": found.only_short,
         "test_items": items.documents,
-        "test_items_found": len(np.unique(table.column("test_doc").to_numpy())),
+        "test_items_found": len(np.unique(found.table.column("test_doc").to_numpy())),
         "test_items_shorter_than_a_shingle": searched.short,
-        "matches": table.num_rows,
+        "test_items_too_short": searched.too_short,
+        "matches": found.table.num_rows,
+        "cut_words": int(found.cut.words.sum()),
     }
     settings = {
         "by": asked.by,
         "threshold": None if passage else threshold,
         "shingle": str(asked.shingle),
+        "min_words": min_words,
+        "cut": cut,
+        "mask": mask,
     }
-    about = {"settings": settings, "counts": counts, **corpus.record(format=format)}
+    about = {"settings": settings, "counts": counts, "test_files": by_file(items, found.table)}
+    about |= corpus.record(format=format)
     if folder is None:
-        return Decontamination(table, kept, {**about, **about_clock(clock)})
+        return Decontamination(found.table, kept, {**about, **about_clock(clock)})
+    form = Form(format, changing=cuts.changing() if cut else None)
     with output_folder(folder, overwrite, _MATCHES) as made, Pool(threads) as pool:
         with clock.stage("write clean corpus", len(kept)):
-            corpus.write(kept, made / CLEAN, format, pool)
+            corpus.write(kept, made / CLEAN, form, pool)
         with clock.stage("write tables"):
-            write_tables(made / "matches.parquet", [table])
+            write_tables(made / "matches.parquet", [found.table])
+            if cut:
+                own = take_ids(corpus.ids(), np.arange(len(kept)))
+                write_tables(made / "cuts.parquet", [cuts.table(own)])
         record = write_record(made, Decontamination.command, about | about_clock(clock))
-    return Decontamination(table, kept, record, folder)
+    return Decontamination(found.table, kept, record, folder)
+
+
+def _check_cut(asked: Asked, mask: str | None) -> None:
+    if asked.min_words < 1:
+        raise SpecError(f"`min_words` is {asked.min_words}; expected 1 word or more")
+    if asked.cut and asked.shingle.unit != "word":
+        raise SpecError("`cut` cuts words, and the shingle is of characters", "give word:N")
+    if mask is not None and not asked.cut:
+        raise SpecError("`mask` says how to cut, and nothing is cut", "add `cut`")
+    if mask is not None and not mask.strip():
+        raise SpecError("`mask` is empty", "leave it out to cut without a mask")
 
 
 def _asked(by: str, threshold: float, passage: int | None, shingle: str | ShingleSpec) -> Asked:

@@ -75,7 +75,7 @@ class MemoryPassages:
 
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
         del threads
-        found = self._result.texts_of(np.unique(docs))
+        found = self._result.cuts.texts_of(np.unique(docs))
         return [found[doc] for doc in docs.tolist()]
 
     def clean(self) -> pa.Table:

@@ -65,7 +65,16 @@ _OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
     group=o.COMPARED,
     help="What is compared.",
 )
+@o.compared(
+    "--min-words N",
+    default=2,
+    help="An item shorter than a shingle, or than --passage, is looked for as it is if it has so "
+    "many words.",
+)
+@o.kept("--cut", help="Keep all documents, and cut the words that match.")
+@o.kept("--mask TEXT", help="Put TEXT instead of each stretch that is cut.")
 @o.local_out_option
+@o.of_output("--texts", help="Give each match with the text of its passage.")
 @o.option(
     "--format",
     type=o.FORMATS,
@@ -88,10 +97,11 @@ def decontaminate(
     """Find the training documents of INPUT that contain a test item, exactly.
 
     The test items are in memory, and INPUT may have any size. Texts are compared word by word,
-    so that line breaks never matter. OUT gets matches.parquet (a row for each document and item
-    that match, with the containment, and the longest passage that both have with its position in
-    both), clean/ (the documents without a match, in the format of the input) and
-    run.json.
+    so that line breaks never matter. Items shorter than a shingle are looked for as they are. OUT
+    gets matches.parquet (a row for each document and item that match, with the containment, and the
+    characters of the longest passage that both have), clean/ (the documents without a match, or
+    with --cut all of them without the words that match, in the format of the input) and run.json;
+    with --cut also cuts.parquet.
     """
     from neardup.api.comparing_corpora import decontaminate
 

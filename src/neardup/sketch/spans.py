@@ -122,3 +122,22 @@ def _combines(character: str) -> bool:
     if unicodedata.category(character)[0] == "M" or unicodedata.combining(character):
         return True
     return "\u1160" <= character <= "\u11ff"  # vowels and ends of syllables of Hangul
+
+
+def characters(
+    tokeniser: Tokeniser, text: pa.LargeStringArray, rows: np.ndarray, runs: np.ndarray
+) -> np.ndarray:
+    """Return int64[runs, 2]: the first character of some runs of tokens, and the one after them.
+
+    Args:
+        tokeniser: Of words.
+        text: The documents.
+        rows: int64[runs], the row in ``text`` of each.
+        runs: int64[runs, 2], the first token, and the number of tokens, 1 at least.
+    """
+    asked = np.stack([2 * runs[:, 0], 2 * (runs[:, 0] + runs[:, 1]) - 1], axis=1).reshape(-1)
+    of = np.repeat(rows, 2)
+    order = np.lexsort((asked, of))
+    found = np.empty(len(asked), np.int64)
+    found[order] = ends_of(tokeniser, text, of[order], asked[order])
+    return found.reshape(-1, 2)
