@@ -71,7 +71,7 @@ def test_what_is_shown(run: neardup.Run, name: str) -> None:
     said = {
         "run": "20 exact duplicates and 2 near-duplicates",
         "audit": "of all true pairs were found",
-        "plan": "26, ",
+        "plan": "documents26of ",
         "explanation": "<b>1</b> is removed: it is a duplicate of <b>0</b>, which is kept.",
         "alone": "<b>4</b> is kept: shorter than a shingle",
         "nothing": "0 of 1 document are duplicates.",

@@ -158,6 +158,30 @@ def test_too_little_is_refused(notes: dict[str, Path], tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("command", ["plan", "against", "decontaminate"])
+def test_the_least_that_a_command_names_suffices(
+    command: str, notes: dict[str, Path], tmp_path: Path
+) -> None:
+    """With more threads than there are cores, each of which would like a large row group."""
+    given = [notes["many.parquet"], "--id", "id", "--threads", "8"]
+    if command == "against":
+        assert run("dedup", notes["few.jsonl"], "--id", "id", "-o", tmp_path / "a").returncode == 0
+        given += ["--against", tmp_path / "a"]
+    if command == "decontaminate":
+        given += ["--against", notes["few.jsonl"]]
+    if command != "plan":
+        given += ["-o", tmp_path / "o"]
+    name = "dedup" if command == "against" else command
+    refused = run(name, *given, "--memory", "1MB")
+    assert refused.returncode == 2, refused.stderr
+    found = re.search(r"at least (\d+) MB are needed", refused.stderr)
+    assert found is not None, refused.stderr
+    assert not (tmp_path / "o").exists()
+    most = peak(name, *given, "--memory", f"{found[1]}MB")
+    assert most < int(found[1]) * 10**6, f"peak {most / 1e6:.0f} MB of {found[1]} MB"
+
+
 # The parts of the plan.
 
 

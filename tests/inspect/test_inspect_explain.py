@@ -270,7 +270,7 @@ def test_damaged_tables(tmp_path: Path, kernels: None) -> None:
 
 
 def test_what_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(InputNotFoundError, match="no finished run of neardup dedup is there"):
+    with pytest.raises(InputNotFoundError, match="no finished run of neardup is there"):
         neardup.open(written(tmp_path))
     for damaged in ("", "[]", "[" * 100_000, '{"format": 3}'):
         (tmp_path / "run.json").write_text(damaged)

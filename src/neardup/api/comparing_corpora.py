@@ -58,7 +58,7 @@ _MATCHES = (CLEAN, "matches.parquet", "cuts.parquet", RECORD)
 #: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
 _OF_BATCH = (
     "source against text id out format overwrite input_format delimiter encoding_errors "
-    "max_document skip_large progress memory threads"
+    "max_document skip_large private_ids progress memory threads"
 )
 
 
@@ -67,7 +67,7 @@ class _Found(Results):
 
     def __init__(self, corpus: InputCorpus, table: pa.Table, record: dict[str, Any]) -> None:
         self._corpus, self._table, self.record = corpus, table, record
-        self.reader = corpus.reader
+        self.reader, self.source = corpus.reader, corpus.reader.source
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         return self._table if columns is None else self._table.select(list(columns))
@@ -79,7 +79,7 @@ class _Found(Results):
     def ends(self) -> np.ndarray:
         return np.cumsum(self._corpus.counts)
 
-    @property
+    @functools.cached_property
     def source(self) -> Source:
         return self.reader.source
 
@@ -93,6 +93,15 @@ class Against(Run):
     """
 
     command = "dedup --against"
+
+    def __repr__(self) -> str:
+        counts = self.summary["counts"]
+        where = "" if self.path is None else f" in {self.path}"
+        return (
+            f"<Against{where}: {counts['documents']:,} documents, {counts['kept']:,} kept, "
+            f"{counts['similar_to_old']:,} similar to the old corpus, "
+            f"{counts['similar_within']:,} within>"
+        )
 
     def __reduce__(self) -> Any:
         if isinstance(self._results, _Found):
@@ -277,6 +286,7 @@ def decontaminate(
     delimiter: str | None = None,
     max_document: int | str = "256MB",
     skip_large: bool = False,
+    private_ids: bool = False,
 ) -> Decontamination:
     """Find the training documents that contain a test item, exactly.
 
@@ -304,7 +314,7 @@ def decontaminate(
         out: Folder to write to: ``clean`` (training documents without a match),
             ``matches.parquet`` and ``run.json``; with ``cut`` also ``cuts.parquet``.
         format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors``,
-            ``delimiter``, ``max_document`` and ``skip_large``.
+            ``delimiter``, ``max_document``, ``skip_large`` and ``private_ids``.
         overwrite: Replace the output of an earlier call.
         threads: Number of threads; all cores by default.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Too little is
@@ -330,8 +340,16 @@ def decontaminate(
     _check_cut(asked, mask)
     clock, folder = Clock(), None if out is None else local_target(out)
     check_threads(threads)
-    limits = (max_document, skip_large)
-    reading = Reading(text, id, input_format, encoding_errors, delimiter, *limits)
+    reading = Reading(
+        text,
+        id,
+        input_format,
+        encoding_errors,
+        delimiter,
+        max_document,
+        skip_large,
+        private_ids=private_ids,
+    )
     corpus = InputCorpus.open(train, reading)
     check_output(corpus.reader.source, format)
     if cut:

@@ -208,8 +208,10 @@ class PassageRun(AnyRun):
             InputError: There is no document of that id; or the input can't be read again.
         """
         from neardup.copies.page.one_document import show
+        from neardup.copies.page.without_ids import public
 
-        (found,) = show(self._results, np.array([position_of(self._results, id)]), texts)
+        position = np.array([position_of(self._results, id)])
+        (found,) = show(public(self._results), position, texts)
         text = {} if found.text is None else {"text": found.text}
         return PassageExplanation({**found.row, "passages": found.passages, **text})
 
@@ -295,6 +297,7 @@ def passages(
     encoding_errors: str = "strict",
     max_document: int | str = "256MB",
     skip_large: bool = False,
+    private_ids: bool = False,
     progress: Progress = "auto",
 ) -> PassageRun:
     """Find every run of words that occurs earlier, exactly, and name its source.
@@ -305,7 +308,8 @@ def passages(
 
     Args:
         source: As for `neardup.dedup`, as are ``text``, ``id``, ``input_format``, ``delimiter``,
-            ``encoding_errors``, ``max_document``, ``skip_large``, ``threads`` and ``progress``.
+            ``encoding_errors``, ``max_document``, ``skip_large``, ``private_ids``, ``threads`` and
+            ``progress``.
         words: Words of the shortest run that counts; 25 by default.
         preset: ``"web"`` (50 words) or ``"clinical"`` (10 words), unless ``words`` is given.
         order_by: Column that gives the order of the documents; the order of the input without it.
@@ -374,7 +378,16 @@ def passages(
     )
     if cut_boilerplate and not boilerplate:
         raise SpecError("`cut_boilerplate` needs `boilerplate`, a number of documents")
-    reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document, skip_large)
+    reading = Reading(
+        text,
+        id,
+        input_format,
+        encoding_errors,
+        delimiter,
+        max_document,
+        skip_large,
+        private_ids=private_ids,
+    )
     wanted = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
     inputs = Inputs(InputCorpus.open(source, reading, wanted), _old(against, reading, spec))
     check_output(

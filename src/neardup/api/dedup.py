@@ -76,6 +76,7 @@ def dedup(
     compression: str | None = None,
     tables: str = "parquet",
     annotate: bool = False,
+    removed: bool = False,
     overwrite: bool = False,
     resume: bool = False,
     work: str | os.PathLike[str] | None = None,
@@ -89,6 +90,7 @@ def dedup(
     encoding_errors: str = "strict",
     max_document: int | str = "256MB",
     skip_large: bool = False,
+    private_ids: bool = False,
     progress: Progress = "auto",
 ) -> Run:
     """Find near-duplicates, exactly verified, and decide which documents to keep.
@@ -136,6 +138,8 @@ def dedup(
             else the format has; that of the input by default.
         tables: With ``out``: ``"parquet"`` or ``"csv"``, format of the tables.
         annotate: With ``out``: write all documents, each with its results.
+        removed: With ``out``: write the removed documents too, to ``removed`` in the folder, each
+            with ``duplicate_of`` and ``similarity``.
         overwrite: With ``out``: replace the output of an earlier run.
         resume: With ``out``: continue an interrupted run.
         work: Where ``out`` is a URL: local folder for the state of a run at work; in
@@ -155,6 +159,8 @@ def dedup(
             text such as ``"256MB"``; at most 512 MiB.
         skip_large: Leave out larger ones and count them (``counts.skipped``), instead of refusing
             the input. Files only.
+        private_ids: Keep ids out of messages, explanations and pages; ``row 17``, the row of the
+            table of clusters, stands for one. Tables and clean corpus have them.
         progress: ``"auto"`` shows a bar on a terminal and in a notebook; True, False, or a function
             that gets each `neardup.engines.clock.Event`.
 
@@ -183,12 +189,23 @@ def dedup(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     asked = asked.replace(**ignored(ignore, stop_passages))
     resources = Resources(memory_of(memory), threads, store, run, keep_run)
-    writing = Writing(clean and out is not None, format, annotate, compression, tables)
+    writing = Writing(clean and out is not None, format, annotate, compression, tables, removed)
     needs_out = (format, compression, work) != (None, None, None) or tables != "parquet"
-    if out is None and (resume or keep_run or annotate or needs_out):
-        which = "`resume`, `keep_run`, `annotate`, `format`, `compression`, `tables` and `work`"
-        raise SpecError(f"{which} need an output folder", "give `out`")
-    reading = Reading(text, id, input_format, encoding_errors, delimiter, max_document, skip_large)
+    if out is None and (resume or keep_run or annotate or removed or needs_out):
+        which = (
+            "`resume`, `keep_run`, `annotate`, `removed`, `format`, `compression`, `tables` and "
+        )
+        raise SpecError(f"{which}`work` need an output folder", "give `out`")
+    reading = Reading(
+        text,
+        id,
+        input_format,
+        encoding_errors,
+        delimiter,
+        max_document,
+        skip_large,
+        private_ids=private_ids,
+    )
     with show_progress(progress) as listener:
         request = Request(source, reading, asked, resources, writing, Clock(listener))
         if out is None:
@@ -262,6 +279,7 @@ def sketch_corpus(
     encoding_errors: str = "strict",
     max_document: int | str = "256MB",
     skip_large: bool = False,
+    private_ids: bool = False,
     progress: Progress = "auto",
 ) -> dict[str, int]:
     """Sketch a corpus, or a share of it, into a store that several processes can reach.
@@ -287,7 +305,16 @@ def sketch_corpus(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None, threads, store, run)
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
-    reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
+    reading = Reading(
+        text,
+        id,
+        input_format,
+        encoding_errors,
+        None,
+        max_document,
+        skip_large,
+        private_ids=private_ids,
+    )
     with show_progress(progress) as listener:
         request = Request(source, reading, asked, resources, clock=Clock(listener))
         return sketch_into_store(request, share)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
@@ -81,6 +82,7 @@ class Run(AnyRun, RunTables):
         compression: str | None = None,
         tables: str = "parquet",
         annotate: bool = False,
+        removed: bool = False,
         overwrite: bool = False,
     ) -> Run:
         """Write the results to a folder, as `neardup.dedup` does with ``out``.
@@ -99,7 +101,7 @@ class Run(AnyRun, RunTables):
         if not isinstance(results, MemoryResults):
             raise SpecError(f"the run is stored in {results.name} already", "copy that folder")
         _refuse_ending(out, "a folder", "for a file write `clean()` or a table, as a frame")
-        writing = Writing(clean, format, annotate, compression, tables)
+        writing = Writing(clean, format, annotate, compression, tables, removed)
         save(results.outcome, results.record, out, writing, overwrite)
         return _in_folder(out, *self._frame)
 
@@ -202,6 +204,26 @@ class Run(AnyRun, RunTables):
         return Evaluation(evaluate(self._results, truth, columns, kind, missing, only_named))
 
     @checked
+    def pairs_with_texts(self, *, texts: bool = True) -> pa.Table:
+        """Return pairs next to each other, for a person who goes through them.
+
+        They are the edges if pairs were listed; else each removed document and its
+        ``duplicate_of``. All of them are in memory; ``neardup pairs`` writes them one by one.
+
+        Args:
+            texts: Add both texts, which are read from the input again.
+
+        Returns:
+            ``id_a``, ``id_b``, ``similarity`` and, with ``texts``, ``text_a`` and ``text_b``.
+
+        Raises:
+            InputError: The input is gone or has changed.
+        """
+        from neardup.inspect.pairs import pairs
+
+        return pa.concat_tables(pairs(self._results, texts))
+
+    @checked
     def recluster(
         self,
         out: str | os.PathLike[str] | None = None,
@@ -216,6 +238,7 @@ class Run(AnyRun, RunTables):
         compression: str | None = None,
         tables: str = "parquet",
         annotate: bool = False,
+        removed: bool = False,
         overwrite: bool = False,
         memory: int | str | None = None,
         threads: int | None = None,
@@ -249,7 +272,7 @@ class Run(AnyRun, RunTables):
         settings = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
         spec = changed(self.spec, tree_threshold, **settings)
         resources = Resources(memory_of(memory), threads)
-        writing = Writing(clean, format, annotate, compression, tables)
+        writing = Writing(clean, format, annotate, compression, tables, removed)
         if note := lower_threshold(self._results, spec):
             warnings.warn(note.removeprefix("warning: "), RecallWarning, stacklevel=3)
         with show_progress(progress) as listener:

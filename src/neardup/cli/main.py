@@ -30,6 +30,7 @@ _COMMANDS = {
     "evaluate": "result",
     "report": "result",
     "recluster": "result",
+    "pairs": "inspect",
     "compare": "inspect",
     "tune": "forecast",
     "sketch": "dedup",

@@ -179,6 +179,8 @@ max_document_option = of_input(
 )
 _SKIP = "Leave out documents above --max-document and count them."
 skip_large_option = of_input("--skip-large", help=_SKIP)
+_PRIVATE = "Keep ids out of messages and pages: rows of the table stand for them."
+private_ids_option = of_input("--private-ids", help=_PRIVATE)
 #: How inputs are read.
 input_options = all_of(
     text_option,
@@ -322,6 +324,11 @@ output_options = all_of(
         "similarity and cluster_size added to each.",
     ),
     of_output("--no-clean", help="Write no clean corpus."),
+    of_output(
+        "--removed",
+        help="Write the removed documents too, to OUT/removed/ in the format of the input, each "
+        "with duplicate_of and similarity.",
+    ),
     of_output("--overwrite", help="Replace the output of an earlier run in the folder."),
 )
 
@@ -332,8 +339,8 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], clock: "Clock") -
     from neardup.io.opening import Reading
     from neardup.io.remote import location
 
-    names = ("id", "delimiter", "input_format", "encoding_errors", "max_document", "skip_large")
-    reading = Reading(options.pop("text").split(","), **_taken(options, *names))
+    names = "id delimiter input_format encoding_errors max_document skip_large private_ids"
+    reading = Reading(options.pop("text").split(","), **_taken(options, *names.split()))
     resources, writing = resources_of(options), writing_of(options)
     paths, spec = [location(name) for name in inputs], spec_of(options)
     return Request(paths, reading, spec, resources, writing, clock)
@@ -354,7 +361,7 @@ def resources_of(options: dict[str, Any]) -> "Resources":
 def writing_of(options: dict[str, Any]) -> "Writing":
     from neardup.output.writing import Writing
 
-    given = _taken(options, "format", "annotate", "compression", "tables")
+    given = _taken(options, "format", "annotate", "compression", "tables", "removed")
     return Writing(not options.pop("no_clean", False), **given)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -128,8 +129,13 @@ def position_of(results: PassageResults, id: object) -> int:
     asked: Any = pa.scalar(str(id), pa.large_string())
     found = int(pc.index(ids.cast(pa.large_string()), asked).as_py())
     if found < 0:
+        if results.record.get("private_ids") and str(id).startswith("row "):
+            with suppress(ValueError):
+                if 0 <= int(str(id)[4:]) < len(ids):
+                    return int(str(id)[4:])
+        secret = results.record["secret_ids"]
         raise InputError(
-            f"no document has the id {str(id)[:100]}",
+            f"no document has {'that id' if secret else f'the id {str(id)[:100]}'}",
             "the ids are in the column doc_id of the table of documents",
         )
     return found

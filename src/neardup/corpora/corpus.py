@@ -170,6 +170,7 @@ class InputCorpus:
             "source": None if once else about_source(job, ends),
             "frame": about_frame(job) if once else None,
             "secret_ids": job.secret_ids,
+            "private_ids": job.private_ids,
             "output": {"clean": True, "annotate": False, "tables": "parquet", **output},
         }
 

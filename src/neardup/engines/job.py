@@ -68,8 +68,12 @@ class Job:
 
     @property
     def secret_ids(self) -> bool:
-        """Whether ids are texts, which no message may quote."""
-        return self.source.id_column in self.source.columns.text
+        """Whether no message may quote ids: they are texts, or were said to be private."""
+        return self.private_ids or self.source.id_column in self.source.columns.text
+
+    @property
+    def private_ids(self) -> bool:
+        return bool(self.reading.get("private_ids"))
 
     @property
     def wanted(self) -> tuple[str, ...]:

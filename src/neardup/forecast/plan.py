@@ -1,5 +1,6 @@
 """Estimates of a run, from a sample of its documents; nothing is written."""
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterable
@@ -17,9 +18,17 @@ from neardup.engines.reading import Reader
 from neardup.errors import InputError
 from neardup.forecast.advice import Advice, advice
 from neardup.intervals import wilson
-from neardup.io.opening import open_source
+from neardup.io.opening import PARTITION_BYTES, open_source
 from neardup.io.source import Columns, Partition
-from neardup.memory_plan import Workload, plan_memory
+from neardup.memory_plan import (
+    BASE,
+    THREAD,
+    Workload,
+    available_memory,
+    plan_memory,
+    require_memory,
+    show_size,
+)
 from neardup.recipe import Recipe
 from neardup.results.shown import Shown
 from neardup.sketch.bands import candidate_probability
@@ -98,6 +107,10 @@ def plan(job: Job) -> Plan:
 
     Nothing is written. Fewer documents are compared where that would take long. What can be read
     only once is read.
+
+    Raises:
+        InputError: There are no documents.
+        SpecError: The memory does not suffice for the sample.
     """
     with Pool(job.resources.threads) as pool:
         head = Head.of(Reader(job.source), job.wanted)
@@ -109,17 +122,20 @@ def plan(job: Job) -> Plan:
                 f"{where}the input has no documents",
                 "there is nothing to estimate; is this the right file?",
             )
-        looked = _look(job, head, pool)
         threads = pool.threads
-    _measured(job, recipe, looked, _WARM)
-    outcome = _measured(job, recipe, looked, _FIRST)
+        most, comparing = _memory_for(job, recipe, head, threads)
+        looked = _look(job, head, pool, most)
+    # The memory suffices for a sample.
+    sampled = dataclasses.replace(job, recipe=recipe, resources=Resources(threads=comparing))
+    _measured(sampled, looked, _WARM)
+    outcome = _measured(sampled, looked, _FIRST)
     # Where nearly all documents share a bucket, work grows with the square of their number.
     counts = outcome.answer.counts
     pairs = counts["pairs_compared"] + counts["pairs_ruled_out"]
     work = pairs * counts["shingles"] // counts["documents"]  # shingles to go through, at most
     size = int(_FIRST * math.sqrt(_WORK / max(1, work)))
     if size >= 2 * _FIRST and len(looked.texts) > _FIRST:
-        outcome = _measured(job, recipe, looked, size)
+        outcome = _measured(sampled, looked, size)
     return _estimate(job, looked, outcome, threads)
 
 
@@ -135,8 +151,8 @@ class _Looked(NamedTuple):
     rows: int  # documents of that partition
 
 
-def _look(job: Job, head: Head, pool: Pool) -> _Looked:
-    """Read partitions from all over the source, or from its beginning."""
+def _look(job: Job, head: Head, pool: Pool, most: int) -> _Looked:
+    """Read partitions from all over the source, or from its beginning; ``most`` at once."""
     source = job.source
     anywhere = source.format in _SPREAD and all(file.is_plain for file in source.files)
     spread = source.rereadable and (anywhere or (source.total_bytes or _SMALL) < _SMALL)
@@ -147,7 +163,7 @@ def _look(job: Job, head: Head, pool: Pool) -> _Looked:
         parts = (known[number] for number in _spread_order(len(known)))
     texts: list[pa.LargeStringArray] = []
     documents = text = columns = size = partition = rows = 0
-    reads = pool.ordered(lambda part: (part.read(job.wanted), part.size), parts)
+    reads = pool.ordered(lambda part: (part.read(job.wanted), part.size), parts, most)
     for found, of in reads:
         texts.append(found.text)
         documents, text = documents + len(found.text), text + found.text.nbytes
@@ -167,6 +183,31 @@ def _look(job: Job, head: Head, pool: Pool) -> _Looked:
     return _Looked(sample, complete, as_text(some), *about)
 
 
+def _memory_for(job: Job, recipe: Recipe, head: Head, threads: int) -> tuple[int, int]:
+    """Return how many partitions may be read at once, and how many threads compare the sample.
+
+    Raises:
+        SpecError: The memory does not suffice for one of each.
+    """
+    memory = available_memory(job.resources.memory)
+    largest = max(found.text.nbytes + found.columns.nbytes for found in head.read)
+    text = min(
+        _TEXT,
+        int(sum(found.text.nbytes for found in head.read) * head.scale(job.source.total_bytes)),
+    )
+    char = job.spec.shingle.unit == "char"
+    about = min(text, PARTITION_BYTES), _DOCUMENTS
+    load = Workload(_DOCUMENTS, text, 0, recipe.num_bands, threads, char, False, *about)
+    comparing = plan_memory(load, memory)
+    # The head, and the partition that is read now, which takes twice its size.
+    reading = BASE + THREAD + 3 * largest
+    if job.resources.memory is not None:
+        what = f"{_DOCUMENTS:,} documents, and a partition of {show_size(largest)}"
+        require_memory(memory, max(reading, comparing.minimum), what)
+    fit = 1 + max(0, memory - reading) // (THREAD + 2 * largest)
+    return min(fit, 2 * threads + 1), comparing.threads
+
+
 def _spread_order(number: int) -> list[int]:
     """Return all of some partitions so that the first ones, however many, are from everywhere."""
     golden = (math.sqrt(5) - 1) / 2  # whose multiples fill 0 to 1 most evenly
@@ -174,15 +215,15 @@ def _spread_order(number: int) -> list[int]:
     return order
 
 
-def _measured(job: Job, recipe: Recipe, looked: _Looked, size: int) -> Outcome:
-    """Run on so many of the texts in memory, with the recipe of the run."""
+def _measured(job: Job, looked: _Looked, size: int) -> Outcome:
+    """Run on so many of the texts in memory."""
     last = len(looked.texts) - 1
     docs = np.unique(np.linspace(0, last, min(size, last + 1)).astype(np.int64))
     table = pa.table({"text": as_text(looked.texts.take(docs))})
     spec = job.spec.replace(keep="first", order_by=None)
-    resources = Resources(threads=job.resources.threads)  # a sample needs little memory
     source = open_source(table, Columns())
-    return run(Job(source, spec, resources, {}, Clock(job.clock.listener), recipe=recipe))
+    clock = Clock(job.clock.listener)
+    return run(Job(source, spec, job.resources, {}, clock, recipe=job.recipe))
 
 
 def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan:

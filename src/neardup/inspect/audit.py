@@ -181,6 +181,8 @@ class _Tables:
         self.kept, self.stated = results.array("kept"), results.array("similarity")
         self.named: Any = results.clusters(["duplicate_of"]).column(0)
         rows: Any = pc.index_in(self.named, value_set=results.ids, skip_nulls=True)
+        #: The same as pages and messages have it.
+        self.public: Any = results.public_ids.take(rows) if results.private_ids else self.named
         self.duplicate_of = np.asarray(pc.fill_null(rows, -1).to_numpy(), dtype=np.int64)
         if len(self.kept) != results.documents:
             what = f"the table of clusters has {len(self.kept):,} rows"
@@ -315,7 +317,7 @@ class _Search:
 
     def _listed(self, pairs: PairList) -> list[dict[str, Any]]:
         names = ("doc_a", "doc_b", "doc_id_a", "doc_id_b", "similarity", "shared")
-        ids = self._tables.results.ids
+        ids = self._tables.results.public_ids
         rows = ((a, b, _plain(ids[a]), _plain(ids[b]), *rest) for a, b, *rest in pairs.rows())
         return [dict(zip(names, row, strict=True)) for row in rows]
 
@@ -327,8 +329,8 @@ class _Search:
         wrong = [
             {
                 "doc": doc,
-                "doc_id": _plain(tables.results.ids[doc]),
-                "duplicate_of": _plain(tables.named[doc]),
+                "doc_id": _plain(tables.results.public_ids[doc]),
+                "duplicate_of": _plain(tables.public[doc]),
                 "similarity": known.get(doc),
                 "stated": float(tables.stated[doc]) if tables.stated[doc] >= 0 else None,
             }

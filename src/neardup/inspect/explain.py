@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from neardup.errors import InputError, SpecError
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
@@ -32,6 +33,7 @@ class Document:
     kept: bool
     duplicate_of: Any
     similarity: float | None
+    in_old: bool = False  # whether `duplicate_of` is a document of an old corpus
     tokens: int | None = None
     form: str | None = None
 
@@ -95,6 +97,9 @@ class Explanation(Shown):
         if not document.kept:
             pair, other = self.comparison, self.other
             kept = f"the kept document {plain_id(document.duplicate_of)}"
+            if document.in_old:
+                name = plain_id(document.duplicate_of)
+                kept = f"{'a document' if name is None else f'document {name}'} of the old corpus"
             if pair and pair.equal and other and other.doc_id == document.duplicate_of:
                 return f"removed: an exact copy of {kept}; {pair.note}"
             return f"removed: similarity {document.similarity:.4f} to {kept}"
@@ -124,7 +129,12 @@ def explain(
     docs = results.numbers([id] if other is None else [id, other]).tolist()
     if len(set(docs)) < len(docs):
         raise SpecError("both ids are those of one document", "name two, or only one")
-    table, ids = results.clusters(["cluster", "kept", "duplicate_of", "similarity"]), results.ids
+    names = ["cluster", "kept", "duplicate_of", "similarity"]
+    names += ["in_old"] if results.has_old else []
+    table, ids = results.clusters(names), results.public_ids
+    if results.private_ids:
+        of = pa.array(results.duplicate_of, mask=results.duplicate_of < 0)
+        table = table.set_column(2, "duplicate_of", ids.take(of))
     cluster, kept = (np.asarray(table.column(i).to_numpy()) for i in range(2))
     duplicates = np.flatnonzero(results.duplicate_of == docs[0])
     near = results.array("similarity")[duplicates]
@@ -132,7 +142,8 @@ def explain(
     order = np.argsort(near == 1, kind="stable")
     duplicates, near = duplicates[order], near[order]
     if other is None and not kept[docs[0]]:
-        docs.append(int(results.duplicate_of[docs[0]]))
+        target = int(results.duplicate_of[docs[0]])
+        docs += [target] if target >= 0 else []
     elif other is None and len(duplicates):
         docs.append(int(duplicates[np.argmax(np.where(near < 1, near, -1))]))
     forms: Forms | None = None

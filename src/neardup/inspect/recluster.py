@@ -205,7 +205,11 @@ class Reclustering:
 
     def _about(self, peak: int) -> dict[str, Any]:
         """Return further members of the record, also of an input that is gone for now."""
-        names = ("source", "frame", "texts_digest", "secret_ids") if self.used == "tables" else ()
+        names = (
+            ("source", "frame", "texts_digest", "secret_ids", "private_ids")
+            if self.used == "tables"
+            else ()
+        )
         of_input = {name: self.results.record[name] for name in names}
         about = {"run": self.results.name, "used": self.used}
         return {"peak_private_memory": peak, "recluster": about, **of_input}
@@ -236,7 +240,7 @@ class Reclustering:
 
     def _job(self, source: Source, state: RunState | None) -> Job:
         results = self.results
-        reading: dict[str, Any] = {"given": []}
+        reading: dict[str, Any] = {"given": [], "private_ids": results.private_ids}
         if isinstance(results, MemoryResults):
             reading = dict(results.outcome.job.reading)
         elif isinstance(results, FolderResults) and source.files:

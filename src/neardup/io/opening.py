@@ -38,6 +38,7 @@ class Reading:
     skip_large: bool = False
     partition_bytes: int = PARTITION_BYTES
     items: bool = False  # texts are lists of items
+    private_ids: bool = False  # no message or page may have an id
 
     def __post_init__(self) -> None:
         text = (self.text,) if isinstance(self.text, str) else self.text

@@ -18,8 +18,8 @@ from neardup.private_files import sync_folder
 from neardup.state.run_state import RunState
 from neardup.threads import Pool, in_threads
 
-#: The folder, and the step of the run state that has its files.
-CLEAN = "clean"
+#: The folders of kept and of removed documents, and the steps of the run state with their files.
+CLEAN, REMOVED = "clean", "removed"
 #: Size and time of a file.
 Stamp: TypeAlias = "list[int] | None"
 
@@ -45,6 +45,7 @@ class CleanCorpus:
     form: Form
     pool: Pool
     state: RunState | None = None  # of a run that can be resumed
+    step: str = CLEAN
     _together: int = 1  # files that are written at once
 
     def _outputs(self) -> list[OutputFile]:
@@ -65,16 +66,17 @@ class CleanCorpus:
         self.reader.source.check_unchanged()
         outputs, state = self._outputs(), self.state
         folder.mkdir(mode=0o700, exist_ok=True)
-        done = set() if state is None else state.done(CLEAN)
+        done = set() if state is None else state.done(self.step)
 
         def write(number: int) -> int:
             output = outputs[number]
             path = folder / output.name if output.name else folder
-            if state is None or number not in done or not is_as_written(folder, state, number):
+            there = number in done and is_as_written(folder, state, number, self.step)
+            if not there:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._write(output, path)
                 if state is not None:
-                    state.put(CLEAN, number, about=[output.name, stamp(path)])
+                    state.put(self.step, number, about=[output.name, stamp(path)])
             return int(self._starts[output.end] - self._starts[output.first])
 
         # Compression takes most of the time, and a file is compressed by one thread: some at once.
@@ -146,7 +148,9 @@ def stamp(path: Path) -> Stamp:
     return None if path.is_dir() else [status.st_size, status.st_mtime_ns]
 
 
-def is_as_written(folder: Path, state: RunState, number: int) -> bool:
-    """Return whether a file of the clean corpus is as a run has stored that it wrote it."""
-    name, before = cast("tuple[str, Stamp]", state.about(CLEAN, number))
+def is_as_written(folder: Path, state: RunState | None, number: int, step: str) -> bool:
+    """Return whether a file of a corpus is as a run has stored that it wrote it."""
+    if state is None:
+        return False
+    name, before = cast("tuple[str, Stamp]", state.about(step, number))
     return stamp(folder / name) == before

@@ -37,6 +37,7 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         "frame": about_frame(job) if once else None,
         "texts_digest": texts_digest(outcome.corpus.hashes),
         "secret_ids": job.secret_ids,
+        "private_ids": job.private_ids,
         "output": dict(job.output),
         "id_type": str(id_type(outcome)),
         "tree_threshold": job.spec.minimum_in_cluster if job.spec.cluster == "bounded" else None,

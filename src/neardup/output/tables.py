@@ -1,6 +1,6 @@
 """The results of a run as Arrow tables with the users' ids, a slice at a time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,8 @@ _ROWS = 1 << 18
 _MOST_EDGES = 100_000_000
 #: Columns that an annotated corpus has in addition to those of the input.
 ADDED = ("cluster", "kept", "duplicate_of", "similarity", "cluster_size")
+#: And those that the removed documents have.
+OF_REMOVED = ("duplicate_of", "similarity")
 _CLUSTERS = ("doc", "doc_id", "cluster", "kept", "duplicate_of", "similarity")
 #: Columns, and those of them that may be null.
 _COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -193,8 +195,14 @@ def _expanded(first: np.ndarray, a: np.ndarray, b: np.ndarray, similarity: np.nd
     return a, b, similarity
 
 
-def adding(outcome: Outcome) -> Callable[[np.ndarray], pa.Table]:
-    """Return what gives the further columns of an annotated corpus, of some positions."""
+def added_schema(outcome: Outcome, names: Sequence[str]) -> pa.Schema:
+    """Return the schema of some of the columns ``added`` to each record."""
+    every = schema_of(outcome, "added")
+    return pa.schema([every.field(name) for name in names])
+
+
+def adding(outcome: Outcome, names: Sequence[str]) -> Callable[[np.ndarray], pa.Table]:
+    """Return what gives the further columns of a corpus, some of `ADDED`, of some positions."""
     cluster, numbers = outcome.answer.cluster, outcome.numbers()
     schema = schema_of(outcome, "added")
     sizes = np.bincount(cluster, minlength=outcome.corpus.documents)
@@ -202,7 +210,7 @@ def adding(outcome: Outcome) -> Callable[[np.ndarray], pa.Table]:
     def added(positions: np.ndarray) -> pa.Table:
         size = array_of(sizes[cluster[positions]])
         columns = [*_answers(outcome, numbers, positions), size]
-        return pa.Table.from_arrays(columns, schema=schema)
+        return pa.Table.from_arrays(columns, schema=schema).select(list(names))
 
     return added
 

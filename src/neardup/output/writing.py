@@ -1,7 +1,7 @@
 """The results of a run, as files: all of them appear by rename, or none."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, cast
@@ -16,7 +16,7 @@ from neardup.io.source import Source
 from neardup.io.streams import STDIN
 from neardup.io.writers import write_tables
 from neardup.output import tables
-from neardup.output.clean import CLEAN, CleanCorpus, Form, Stamp, is_as_written, stamp
+from neardup.output.clean import CLEAN, REMOVED, CleanCorpus, Form, Stamp, is_as_written, stamp
 from neardup.output.record import record
 from neardup.private_files import sync_folder, system_errors
 from neardup.result_record import RECORD, read_record
@@ -27,7 +27,9 @@ from neardup.threads import Pool
 TABLES = ("parquet", "csv")  # formats
 _NAMES = [f"{name}.{kind}" for name in ("clusters", "order", "edges") for kind in TABLES]
 #: Names of files and folders that a run may write.
-OUTPUTS = (CLEAN, *_NAMES, RECORD)
+OUTPUTS = (CLEAN, REMOVED, *_NAMES, RECORD)
+#: What the folders are called in progress, and where the time of a run goes.
+_STAGES = {CLEAN: "clean corpus", REMOVED: "removed documents"}
 #: The step after which only renaming is left.
 _WRITTEN = "written"
 
@@ -39,6 +41,7 @@ class Writing:
     annotate: bool = False  # write all documents, each with its results
     compression: str | None = None  # None for that of the input
     tables: str = "parquet"  # format of the tables, one of `TABLES`
+    removed: bool = False  # write the removed documents as well
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -53,12 +56,20 @@ class Writing:
         if self.tables not in TABLES:
             known = " or ".join(map(repr, TABLES))
             raise SpecError(f"`tables` is {self.tables!r}; expected {known}")
-        if self.compression is not None and not self.clean:
+        if self.compression is not None and not (self.clean or self.removed):
             raise SpecError("`compression` is for the clean corpus, and none is written")
-        if self.clean:
-            fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in tables.ADDED]
-            added = pa.schema(fields) if self.annotate else None
+        for names in self._added:
+            fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in names]
+            added = pa.schema(fields) if fields else None
             check_output(source, self.format, added, self.compression)
+
+    @property
+    def _added(self) -> Iterator[Sequence[str]]:
+        """The columns that are added to each corpus that is written."""
+        if self.clean:
+            yield tables.ADDED if self.annotate else ()
+        if self.removed:
+            yield tables.OF_REMOVED
 
 
 def check_inputs(
@@ -107,10 +118,10 @@ def write_outputs(
     staged = state.scratch_folder(STAGED)
     clock = outcome.job.clock
     with system_errors(staged):
-        if writing.clean:
-            stage = clock.stage("write clean corpus", outcome.corpus.documents)
+        for step in [CLEAN] * writing.clean + [REMOVED] * writing.removed:
+            stage = clock.stage(f"write {_STAGES[step]}", outcome.corpus.documents)
             with stage as advance, Pool(outcome.threads) as pool:
-                _clean_corpus(outcome, writing, pool, state).write(staged / CLEAN, advance)
+                _corpus(outcome, writing, pool, state, step).write(staged / step, advance)
         with clock.stage("write tables"):
             _write_table(outcome, staged, writing.tables, "clusters")
             if outcome.order is not None:
@@ -155,25 +166,35 @@ def _intact(state: RunState, written: dict[str, Stamp], staged: Path, out: Path)
     if where[RECORD] == out / RECORD and where[RECORD].exists():
         written = {n: before for n, before in written.items() if n != RECORD}  # an audit adds to it
     return all(stamp(where[name]) == before for name, before in written.items()) and all(
-        is_as_written(where[CLEAN], state, number) for number in state.done(CLEAN)
+        is_as_written(where[step], state, number, step)
+        for step in (CLEAN, REMOVED)
+        for number in state.done(step)
     )
 
 
-def _clean_corpus(outcome: Outcome, writing: Writing, pool: Pool, state: RunState) -> CleanCorpus:
-    corpus = outcome.corpus
+def _corpus(
+    outcome: Outcome, writing: Writing, pool: Pool, state: RunState, step: str
+) -> CleanCorpus:
+    """Return what writes the kept documents, or the removed ones."""
+    corpus, kept = outcome.corpus, outcome.answer.duplicate_of < 0
+    chosen = kept | writing.annotate
+    names: Sequence[str] = tables.ADDED if writing.annotate else ()
+    if step == REMOVED:
+        chosen, names = ~kept, tables.OF_REMOVED
     return CleanCorpus(
         outcome.reader,
         [(file, start) for file, start, _ in corpus.places],
         corpus.ends,
-        (outcome.answer.duplicate_of < 0) | writing.annotate,
+        chosen,
         Form(
             writing.format,
             writing.compression,
-            tables.adding(outcome) if writing.annotate else None,
-            tables.schema_of(outcome, "added") if writing.annotate else None,
+            tables.adding(outcome, names) if names else None,
+            tables.added_schema(outcome, names) if names else None,
         ),
         pool,
         state,
+        step,
     )
 
 

@@ -58,8 +58,8 @@ class FolderResults(Results):
             command, found = str(self.record["command"]), self.record.get("format")
             if self.commands and command not in self.commands:
                 raise InputError(
-                    f"{self.name} was made by neardup {command}; expected an output folder of "
-                    f"neardup {' or '.join(self.commands)}",
+                    f"{self.name} was made by neardup {command}; expected an output of neardup "
+                    f"{' or '.join(self.commands)}",
                     "name another folder, or open this one with neardup.open",
                 )
             if found == FORMAT and self.commands:

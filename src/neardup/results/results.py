@@ -70,6 +70,27 @@ class Results(ABC):
     def ids(self) -> "pa.ChunkedArray[Any]":
         return self.clusters(["doc_id"]).column(0)
 
+    @property
+    def private_ids(self) -> bool:
+        """Whether no message or page may have an id."""
+        return bool(self.record.get("private_ids"))
+
+    @property
+    def id_column(self) -> str | None:
+        """The column of the input with the ids; None where positions are the ids."""
+        about = self.record["source"] or self.record["frame"] or {}
+        return about.get("id")
+
+    @functools.cached_property
+    def public_ids(self) -> "pa.ChunkedArray[Any]":
+        """Return what pages and messages call the documents: ids, or ``row 17`` and so on."""
+        return rows_as_ids(self.documents) if self.private_ids else self.ids
+
+    @property
+    def has_old(self) -> bool:
+        """Whether the clusters have a column ``in_old``: for duplicates of an old corpus."""
+        return "similar_to_old" in self.record["counts"]
+
     @functools.cached_property
     def duplicate_of(self) -> np.ndarray:
         """int64[documents]: the kept document that each one is a duplicate of; -1 where kept.
@@ -77,7 +98,7 @@ class Results(ABC):
         It is -1 for a duplicate of a document of an old corpus as well.
         """
         found: Any = self.clusters(["duplicate_of"]).column(0)
-        if "similar_to_old" in self.record["counts"]:
+        if self.has_old:
             found = pc.if_else(self.clusters(["in_old"]).column(0), None, found)
         rows: Any = pc.index_in(found, value_set=self.ids)
         if rows.null_count > found.null_count:
@@ -89,7 +110,14 @@ class Results(ABC):
         return np.asarray(pc.fill_null(rows, -1).to_numpy(), dtype=np.int64)
 
     def numbers(self, ids: Sequence[Any]) -> np.ndarray:
-        """Return int64[ids]: the numbers of documents by their ids, or by texts that spell them."""
+        """Return int64[ids]: the numbers of documents by their ids, or by texts that spell them.
+
+        Where ids are private, names such as ``row 17`` are taken as well.
+        """
+        if self.private_ids and all(str(i).startswith("row ") for i in ids):
+            named = pc.index_in(pa.array(map(str, ids), pa.large_string()), self.public_ids)
+            if not named.null_count:
+                return np.asarray(named.to_numpy(), dtype=np.int64)
         kind: Any = self.ids.type
         hint = "the ids are in the column doc_id of the table of clusters"
         try:
@@ -106,7 +134,8 @@ class Results(ABC):
         missing = np.flatnonzero(np.asarray(found.is_null()))
         if len(missing):
             shown = str(ids[int(missing[0])])[:100]
-            raise InputError(f"{self.name}: no document has the id {shown}", hint)
+            which = "that id" if self.private_ids else f"the id {shown}"
+            raise InputError(f"{self.name}: no document has {which}", hint)
         return np.asarray(found.to_numpy(), dtype=np.int64)
 
     # The texts.
@@ -169,6 +198,13 @@ class Results(ABC):
         kept = np.flatnonzero(self.array("kept"))
         order = self.positions_of
         return self.at(kept if order is None else np.sort(order[kept]))
+
+
+def rows_as_ids(documents: int) -> "pa.ChunkedArray[Any]":
+    """Return what stands for the ids of documents in pages and messages that have no ids."""
+    rows: Any = pa.array(range(documents), pa.int64()).cast(pa.large_string())
+    prefix: Any = pa.scalar("row ", pa.large_string())
+    return pa.chunked_array([pc.binary_join_element_wise(prefix, rows, "")])
 
 
 class Selection(NamedTuple):

@@ -56,10 +56,10 @@ class Ids(NamedTuple):
     digest: int  # hash of them, and of the other columns that the result depends on
 
 
-def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
+def check_ids(df: DataFrame, id: str, others: Iterable[str] = (), private: bool = False) -> Ids:
     """Make sure that every document has an id of its own, of an order that both engines have.
 
-    Raises DuplicateIdError, InputError, or ColumnError.
+    Raises DuplicateIdError, InputError, or ColumnError; no message quotes ``private`` ids.
     """
     hashed = f.bit_xor(f.xxhash64(column(id), *map(column, others)))
     groups = df.groupBy(column(id).alias("id")).agg(f.count("*").alias("n"), hashed.alias("hash"))
@@ -73,7 +73,8 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = ()) -> Ids:
     if nulls:
         raise DuplicateIdError(f"a document has no id in column {id!r}", hint)
     if doubled is not None:
-        message = f"two documents have the id {str(doubled)[:40]!r} in column {id!r}"
+        which = "one id" if private else f"the id {str(doubled)[:40]!r}"
+        message = f"two documents have {which} in column {id!r}"
         raise DuplicateIdError(f"{message}; ids must be unique", hint)
     kind = dict(df.dtypes)[id]
     if kind != "string" or not documents:

@@ -95,6 +95,7 @@ def dedup(
     spec: Spec | None = None,
     checkpoint: str | None = None,
     task_bytes: int = steps.TASK_BYTES,
+    private_ids: bool = False,
     **settings: Any,
 ) -> SparkRun:
     """Find near-duplicates on Spark: the answer of one machine that orders documents by their ids.
@@ -110,6 +111,7 @@ def dedup(
         checkpoint: Folder that all machines reach: finished stages are stored there, and a job that
             is started again continues. Without it Spark keeps them while the session lives.
         task_bytes: Bytes of shingle sets, or of band keys, that a task may have in memory.
+        private_ids: Keep ids out of messages.
         settings: Fields of `neardup.Spec` that override it, such as ``threshold=0.8``.
 
     Returns:
@@ -138,11 +140,11 @@ def dedup(
         df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
     recipe = steps.recipe_of(spec)
     steps.check_executors(df.sparkSession)
-    ids = checks.check_ids(df, id, df.columns[1:] if checkpoint else [])
+    ids = checks.check_ids(df, id, df.columns[1:] if checkpoint else [], private_ids)
     steps.warn_of_bands(spec, ids.documents)
     df = df.withColumn(id, column(id).cast(ids.type)) if ids.type != kind else df
     store = Checkpoint(given, checkpoint)
-    about = {"spec": spec.as_dict(), "recipe": recipe.as_dict()}
+    about = {"spec": spec.as_dict(), "recipe": recipe.as_dict(), "private_ids": private_ids}
     job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(versions()[:2])}
     store.begin({**about, **job, "input": {"documents": ids.documents, "hash": ids.digest}})
     sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))

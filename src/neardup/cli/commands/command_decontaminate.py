@@ -29,6 +29,7 @@ _OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
 )
 @o.input_options
 @o.skip_large_option
+@o.private_ids_option
 @o.option(
     "--test-text",
     metavar="NAME[,NAME...]",
@@ -127,7 +128,7 @@ def dedup_against(
 
     of_batch = (
         *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
-        *("max_document", "skip_large", "memory", "threads"),
+        *("max_document", "skip_large", "private_ids", "memory", "threads"),
     )
     known = {name: options[name] for name in of_batch}
     other = [name for name in o.given_options() if name not in (*of_batch, *_OF_ALL)]

@@ -33,6 +33,7 @@ from neardup.cli.showing import show_events, show_record
 )
 @o.input_options
 @o.skip_large_option
+@o.private_ids_option
 @o.spec_options
 @o.store_options
 @o.resource_options
@@ -51,7 +52,7 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
     of) and run.json (the summary). Pairs go into edges.parquet with --pairs all and with all
     clusterings but star. After a crash the same command with --resume continues the run.
 
-    With --against, OUT gets clean/, duplicates.parquet (one row for each document: whether it is
+    With --against, OUT gets clean/, clusters.parquet (one row for each document: whether it is
     kept, and what it is a duplicate of) and run.json.
 
     With --run, the sketches that neardup sketch put into the store are used.
@@ -83,6 +84,7 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
 @o.inputs_argument
 @o.input_options
 @o.skip_large_option
+@o.private_ids_option
 @o.spec_options
 @o.store_options
 @o.advanced("--shard I/N", default="1/1", help="Sketch every N-th partition, from the I-th on.")

@@ -1,6 +1,7 @@
 """``neardup explain`` and ``neardup compare``: documents and texts next to each other."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,43 @@ def explain(
     else:
         text = found.render(in_colour()) if hasattr(found, "render") else str(found)
         click.echo(text, color=True)
+
+
+@o.grouped("neardup pairs out --texts -o pairs.csv")
+@o.run_argument
+@o.of_output("--texts", help="Add both texts, which are read from the input again.")
+@o.file_option("-o", "--output", "out", what="File to make. [default: standard output]")
+@o.of_output("--overwrite", help="Replace FILE if it exists.")
+@o.quiet_option
+def pairs(run: Path, texts: bool, out: Path | None, overwrite: bool, quiet: bool) -> None:
+    """Write pairs as CSV, for a spreadsheet: id_a, id_b, similarity, and both texts.
+
+    RUN is the output folder of neardup dedup. The pairs are the edges if these were listed (--pairs
+    all); else each removed document, id_b, and the one that it is a duplicate of, id_a. A text or
+    an id that begins like a formula of a spreadsheet gets an apostrophe before it.
+    """
+    from neardup.inspect.pairs import pairs
+    from neardup.private_files import replacing
+    from neardup.report.outfile import check_file
+    from neardup.report.spreadsheet import csv_rows
+
+    found = open_run(run, "pairs")
+    if found.command not in ("dedup", "recluster"):
+        found.pairs_with_texts()
+    results = found._results
+    if out is not None:
+        check_file(out, results.inputs, overwrite, results.read_from)
+    rows = csv_rows(pairs(results, texts))
+    if out is None:
+        for some in rows:
+            click.echo(some, nl=False)
+        return
+    with replacing(Path(os.path.realpath(out))) as file:
+        file.write("\ufeff".encode())  # by which spreadsheets know that it is UTF-8
+        for some in rows:
+            file.write(some.encode(errors="replace"))
+    if not quiet:
+        click.echo(f"{'written':<13}{out}", err=True)
 
 
 @o.grouped("neardup compare a.txt b.txt --shingle word:3")

@@ -14,6 +14,7 @@ from neardup.cli.showing import show_events, show_record
 @o.inputs_argument
 @o.input_options
 @o.skip_large_option
+@o.private_ids_option
 @o.of_input(
     "--against CORPUS",
     type=o.PATH,

@@ -47,6 +47,7 @@ from neardup.errors import SpecError
     group=o.OUTPUT,
     help="Store finished stages there; the same command continues from them.",
 )
+@o.private_ids_option
 @o.spec_options
 @o.option(
     "--master",
@@ -67,6 +68,7 @@ def spark(
     single_file: bool,
     checkpoint: str | None,
     master: str | None,
+    private_ids: bool,
     json_: bool,
     quiet: bool,
     **options: Any,
@@ -92,7 +94,8 @@ def spark(
             files.check_new(session, out)
         df = files.read(session, list(inputs), input_format)
         old = None if against is None else files.read(session, [against], input_format)
-        run = spark_job.dedup(df, text=text, id=id, against=old, spec=asked, checkpoint=checkpoint)
+        how: dict[str, Any] = {"checkpoint": checkpoint, "private_ids": private_ids}
+        run = spark_job.dedup(df, text=text, id=id, against=old, spec=asked, **how)
         known = format or input_format or files.format_of(inputs[0])
         known = "parquet" if known == "delta" else known
         record = files.write(run, out, known, single_file)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neardup.copies.page.one_document import ShownDocument, parts_of, show
+from neardup.copies.page.without_ids import public
 from neardup.copies.passage_results import PassageResults
 from neardup.report.outfile import check_file, write_file
 from neardup.report.page.page_clusters import as_json
@@ -56,6 +57,7 @@ def write_passages_page(
     """
     need_jinja()
     path, texts = check_file(path, inputs, overwrite), options.texts
+    results = public(results)
     documents, record = results.table("documents"), results.record
     copied = np.asarray(documents.column("copied_words").to_numpy())
     words = np.asarray(documents.column("words").to_numpy())

@@ -99,7 +99,7 @@ class Clusters:
     results: Results
     found: Survey
     measured: Measured
-    hidden: bool  # ids are texts, and no text may be in the page
+    hidden: bool  # no id may be in the page: they are private, or texts where it has no texts
     capacity: int  # bytes that are left
     entries: list[dict[str, Any]] = field(default_factory=list)  # see `_entry`
     # Clusters that are known by the ids of their documents only: label, documents, kept ones,
@@ -168,7 +168,7 @@ class Clusters:
 
     def _ids(self, docs: np.ndarray) -> list[str]:
         if self.hidden:
-            return [str(doc) for doc in docs.tolist()]
+            return [f"row {doc}" for doc in docs.tolist()]
         values = self._one_array.take(pa.array(docs)).to_pylist()
         names, half = (str(plain_id(value)) for value in values), LONGEST_ID // 2
         return [n if len(n) <= LONGEST_ID else f"{n[:half]}…{n[-half:]}" for n in names]

@@ -81,6 +81,10 @@ def write_report(  # noqa: PLR0913 - public, and each is a separate choice
     found = survey(results)
     show = list(dict.fromkeys([show] if isinstance(show, str) else show))
     columns = [*show, *([] if by is None or by in show else [by])]
+    if results.private_ids and results.id_column in columns:
+        raise SpecError(
+            f"column {results.id_column!r} has the ids, which are private", "leave it out"
+        )
     table: pa.Table | None = None
     try:
         check_columns(results, columns)
@@ -99,7 +103,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a separate choice
         heat = page_charts.heat_map(found, table.column(by), by, results.spec.threshold)
     full, others = chosen(found, max_clusters)
     capacity = max(_MINIMUM, _BYTES * max_clusters)
-    hidden = not texts and bool(results.record["secret_ids"])
+    hidden = results.private_ids or (not texts and bool(results.record["secret_ids"]))
     clusters = Clusters(results, found, _measured(found, table, show, heat), hidden, capacity)
     id_bytes, complete = _ids(results)
     shown = list(to_show(found, full, id_bytes, capacity // 2))

@@ -1,0 +1,46 @@
+"""Passages for a page that has no ids: rows of the table of documents stand in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.copies.passage_results import PassageResults
+from neardup.results.results import rows_as_ids
+
+_IDS = ("doc_id", "source_id", "origin_id")
+_OTHER = "a document of the other corpus"
+
+
+def public(results: PassageResults) -> PassageResults:
+    """Return results for a page or a message: without ids where these are private."""
+    return _WithoutIds(results) if results.record.get("private_ids") else results
+
+
+class _WithoutIds:
+    def __init__(self, results: PassageResults) -> None:
+        self._results = results
+        self.record, self.folder, self.name = results.record, results.folder, results.name
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        found = self._results.table(name, columns)
+        ids: Any = self._results.table("documents", ["doc_id"]).column(0)
+        names = rows_as_ids(len(ids))
+        for column in set(_IDS) & set(found.column_names):
+            values: Any = found.column(column)
+            rows: Any = pc.index_in(values.cast(ids.type, safe=False), value_set=ids)
+            shown: Any = names.take(rows)
+            if column != "doc_id" and "in_old" in found.column_names:
+                shown = pc.if_else(found.column("in_old"), _OTHER, shown)
+            found = found.set_column(found.column_names.index(column), column, shown)
+        return found
+
+    def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
+        return self._results.texts(docs, threads)
+
+    def clean(self) -> pa.Table:
+        return self._results.clean()

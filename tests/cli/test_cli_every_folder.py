@@ -1,0 +1,154 @@
+"""A folder of each command, given to every other command: it works, or says what does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import neardup
+from common import Command, some_rows, write_lines
+
+#: Commands that read a folder, with the arguments that follow it.
+READERS = {
+    "report": ["-o", "page.html"],
+    "explain": ["n2"],
+    "audit": ["--sample", 20],
+    "evaluate": ["--truth", "truth.csv"],
+    "recluster": ["-o", "again", "--threshold", 0.9],
+    "pairs": ["--texts"],
+}
+#: Those that work on the folder of each command, and the class that opens it.
+WORK = {
+    "dedup": ("report explain audit evaluate recluster pairs", "Run"),
+    "recluster": ("report explain audit evaluate recluster pairs", "Run"),
+    "dedup --against": ("explain", "Against"),
+    "decontaminate": ("", "Decontamination"),
+    "passages": ("report explain", "PassageRun"),
+}
+
+
+@pytest.fixture
+def folders(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """An output of each command, by its name."""
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "notes.jsonl", some_rows())
+    write_lines(tmp_path / "more.jsonl", some_rows(12))
+    (tmp_path / "truth.csv").write_text("id_a,id_b\nn1,n2\n")
+    made = {
+        "dedup": "dedup notes.jsonl --id id -o dedup",
+        "recluster": "recluster dedup -o recluster --threshold 0.8",
+        "dedup --against": "dedup more.jsonl --id id --against dedup -o against",
+        "decontaminate": "decontaminate notes.jsonl --id id --against more.jsonl -o decontaminate",
+        "passages": "passages notes.jsonl --id id --words 10 -o passages",
+    }
+    found = {}
+    for name, line in made.items():
+        done = command(*line.split())
+        assert done.code == 0, done.err
+        # One kind of summary: labels, numbers, and where it was written.
+        labels = [line[:13].strip() for line in done.lines]
+        assert labels[0] == "documents" and labels[-2:] == ["took", "written"], done.err
+        assert {"removed", "recall"} <= set(labels), done.err
+        out = found[name] = tmp_path / line.split()[line.split().index("-o") + 1]
+        assert done.lines[-1].startswith(f"{'written':<13}{out.name}: "), done.err
+        record = json.loads((out / "run.json").read_text())
+        assert record["command"] == name and record["format"] and sum(record["seconds"].values())
+        listed = {f"{n}/" if inner else n for n, inner in record["files"].items()}
+        assert set(done.lines[-1].split(": ")[1].split(", ")) == listed
+    return found
+
+
+def test_every_folder_is_read_by_every_command(command: Command, folders: dict[str, Path]) -> None:
+    for name, folder in folders.items():
+        works = WORK[name][0].split()
+        for reader, more in READERS.items():
+            page = Path("page.html")
+            page.unlink(missing_ok=True)
+            answer = command(reader, folder.name, *more, *["--overwrite"] * (reader == "recluster"))
+            what = f"{reader} of {name}: {answer.err}"
+            if reader in works:
+                assert answer.code == 0, what
+                continue
+            assert answer.code == 1 and f"{folder.name} was made by neardup {name};" in answer.error
+            assert f"neardup {reader} does not work on it" in answer.error, what
+            assert "neardup.open" in answer.lines[1], what
+            for work in works:
+                assert work in answer.lines[1], what
+
+
+def test_every_folder_as_an_input(command: Command, folders: dict[str, Path]) -> None:
+    for name, folder in folders.items():
+        for line in (
+            f"dedup {folder.name} -o x",
+            f"passages {folder.name} -o x",
+            f"decontaminate {folder.name} --against more.jsonl -o x",
+            f"plan {folder.name}",
+        ):
+            answer = command(*line.split())
+            assert answer.code == 1 and f"an output of neardup {name};" in answer.error, answer.err
+        line = f"dedup more.jsonl --id id --against {folder.name} -o y"
+        answer = command(*line.split(), "--overwrite")
+        if name in ("dedup", "recluster"):
+            assert answer.code == 0, answer.err
+        else:
+            assert answer.code == 1 and f"was made by neardup {name};" in answer.error, answer.err
+            assert "neardup dedup or recluster" in answer.error, answer.err
+
+
+def test_every_folder_opens_and_shows_itself(folders: dict[str, Path]) -> None:
+    calls: dict[str, Callable[[Any], Any]] = {
+        "audit": lambda run: run.audit(sample=20, progress=False),
+        "evaluate": lambda run: run.evaluate([("n1", "n2")]),
+        "explain": lambda run: run.explain("n2"),
+    }
+    for name, folder in folders.items():
+        run = neardup.open(folder)
+        works, kind = WORK[name]
+        assert type(run).__name__ == kind and run.path == folder and run.command in (name, "dedup")
+        assert run.summary["counts"]["documents"] in (12, 30)
+        shown = str(run).splitlines()
+        assert shown[0].startswith("documents") and shown[-1].startswith("took")
+        assert "recall" in run._repr_html_()
+        for call, made in calls.items():
+            if call in works.split():
+                # In a plain shell an answer is its text.
+                assert repr(made(run)) == str(made(run)) and "object at" not in str(made(run))
+            else:
+                with pytest.raises(neardup.InputError, match=f"made by neardup {name}"):
+                    made(run)
+    with pytest.raises(neardup.SpecError, match="is none"):
+        neardup.open(folders["passages"], source=["a"])
+
+
+def test_options_that_a_folder_has_no_use_for(command: Command, folders: dict[str, Path]) -> None:
+    passages = folders["passages"].name
+    for line, says in (
+        (f"report {passages} -o p.html --by site", "--by does not apply"),
+        (f"explain {passages} n1 n2", "takes one id"),
+        (f"explain {passages} n1 --html p.html", "--html does not apply"),
+        (f"explain {passages} n1 --limit 3", "--limit does not apply"),
+    ):
+        answer = command(*line.split())
+        assert answer.code == 2 and says in answer.error, answer.err
+
+
+def test_an_explanation_of_a_batch(folders: dict[str, Path]) -> None:
+    run = neardup.open(folders["dedup --against"])
+    removed = run.explain("n2")
+    assert "of the old corpus" in removed.why and removed.document.in_old
+    assert run.clean().num_rows == run.summary["counts"]["kept"]
+
+
+def test_indexes(command: Command, folders: dict[str, Path]) -> None:
+    assert command("index", "create", "i", "--from-run", folders["dedup"].name).code == 0
+    index = neardup.open("i")
+    assert isinstance(index, neardup.Index) and len(index)
+    index.close()
+    for reader in ("explain", "audit", "evaluate", "recluster", "pairs"):
+        answer = command(reader, "i", *READERS[reader])
+        assert answer.code == 1 and "i is an index" in answer.error, answer.err
+    assert command("report", "i", "-o", "i.html").code == 0
