@@ -87,8 +87,8 @@ def test_what_a_batch_against_an_index_writes(command: Command, tmp_path: Path) 
     assert len(neardup.Index.open(tmp_path / "i")) == there  # it was only read
     for more in (["--threshold", "0.9"], ["--keep", "longest"], ["--resume"], ["--no-clean"]):
         answer = command(*args, *more)
-        assert answer.code == 2 and "settings" in answer.error
-    assert "neither" in command(*args[:3], tmp_path, *args[4:], "--overwrite").error
+        assert answer.code == 2 and "does not go with" in answer.error
+    assert "its clean corpus is" in command(*args[:3], tmp_path, *args[4:], "--overwrite").error
     with pytest.raises(InputNotFoundError):
         neardup.dedup(source, against=tmp_path / "none")
 

@@ -16,33 +16,36 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.api.arguments import checked, is_given
-from neardup.api.indexes.index_folders import index_of
-from neardup.api.indexes.indexing import Index
+from neardup.api.indexes.old_corpora import (
+    OldIndex,
+    documents_of,
+    index_of_corpus,
+    index_of_old,
+    is_corpus,
+    open_corpus,
+)
 from neardup.api.runs import Run
 from neardup.cluster.methods import counts_of
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.cuts.text_cuts import TextCuts
-from neardup.corpora.against import OldCorpus, decide
+from neardup.corpora.against import Decided, OldCorpus, decide
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.decontaminating import Asked, Items, by_file, matches_of
-from neardup.corpora.of_run import results_of
 from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
 from neardup.engines.job import wanted_columns
-from neardup.errors import InputError, InputNotFoundError, SpecError
-from neardup.index.answers import id_values
-from neardup.index.bodies import Id
+from neardup.errors import InputError, SpecError
 from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
 from neardup.io.outputs import check_output
-from neardup.io.remote import is_remote, local_target, located
+from neardup.io.remote import local_target, located
 from neardup.io.source import Source
 from neardup.io.writers import write_tables
 from neardup.memory_plan import memory_of, plan_against, plan_decontamination
 from neardup.output.clean import CLEAN, Form
 from neardup.output.record import about_clock
 from neardup.output.writing import check_inputs, check_outside
-from neardup.result_record import RECORD, read_record
+from neardup.result_record import RECORD
 from neardup.results.any_run import AnyRun
 from neardup.results.other_folders import AgainstFolder, MatchesFolder
 from neardup.results.results import Results
@@ -53,24 +56,32 @@ from neardup.threads import Pool, check_threads
 
 _BY = ("containment", "similarity")
 #: Files of an output folder.
-_AGAINST = (CLEAN, "clusters.parquet", RECORD)
+_AGAINST = (CLEAN, "clusters.parquet", "matches.parquet", RECORD)
 _MATCHES = (CLEAN, "matches.parquet", "cuts.parquet", RECORD)
 #: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
 _OF_BATCH = (
     "source against text id out format overwrite input_format delimiter encoding_errors "
-    "max_document skip_large private_ids progress memory threads"
+    "max_document skip_large private_ids progress memory threads old_only"
+)
+#: Those that apply besides where the old corpus is sketched first.
+_OF_CORPUS = (
+    "preset threshold recall shingle keep order_by ignore stop_passages spec old_text old_id"
 )
 
 
 class _Found(Results):
     """Results of a batch against an old corpus."""
 
-    def __init__(self, corpus: InputCorpus, table: pa.Table, record: dict[str, Any]) -> None:
-        self._corpus, self._table, self.record = corpus, table, record
+    def __init__(self, corpus: InputCorpus, found: Decided, record: dict[str, Any]) -> None:
+        self._corpus, self._table, self.record = corpus, found.table, record
+        self._matches = found.matches
         self.reader, self.source = corpus.reader, corpus.reader.source
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        return self._table if columns is None else self._table.select(list(columns))
+        found = self._matches if name == "matches" else self._table
+        if found is None:
+            raise SpecError("there are no matches", "give `old_only`")
+        return found if columns is None else found.select(list(columns))
 
     def edges(self, columns: Sequence[str] | None = None) -> None:
         return None
@@ -107,6 +118,17 @@ class Against(Run):
         if isinstance(self._results, _Found):
             raise SpecError("this result is in memory, and is not pickled", "give `out`")
         return Against, (self._results,)
+
+    @property
+    def matches(self) -> pa.Table:
+        """With ``old_only``: ``doc``, ``doc_id``, ``old_id``, ``similarity`` of all similar pairs.
+
+        Raises:
+            SpecError: It was not asked for.
+        """
+        if not self.summary["old_only"]:
+            raise SpecError("there are no matches", "give `old_only`")
+        return self._results.table("matches")
 
     def save(self, *args: object, **options: object) -> NoReturn:
         """Refuse to write what neardup.dedup writes."""
@@ -162,9 +184,20 @@ class Decontamination(AnyRun):
 
 
 class Old(NamedTuple):
-    """An old corpus, and the output of a batch that was compared with it."""
+    """An old corpus, and the output of a batch that was compared with it.
 
-    corpus: str | os.PathLike[str] | Index | Run
+    Attributes:
+        corpus: An index, a run, the folder of one, or what `InputCorpus.open` takes.
+        spec: Settings, where it is a corpus; else None.
+        reading: How it is read then.
+        only: Whether documents stay that are similar to others of the batch only.
+        out: The output folder; None for none.
+    """
+
+    corpus: Any
+    spec: Spec | None = None
+    reading: Reading = Reading()
+    only: bool = False
     out: str | os.PathLike[str] | None = None
     format: str | None = None
     overwrite: bool = False
@@ -172,26 +205,42 @@ class Old(NamedTuple):
     threads: int | None = None
 
 
-def dedup_as_asked(given: dict[str, Any]) -> Against:
-    """Do `neardup.dedup` by its arguments, with ``against``; those that don't apply are refused."""
+def dedup_as_asked(given: dict[str, Any], settings: Callable[[], Spec]) -> Against:
+    """Do `neardup.dedup` by its arguments, with ``against``; those that don't apply are refused.
+
+    Args:
+        given: All arguments.
+        settings: Makes the settings of them, for a corpus that is sketched first.
+    """
     from neardup.api.dedup import dedup
 
+    plain = is_corpus(given["against"])
+    apply = f"{_OF_BATCH} {_OF_CORPUS if plain else ''}".split()
     for name, parameter in inspect.signature(dedup).parameters.items():
         value, default = given[name], parameter.default
-        fits = name in _OF_BATCH.split() or value is default
-        if not fits and not (is_given(default) and value == default):
-            raise SpecError(
-                f"`{name}` does not apply with `against`",
-                "leave it out: the settings are those of the old corpus, and the first one is kept",
-            )
+        if name in apply or value is default or (is_given(default) and value == default):
+            continue
+        hint = "leave it out"
+        if name in _OF_CORPUS.split():
+            hint += ": the settings are those of the index or run; files are sketched as you like"
+        raise SpecError(f"`{name}` does not apply with `against`", hint)
     check_threads(given["threads"])
     names = ("out", "format", "overwrite", "threads")
+    reading = Reading.of(given)
     old = Old(
         given["against"],
+        settings() if plain else None,
+        dataclasses.replace(
+            reading,
+            text=given["old_text"] or reading.text,
+            id=given["old_id"] or reading.id,
+            input_format=None,
+        ),
+        given["old_only"],
         memory=memory_of(given["memory"]),
         **{name: given[name] for name in names},
     )
-    return dedup_against(given["source"], old, Reading.of(given))
+    return dedup_against(given["source"], old, reading)
 
 
 def dedup_against(source: object, old: Old, reading: Reading) -> Against:
@@ -214,36 +263,56 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
     if out is not None:
         check_folder(out, old.overwrite, writes=_AGAINST)
     with ExitStack() as opened:
-        index, spec, ids = _old(old.corpus, opened)
-        items = index.recipe.shingle.unit == "item"
-        asked = dataclasses.replace(reading, items=items)
-        corpus = InputCorpus.open(source, asked, wanted_columns(spec, None))
+        known: OldIndex | None = None
+        if old.spec is None:
+            known = index_of_old(old.corpus, opened)
+        spec = old.spec or known.spec  # type: ignore[union-attr]
+        items = (old.spec or known.index.spec).shingle.unit == "item"  # type: ignore[union-attr]
+        corpus = InputCorpus.open(
+            source, dataclasses.replace(reading, items=items), wanted_columns(spec, None)
+        )
         check_output(corpus.reader.source, old.format)
+        load, before = corpus.workload(old.threads, False), documents_of(old.corpus)
+        inputs: list[tuple[object, InputCorpus]] = [(source, corpus)]
+        if old.spec is not None:
+            first = open_corpus(old.corpus, dataclasses.replace(old.reading, items=items))
+            inputs.append((old.corpus, first))
+            with naming("old_"):
+                before = first.workload(1, False).documents
         if out is not None:
-            _check_out(out, (source, corpus))
-        load, kept_before = corpus.workload(old.threads, False), _documents_of(old.corpus)
-        plan = plan_against(load, kept_before, old.memory)
+            _check_out(out, *inputs)
+        plan = plan_against(load, before, old.memory)
         if old.memory is not None:
             plan.check()
+        if known is None:
+            with clock.stage("sketch the old corpus", first.reader.source.total_bytes, "bytes"):
+                known = index_of_corpus(first, spec, opened)
         with clock.stage("compare", corpus.reader.source.total_bytes, "bytes"):
-            table, kept = decide(corpus, OldCorpus(index._core, spec, ids))
-        recipe = index.recipe
+            found = decide(corpus, OldCorpus(known.index._core, spec, known.ids, old.only))
+        recipe = known.index.recipe
+        old_documents = len(known.index)
+    table, kept = found.table, found.kept
     cluster = table.column("cluster").drop_null().to_numpy()
     counts = {
         **counts_of(np.where(kept, -1, 0), cluster),
         "documents": len(kept),
         "skipped": corpus.skipped,
         "similar_to_old": int(np.count_nonzero(table.column("in_old").to_numpy())),
+        "old_documents": old_documents,
     }
     counts["similar_within"] = counts["removed"] - counts["similar_to_old"]
+    if found.matches is not None:
+        counts["matches"] = found.matches.num_rows
+        counts["old_documents_found"] = found.old_found
     about = {
         "spec": spec.as_dict(),
         "recipe": recipe.as_dict(),
         "bands": bands_of(recipe, spec.threshold),
+        "old_only": old.only,
         "counts": counts,
         **corpus.record(format=old.format),
     }
-    results = _Found(corpus, table, {**about, **about_clock(clock)})
+    results = _Found(corpus, found, {**about, **about_clock(clock)})
     if out is None:
         return Against(results)
     with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
@@ -251,12 +320,14 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
             corpus.write(kept, folder / CLEAN, Form(old.format), pool)
         with clock.stage("write tables"):
             write_tables(folder / "clusters.parquet", [table])
+            if found.matches is not None:
+                write_tables(folder / "matches.parquet", [found.matches])
         record = write_record(folder, Against.command, about | about_clock(clock))
-    found = AgainstFolder(out, record)
-    found.reader, found.ends = corpus.reader, results.ends
+    of_folder = AgainstFolder(out, record)
+    of_folder.reader, of_folder.ends = corpus.reader, results.ends
     if isinstance(corpus.reader.source, FrameSource):
-        found.source = corpus.reader.source
-    return Against(found)
+        of_folder.source = corpus.reader.source
+    return Against(of_folder)
 
 
 @checked
@@ -451,41 +522,3 @@ def _check_out(out: Path, *inputs: tuple[object, InputCorpus]) -> None:
     for source, corpus in inputs:
         check_inputs(out, [file.path for file in corpus.reader.source.files])
         check_outside(out, [located(path) for path in paths_of(source) or ()])
-
-
-def _documents_of(old: str | os.PathLike[str] | Index | Run) -> int:
-    """Return how many documents of an old run an index in memory is made of."""
-    found = old.summary if isinstance(old, Run) else None
-    if isinstance(old, str | os.PathLike) and not is_remote(located(old)):
-        found = read_record(Path(old))
-    return int((found or {}).get("counts", {}).get("kept", 0))
-
-
-def _old(
-    against: str | os.PathLike[str] | Index | Run, opened: ExitStack
-) -> tuple[Index, Spec, Callable[[list[Id]], Any]]:
-    """Return an index of an old corpus, settings, and what gives the ids that users know.
-
-    What this call opens is closed with ``opened``.
-    """
-    if not isinstance(against, str | os.PathLike | Index | Run):
-        raise SpecError(
-            f"`against` is of type {type(against).__name__}; expected an index, a run, or the "
-            "folder of one",
-            "make a run or an index of the old corpus first",
-        )
-    if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
-        folder = Path(located(against))
-        if (folder / "index.sqlite").is_file():
-            against = opened.enter_context(Index.open(folder, readonly=True))
-        elif not (folder / "run.json").is_file():
-            raise InputNotFoundError(
-                f"{folder}: there is neither an index nor a finished run",
-                "name the folder of neardup index create, or the output of neardup dedup",
-            )
-    if isinstance(against, Index):
-        core = against._core
-        return against, against.spec, lambda ids: id_values(ids, core.catalogue.state().ids)
-    results = results_of(against)
-    made = opened.enter_context(index_of(Index, results))
-    return made, results.spec, lambda ids: take_ids(results.ids, np.array(ids, dtype=np.int64))

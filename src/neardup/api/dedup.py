@@ -25,7 +25,6 @@ from neardup.spec import preset as settings_of
 from neardup.state.shards import Shard
 
 if TYPE_CHECKING:
-    from neardup.api.indexes.indexing import Index
     from neardup.forecast.plan import Plan
 
 #: Settings that are separate arguments.
@@ -58,7 +57,10 @@ def dedup(
     *,
     text: str | Sequence[str] = "text",
     id: str | None = None,
-    against: str | os.PathLike[str] | Index | Run | None = None,
+    against: Any = None,
+    old_text: str | Sequence[str] | None = None,
+    old_id: str | None = None,
+    old_only: bool = False,
     preset: str = by_preset("web"),
     threshold: float = by_preset(0.7),
     recall: float = by_preset(0.99),
@@ -106,12 +108,18 @@ def dedup(
             items, with ``shingle="item"``.
         text: Column with the text, or several, which are joined by a space.
         id: Column with your ids, each once; positions without it.
-        against: An old corpus, which is only read: an index or its folder; or a run or its output
-            folder, of which the kept documents count; all of them stay. Then documents that are
-            similar to one of it are removed too. The settings are those of the old corpus, where
-            ``keep``, ``order_by`` and ``max_bucket`` are for the batch. Of the other arguments only
+        against: An old corpus, which is only read: an index or its folder; a run or its output
+            folder, of which the kept documents count; or anything that ``source`` may be, which is
+            sketched first. All of its documents stay, and documents that are similar to one of them
+            are removed too. The settings are those of an index or a run, where ``keep``,
+            ``order_by`` and ``max_bucket`` are for the batch. Of the other arguments only
             ``text``, ``id``, ``out``, ``format``, ``overwrite``, ``input_format``,
-            ``delimiter`` and ``encoding_errors`` apply.
+            ``delimiter``, ``encoding_errors`` and ``old_only`` apply; of a corpus that is sketched
+            first also the settings.
+        old_text: Column with the text of an old corpus that is sketched first; as ``text``.
+        old_id: Column with its ids; as ``id``.
+        old_only: Remove only documents that are similar to the old corpus, and give all such pairs;
+            documents that are similar to each other stay.
         preset: ``"web"`` (5 words, threshold 0.7; the default), ``"clinical"`` (8 stemmed words,
             0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).
         threshold: Similarity from which on two documents are near-duplicates, in (0, 1].
@@ -184,7 +192,15 @@ def dedup(
     if against is not None:
         from neardup.api.comparing_corpora import dedup_as_asked
 
-        return dedup_as_asked(locals())
+        given = locals()
+
+        def settings() -> Spec:
+            values = (threshold, recall, shingle, keep, order_by)
+            return _make_spec(spec, preset, *values).replace(**ignored(ignore, stop_passages))
+
+        return dedup_as_asked(given, settings)
+    if old_text is not None or old_id is not None or old_only:
+        raise SpecError("`old_text`, `old_id` and `old_only` need an old corpus", "give `against`")
     shingle = _shingle_of(source, text, shingle, preset, spec)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     asked = asked.replace(**ignored(ignore, stop_passages))

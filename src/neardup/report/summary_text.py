@@ -136,6 +136,9 @@ def of_batch(record: dict[str, Any]) -> Iterator[Row]:
     yield from _kept_and_removed(
         counts, kinds + f"{counts['similar_within']:,} to the batch itself"
     )
+    if record["old_only"]:
+        there, old = counts["old_documents_found"], counts["old_documents"]
+        yield "matches", f"{counts['matches']:,}", f"pairs; {there:,} of {old:,} old documents"
     largest = (
         f"of two documents or more of the batch; the largest has {counts['largest_cluster']:,}"
     )
