@@ -63,7 +63,7 @@ def _lengths(spec: SynthSpec, sources: I64) -> I64:
 
 
 def _edits(spec: SynthSpec, role: npt.NDArray[np.int8], docs: I64, words: I64) -> I64:
-    """Words that near-duplicates change; within the range asked for, if any whole number is."""
+    """Words that near-duplicates change; within the range asked for, if any integer is."""
     low, high = spec.changed
     share = low + (high - low) * unit(stream_keys(spec.seed, Stream.SHARE, docs))
     edits = np.maximum(np.floor(share * words + 0.5), np.ceil(low * words - 1e-9))

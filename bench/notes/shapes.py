@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neardup.errors import SpecError
-from neardup.spec import check_probability, check_whole
+from neardup.spec import check_integer, check_probability
 
 #: Stored with every corpus. A change of the texts that a spec gives needs another version.
 VERSION = "synth/2"
@@ -40,7 +40,7 @@ class Family:
 
     def __post_init__(self) -> None:
         low, high = float(self.low), float(self.low if self.high is None else self.high)
-        check_whole("size of a family", self.size, 2, 2**31 - 1)
+        check_integer("size of a family", self.size, 2, 2**31 - 1)
         _check_range("similarity of a family", (low, high), 0.05, 0.99)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
@@ -92,15 +92,15 @@ class SynthSpec:
     vocabulary: int = 50_000  # different words, 100 to 100,000; frequency falls as 1 / rank
 
     def __post_init__(self) -> None:
-        check_whole("documents", self.documents, 1, 2**31 - 1)
-        check_whole("seed", self.seed, 0, 2**63 - 1)
+        check_integer("documents", self.documents, 1, 2**31 - 1)
+        check_integer("seed", self.seed, 0, 2**63 - 1)
         for name, share in (("near", self.near), ("exact", self.exact)):
             check_probability(name, share, low_open=False, high_open=False)
         low, high = self.changed
         object.__setattr__(self, "changed", (float(low), float(high)))
         _check_range("changed", self.changed, 0, 1)
         _check_range("words", self.words, 5, 100_000)
-        check_whole("vocabulary", self.vocabulary, 100, 100_000)
+        check_integer("vocabulary", self.vocabulary, 100, 100_000)
         if self.families is None:
             size = self.documents // 20
             object.__setattr__(self, "families", (Family(size),) if size > 1 else ())

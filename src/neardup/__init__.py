@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.3.0"
 
-# Names are resolved when they are asked for, so that `neardup --help` imports nothing heavy.
+# Names are resolved when they are first used: `neardup --help` imports nothing heavy.
 _HOMES = {
     "neardup.api.comparing_corpora": "decontaminate",
     "neardup.api.copying": "PassageRun copied passages",

@@ -7,18 +7,18 @@ from typing import Any
 
 _NOTE = "compiling kernels, once on this machine (neardup warmup compiles all of them)"
 
-_hearers: list[Callable[[str], None] | None] = []
+_listeners: list[Callable[[str], None] | None] = []
 _announced = False
 
 
 @contextmanager
-def heard_by(hear: Callable[[str], None] | None) -> Iterator[None]:
-    """Give announcements to a function, or to nobody, instead of writing them to stderr."""
-    _hearers.append(hear)
+def announced_to(listener: Callable[[str], None] | None) -> Iterator[None]:
+    """Give announcements to a function, or drop them, instead of writing them to stderr."""
+    _listeners.append(listener)
     try:
         yield
     finally:
-        _hearers.remove(hear)
+        _listeners.remove(listener)
 
 
 def listen_to_compiler(package: str) -> None:
@@ -39,10 +39,10 @@ def listen_to_compiler(package: str) -> None:
 def announce_compiling() -> None:
     """Announce that kernels are compiled, unless this process did so before."""
     global _announced
-    hear = _hearers[-1] if _hearers else _to_stderr
-    if hear is not None and not _announced:
+    listener = _listeners[-1] if _listeners else _to_stderr
+    if listener is not None and not _announced:
         _announced = True
-        hear(_NOTE)
+        listener(_NOTE)
 
 
 def _to_stderr(note: str) -> None:

@@ -44,8 +44,8 @@ def numbers(array: ArrowArray, dtype: npt.DTypeLike | None = None) -> np.ndarray
         found: np.ndarray = array.to_numpy(zero_copy_only=False)
     else:
         values: Any = array.buffers()[1]
-        whole = np.frombuffer(values or b"", dtype=array.type.to_pandas_dtype())
-        found = whole[array.offset : array.offset + len(array)]
+        all_values = np.frombuffer(values or b"", dtype=array.type.to_pandas_dtype())
+        found = all_values[array.offset : array.offset + len(array)]
     return found if dtype is None else found.astype(dtype, copy=False)
 
 
@@ -64,7 +64,7 @@ def large_strings(
 
 def strings_of(values: Sequence[bytes | None]) -> pa.LargeStringArray:
     """Strings from their UTF-8; Arrow's own conversion of lists imports pandas."""
-    # A query of an index makes arrays of one text; much of what NumPy does costs 1 us.
+    # A query of an index makes arrays of one text; many calls of NumPy cost 1 us.
     texts = [value or b"" for value in values]
     offsets = np.array([0, *accumulate(map(len, texts))], dtype=np.int64)
     valid = validity(np.array([v is not None for v in values])) if None in values else None
@@ -83,7 +83,7 @@ def is_text(type: pa.DataType) -> bool:
 
 
 def check_matrix(name: str, values: np.ndarray, dtype: type[np.generic]) -> None:
-    """Refuse what is no two-dimensional array of that type: kernels would misread it."""
+    """Raise SpecError unless it is a two-dimensional array of that type, as kernels expect."""
     if not (isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype == dtype):
         raise SpecError(f"`{name}` is no array {dtype.__name__}[documents, columns] of NumPy")
 

@@ -1,12 +1,12 @@
 """Every error that neardup raises on purpose.
 
-A message says what is wrong, the value, and what was expected; ``hint`` says what to do about it.
+A message names the problem, the value, and the values that are expected; ``hint`` is the remedy.
 Messages name files, lines, records and columns, never the text of a document.
 """
 
 
 def spelled(value: object) -> str:
-    """How a message names a value that was given: what may be or hold a text goes by its type."""
+    """Return a value as messages show it; of one that may contain a text, only the type."""
     plain = len(value) <= 100 if isinstance(value, str) else isinstance(value, int | float | None)
     return repr(value) if plain else f"of type {type(value).__name__}"
 
@@ -15,12 +15,12 @@ class NeardupError(Exception):
     """Base of all errors of this package.
 
     Args:
-        message: What is wrong, in one line.
-        hint: What the user can do about it, in one line; empty where nothing is known to help.
+        message: The problem, in one line.
+        hint: The remedy, in one line; empty where none is known.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message, hint)  # both in args, so that pickling restores both
+        super().__init__(message, hint)  # pickling restores `args`
         self.message = message
         self.hint = hint
 
@@ -37,7 +37,7 @@ class SpecError(NeardupError, ValueError):
 
 
 class ArgumentError(SpecError, TypeError):
-    """A keyword that a function does not have, or a value that can't be what it stands for."""
+    """A keyword that a function does not have, or a value of a type that it can't take."""
 
 
 class InputError(NeardupError, ValueError):
@@ -45,11 +45,11 @@ class InputError(NeardupError, ValueError):
 
 
 class InputNotFoundError(InputError, FileNotFoundError):
-    """There is no such file, or a pattern or a folder holds none."""
+    """There is no such file, or a pattern or a folder has none."""
 
 
 class FormatError(InputError):
-    """The ending is unknown, or the bytes are not what the ending says."""
+    """The ending is unknown, or the bytes are not of the format that it names."""
 
 
 class ColumnError(InputError, KeyError):
@@ -77,7 +77,7 @@ class OutputSizeError(OutputError):
 
 
 class StoreError(NeardupError):
-    """A band store can't be reached or written, or does not hold what it must."""
+    """A band store can't be reached or written, or lacks data of a run."""
 
 
 class RecipeError(NeardupError, ValueError):
@@ -93,7 +93,7 @@ class DependencyError(NeardupError, ImportError):
 
 
 class ShortTextWarning(UserWarning):
-    """A text is empty, or shorter than a shingle, so that it is similar to its copies at most."""
+    """A text is empty, or shorter than a shingle: only its copies can be similar to it."""
 
 
 class RecallWarning(UserWarning):

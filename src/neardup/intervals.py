@@ -12,7 +12,7 @@ _Z = 1.959963984540054
 def wilson(share: float, number: float) -> tuple[float, float]:
     """Return the 95 % score interval of a share, of 0 to 1.
 
-    The number of independent observations need not be whole. With 0 nothing is known.
+    The number of independent observations need not be an integer. With 0 nothing is known.
 
     >>> low, high = wilson(0.9, 50)
     >>> round(low, 4), round(high, 4)
@@ -52,7 +52,7 @@ def estimate(hits: np.ndarray, of: np.ndarray, sampled: float, weighted: bool = 
 
     ``hits`` and ``of`` are int64[documents]: pairs that are hits, and all pairs; documents without
     any don't count. ``sampled`` is the share of all documents that is in the sample; 0 where the
-    question is not about this corpus alone. If ``weighted``, documents are weighted by their pairs:
+    question is not only about this corpus. If ``weighted``, documents are weighted by their pairs:
     the share of all pairs. The effective number is the square of the sum of weights over the sum of
     their squares (L. Kish, 1965).
     """

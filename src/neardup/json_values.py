@@ -1,10 +1,10 @@
-"""JSON values, and what differs between two of them, in words."""
+"""JSON values, and the differences of two of them, in words."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-#: A value that JSON can hold. Tuples are lists once they are read back.
+#: A value that JSON can represent. Tuples are lists once they are read back.
 JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | bool | None"
 
 _FIELDS = 4  # to show; the others are counted

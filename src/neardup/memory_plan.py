@@ -13,7 +13,7 @@ from neardup.errors import SpecError, spelled
 # Measured, in bytes.
 #: Interpreter, libraries and compiled kernels.
 BASE = 230_000_000
-#: What a thread needs in any case.
+#: Of each thread, whatever it does.
 THREAD = 24_000_000
 #: Of each byte of the texts of a partition that a thread works on, by words and by characters.
 _TEXT_BYTE, _CHAR_BYTE = 4, 8
@@ -21,29 +21,29 @@ _TEXT_BYTE, _CHAR_BYTE = 4, 8
 _ROW, _ROW_KEY = 240, 24
 #: Of a document of a partition whose sketches wait to be stored, besides its keys.
 _SKETCH = 120
-#: What sorting pairs takes, some at a time; all of them go to files where memory is short.
+#: Of sorting pairs, in batches; all of them go to files where memory is short.
 EDGES = 256_000_000
-#: Of each document: ranks, answers, order, marks, and what it takes to group one band.
+#: Of each document: ranks, answers, order, marks, and memory to group one band.
 DOCUMENT = 80
-#: Of each document of a corpus that is read once: its id, a mark, and what it takes to check ids.
+#: Of each document of a corpus that is read once: its id, a mark, and memory to check ids.
 _READ = 64
 #: Of each byte of text of test items: tokens, shingles, and the index of them.
 _ITEM_BYTE = 12
-#: Of each document of a batch and each kept document of an old run: what indexes of both take, and
+#: Of each document of a batch and each kept document of an old run: memory of indexes of both, and
 #: the answers; besides twice its text.
 _INDEXED = 1000
 #: Of each record of a linkage, and of each byte of its fields.
 _RECORD, _FIELD_BYTE = 2500, 60
 #: Of a band key.
 KEY = 8
-#: Of documents that are cached, so that they need not be read again, at most.
+#: Of documents that are cached, at most; they are not read again.
 CACHED = 256 << 20
 #: Of a second process, which compiles kernels where they are not on disk yet.
 COMPILER = 350_000_000
 
 
 def parse_size(size: int | str, name: str) -> int:
-    """Return bytes, of a number of them or a text; SpecError, by ``name``, for what is no size.
+    """Return bytes, of a number of them or a text; SpecError, by ``name``, for any other value.
 
     >>> parse_size("1.5GB", "memory"), parse_size("4GiB", "memory")
     (1500000000, 4294967296)
@@ -90,7 +90,7 @@ def _half_of_free() -> int:
 class Workload:
     documents: int  # about, as the bytes
     text: int  # bytes
-    columns: int  # bytes of those that a run needs: ids, and what decides what is kept
+    columns: int  # bytes of those that a run needs: ids, and the column of `keep`
     num_bands: int
     threads: int  # that there are, or that were asked for
     char: bool  # shingles are of characters
@@ -104,13 +104,13 @@ class MemoryPlan:
     """How the memory is divided, in bytes."""
 
     workload: Workload
-    memory: int  # what may be used
-    minimum: int  # what the run needs, with one thread
-    thread: int  # what each further thread needs
+    memory: int  # bytes that may be used
+    minimum: int  # bytes that the run needs, with one thread
+    thread: int  # bytes that each further thread needs
     threads: int  # those that fit
-    keys: int  # what all band keys take
-    arrays: int  # what arrays may take before they are mapped to files
-    held: int  # of documents that are cached, so that they need not be read again
+    keys: int  # bytes of all band keys
+    arrays: int  # bytes of arrays before they are mapped to files
+    cached: int  # bytes of documents that are cached
 
     def check(self) -> None:
         """Raise SpecError where the memory does not suffice for one thread."""
@@ -119,12 +119,12 @@ class MemoryPlan:
 
 
 def require_memory(memory: int, minimum: int, what: str) -> None:
-    """Raise SpecError where memory is below what is needed, both in bytes.
+    """Raise SpecError where memory is below the minimum, both in bytes.
 
-    ``what`` says what that was estimated for.
+    ``what`` names the task of that estimate.
     """
     if memory < minimum:
-        enough = -(-minimum // 10**6)  # rounded up, so that it can be given
+        enough = -(-minimum // 10**6)  # rounded up, to be a value that suffices
         raise SpecError(
             f"`memory` is {show_size(memory)}; at least {enough} MB are needed (estimated: {what})",
             "allow more memory, or split the input",
@@ -132,12 +132,12 @@ def require_memory(memory: int, minimum: int, what: str) -> None:
 
 
 def available_memory(memory: int | None) -> int:
-    """Return the bytes that may be used: those given, or half of what is free."""
+    """Return the bytes that may be used: those given, or half of the free memory."""
     return _half_of_free() if memory is None else memory
 
 
 def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
-    """Divide the memory, or half of what is free.
+    """Divide the memory, or half of the free memory.
 
     Fewer threads are used where it does not suffice for all of them.
     """
@@ -155,9 +155,9 @@ def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
     threads = max(1, min(workload.threads, 1 + free // thread))
     free = max(0, free - (threads - 1) * thread)
     # A small share of a large corpus saves little time, and its sets need the memory.
-    held = min(CACHED, free // 4) if workload.text < 4 * CACHED else 0
+    cached = min(CACHED, free // 4) if workload.text < 4 * CACHED else 0
     keys = row_keys * workload.documents
-    return MemoryPlan(workload, memory, minimum, thread, threads, keys, free - held, held)
+    return MemoryPlan(workload, memory, minimum, thread, threads, keys, free - cached, cached)
 
 
 def plan_decontamination(train: Workload, items: int, memory: int | None) -> MemoryPlan:
@@ -190,7 +190,7 @@ def peak_memory() -> int:
         return found
     import resource
 
-    # (On Linux this would count what the parent had in memory when it started this process.)
+    # (On Linux this would count the memory of the parent when it started this process.)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

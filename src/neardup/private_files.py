@@ -1,4 +1,4 @@
-"""Files and folders that only their owner can read, durable names, and what the system refuses."""
+"""Files and folders that only their owner can read, durable names, and errors of the system."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ def system_error(kind: type[NeardupError], path: Path, error: OSError) -> Neardu
 
 @contextmanager
 def system_errors(path: Path) -> Iterator[None]:
-    """Raise OutputError, about a path, for what the system refuses."""
+    """Raise errors of the system as OutputError, about a path."""
     try:
         yield
     except OSError as error:
@@ -37,12 +37,12 @@ def system_errors(path: Path) -> Iterator[None]:
 
 
 def open_private(path: Path) -> IO[bytes]:
-    """Open a new file for writing that nobody else may read; what was there is lost."""
+    """Open a file for writing that only its owner can read; its old content is lost."""
     return open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file that nobody else may read, and have it on the disk."""
+    """Write a file that only its owner can read, and have it on the disk."""
     with open_private(path) as file:
         file.write(data)
         file.flush()
@@ -74,7 +74,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file, unless it is there, that nobody else can read."""
+    """Make an empty file, unless it is there, that only its owner can read."""
     # Never opened if it is there: closing it would drop the locks that this process has on it.
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

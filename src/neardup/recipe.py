@@ -12,7 +12,7 @@ from neardup.spec import (
     SCHEMES,
     ShingleSpec,
     Spec,
-    check_whole,
+    check_integer,
     keywords_checked,
     plain_values,
     with_shingle,
@@ -31,18 +31,18 @@ _LATER: dict[str, Any] = {"hash_bytes": 8, "ignore": [], "stop_passages": []}
 class Recipe:
     """All that a document's band keys depend on besides its text.
 
-    What is compared knows nothing of files, numbers of documents or thresholds, so that keys of
-    different corpora, days and machines can be compared.
+    Files, numbers of documents and thresholds are no part of it. So keys of different corpora, days
+    and machines can be compared.
 
     Attributes:
-        shingle: What a document becomes.
+        shingle: How a text becomes a set of shingles.
         scheme: Signature scheme with its version; versions are never redefined.
         seed: Seed of the hash functions.
         num_bands: Bands; 0 for an exact join, which has none.
         rows: Signature entries in a band; 0 without bands.
-        versions: Versions of what the keys depend on besides, by name.
+        versions: Versions of libraries that the keys depend on, by name.
         threshold: Of a run or an index: its threshold, which `neardup.Index.create` takes over. It
-            is no part of what is compared, stored, or in the digest.
+            is not compared, not stored, and no part of the digest.
     """
 
     shingle: ShingleSpec = field(default_factory=ShingleSpec)
@@ -54,9 +54,9 @@ class Recipe:
     threshold: float | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        Spec(self.shingle, self.scheme, self.seed)  # which refuses what is out of range
-        check_whole("`num_bands`", self.num_bands, 0, 2**31 - 1)
-        check_whole("`rows`", self.rows, 0, 2**31 - 1)
+        Spec(self.shingle, self.scheme, self.seed)  # which raises SpecError for values out of range
+        check_integer("`num_bands`", self.num_bands, 0, 2**31 - 1)
+        check_integer("`rows`", self.rows, 0, 2**31 - 1)
         if not self.versions:
             versions = [("tokens", TOKENS)]
             if self.shingle.stem is not None:
@@ -71,7 +71,7 @@ class Recipe:
         return self.num_bands * self.rows
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, which JSON can hold.
+        """Return plain values, which JSON can represent.
 
         >>> Recipe.from_dict(Recipe(num_bands=17, rows=4).as_dict()).rows
         4
@@ -81,7 +81,7 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Recipe":
-        """Make a recipe from what `as_dict` returned."""
+        """Make a recipe from a result of `as_dict`."""
         found = with_shingle(values, "versions")
         return cls(**{**found, "versions": tuple(sorted(found["versions"].items()))})
 
@@ -99,7 +99,7 @@ class Recipe:
         """Refuse another recipe, since its keys can't be compared with those of this one.
 
         Args:
-            other: What is asked for.
+            other: The recipe that is asked for.
             where: What this recipe belongs to, for the message.
 
         Raises:
@@ -107,7 +107,7 @@ class Recipe:
         """
         if found := differences(self.as_dict(), other.as_dict()):
             message = f"{where} has another recipe: {found}"
-            raise RecipeError(message, "use the same settings and versions, or make it anew")
+            raise RecipeError(message, "use the same settings and versions, or make it again")
 
     def require_usable(self, where: str) -> None:
         """Refuse a recipe that the versions installed today don't follow.

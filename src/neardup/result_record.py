@@ -9,7 +9,7 @@ from neardup.errors import InputError
 
 #: Its name; it is written last.
 RECORD = "run.json"
-#: What an audit adds to a result.
+#: Written by an audit, next to the result.
 AUDIT = "audit.json"
 
 

@@ -17,7 +17,7 @@ from neardup.errors import OutputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Smaller arrays are always in memory: what they take is counted with the working memory.
+#: Smaller arrays are always in memory: they are counted with the working memory.
 _SMALL = 1 << 20
 #: Bytes of an array that many small blocks share.
 _SLAB = 8 << 20
@@ -29,8 +29,8 @@ class Scratch:
     """Allocates arrays, and counts the bytes of those that are alive.
 
     Pages of a mapped file belong to the file: the system writes them out and drops them when memory
-    is short, so that they don't count as private memory of the process. The files have no name, so
-    that nothing is left of them, however the process ends.
+    is short. They don't count as private memory of the process. The files have no name: nothing is
+    left of them, however the process ends.
 
     ``budget`` is the bytes of arrays that may be in memory, None for any number; files go to
     ``folder``, or to that of the system for temporary files.
@@ -44,7 +44,7 @@ class Scratch:
         self.used = 0
 
     def __reduce__(self) -> "tuple[type[Scratch], tuple[()]]":
-        return Scratch, ()  # what is alive here stays here
+        return Scratch, ()  # the arrays stay in this process
 
     def fits(self, size: int) -> bool:
         return self.budget is None or self.used + size <= self.budget
@@ -76,13 +76,13 @@ class Scratch:
         if size < _SMALL:
             return np.empty(shape, kind), False
         with self._lock:
-            held = self.fits(size)
-            self.used += size if held else 0
-        flat = np.empty(size, np.uint8) if held else np.frombuffer(self._map(size), np.uint8)
-        if held:
-            # Views keep the flat array alive, so that it goes when the last of them does.
+            in_memory = self.fits(size)
+            self.used += size if in_memory else 0
+        flat = np.empty(size, np.uint8) if in_memory else np.frombuffer(self._map(size), np.uint8)
+        if in_memory:
+            # Views keep the flat array alive: it goes when the last of them does.
             weakref.finalize(flat, self._forget, size).atexit = False
-        return flat.view(kind).reshape(shape), not held
+        return flat.view(kind).reshape(shape), not in_memory
 
     def filled(self, shape: Shape, dtype: npt.DTypeLike, value: float) -> np.ndarray:
         array = self.empty(shape, dtype)
@@ -101,7 +101,7 @@ class Scratch:
         except OSError as error:
             reason = (error.strerror or "the system refused it").lower()
             raise OutputError(
-                f"no room for {size:,} bytes of scratch space: {reason}",
+                f"no space for {size:,} bytes of scratch files: {reason}",
                 "free some space, or allow more memory",
             ) from error
 
@@ -123,9 +123,9 @@ class Slabs:
         step = -(-len(view) // 64) * 64
         if step > len(self._slab):
             # A slab that is begun is given up with at most this share of it unused.
-            whole = step if step > _SLAB // 8 else _SLAB
-            slab = self._empty(whole, np.uint8)
-            if whole == step:
+            size = step if step > _SLAB // 8 else _SLAB
+            slab = self._empty(size, np.uint8)
+            if size == step:
                 slab[: len(view)] = view
                 return _read_only(slab[: len(view)])
             self._slab = slab

@@ -25,7 +25,7 @@ class Deduplicator(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Find near-duplicate texts; a clusterer that takes texts instead of numbers.
 
     Args:
-        preset: As for `neardup.dedup`, as are all other arguments; None is what the preset says.
+        preset: As for `neardup.dedup`, as are all other arguments; None for that of the preset.
 
     Attributes:
         labels_: int64[documents]: number of the cluster of each text, that of its first document.
@@ -145,7 +145,7 @@ class CopiedShare(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _texts(X: Iterable[str]) -> object:
-    """Return texts that can be read; SpecError for what is no sequence."""
+    """Return texts that can be read; SpecError unless they are a sequence."""
     if isinstance(X, str | bytes) or getattr(X, "ndim", 1) != 1:
         raise SpecError("`X` is no sequence of texts", "give a list, an array or a Series")
     return X if hasattr(X, "to_frame") else list(X)

@@ -16,11 +16,11 @@ from neardup.errors import ArgumentError, SpecError, spelled
 T = TypeVar("T")
 Unit = Literal["word", "char", "item"]
 
-#: Names of signature schemes as users write them, and the version that each stands for today. A
+#: Names of signature schemes as users write them, and the current version of each. A
 #: version is never redefined: a change of arithmetic gets a new one.
 SCHEMES = {"affine32": "affine32/1", "oph32": "oph32/1"}
 
-#: Snowball stemmers (PyStemmer); listed here so that a spec is checked without importing it.
+#: Snowball stemmers (PyStemmer); listed here to check a spec without importing it.
 _LANGUAGES = """
     arabic armenian basque catalan danish dutch english esperanto estonian finnish french german
     greek hindi hungarian indonesian irish italian lithuanian nepali norwegian polish porter
@@ -56,15 +56,15 @@ def _known(what: str, value: object, known: Iterable[str]) -> None:
         raise SpecError(f"no {what} {spelled(value)}", nearest(str(value), names))
 
 
-def check_whole(name: str, value: int, low: int, high: int) -> None:
+def check_integer(name: str, value: int, low: int, high: int) -> None:
     _check(
         isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
-        f"{name} is {spelled(value)}; expected a whole number from {low} to {high}",
+        f"{name} is {spelled(value)}; expected an integer from {low} to {high}",
     )
 
 
 def keywords_checked(cls: type[T]) -> type[T]:
-    """Have a dataclass refuse a keyword that is none of its fields, by the nearest one."""
+    """Have a dataclass raise ArgumentError, with the nearest field, for an unknown keyword."""
     made, known = cls.__init__, [f.name for f in dataclasses.fields(cast(Any, cls))]
 
     @functools.wraps(made)
@@ -82,7 +82,7 @@ def keywords_checked(cls: type[T]) -> type[T]:
 @keywords_checked
 @dataclass(frozen=True, slots=True)
 class ShingleSpec:
-    """What a document becomes: normalising, unit and length of its shingles.
+    """How a text becomes a set of shingles: normalising, unit and length.
 
     Attributes:
         unit: ``"word"`` (tokens are runs of letters, marks, digits and ``_``) or ``"char"``; or
@@ -94,7 +94,7 @@ class ShingleSpec:
         nfkc: Unicode compatibility composition before anything else.
         strip_accents: Canonical decomposition and removal of nonspacing marks.
         raw: Unit char only: keep white space as it is; else runs become one space and ends go.
-        bag: The i-th occurrence of a shingle is a shingle of its own, so that Jaccard becomes
+        bag: The i-th occurrence of a shingle is a shingle of its own: Jaccard becomes
             multiset Jaccard.
         hash_bytes: 8, or 4 for shingles hashed to 4 bytes, of which some collide from 100,000 on.
         ignore: Regular expressions in the syntax of RE2. Their matches in the text become spaces
@@ -127,7 +127,7 @@ class ShingleSpec:
             self.hash_bytes in (4, 8) and not isinstance(self.hash_bytes, bool),
             f"`hash_bytes` is {spelled(self.hash_bytes)}; expected 4 or 8",
         )
-        check_whole("shingle length", self.n, 1, 64)
+        check_integer("shingle length", self.n, 1, 64)
         for name in ("keep_case", "nfkc", "strip_accents", "raw", "bag"):
             value = getattr(self, name)
             _check(isinstance(value, bool), f"`{name}` is {spelled(value)}; expected True or False")
@@ -180,7 +180,7 @@ class ShingleSpec:
 
     @property
     def unit_name(self) -> str:
-        """What a token is called: word, character or item."""
+        """Name of a token in messages: word, character or item."""
         return "character" if self.unit == "char" else self.unit
 
 
@@ -216,7 +216,7 @@ def with_shingle(values: Mapping[str, Any], *others: str) -> dict[str, Any]:
     """Return plain values with their shingle spec made; it and others must be mappings."""
     for name in ("shingle", *others):
         valid = isinstance(values, Mapping) and isinstance(values.get(name), Mapping)
-        _check(valid, f"no mapping `{name}` is among the values", "give what as_dict() returned")
+        _check(valid, f"no mapping `{name}` is among the values", "give a result of as_dict()")
     return {**values, "shingle": ShingleSpec(**values["shingle"])}
 
 
@@ -231,7 +231,7 @@ class Spec:
     """Everything that the result of a run depends on, besides the input.
 
     Attributes:
-        shingle: What a document becomes.
+        shingle: How a text becomes a set of shingles.
         scheme: Signature scheme, ``"affine32"`` or ``"oph32"``; stored with its version.
         seed: Seed of the hash functions, 0 to 2**63 - 1.
         threshold: Jaccard similarity from which on two documents are near-duplicates, in (0, 1].
@@ -242,10 +242,10 @@ class Spec:
         documents: Number of documents that the bands are chosen for; None for five million,
             whatever the input is.
         method: ``"lsh"``, or ``"allpairs"`` for an exact search without bands.
-        pairs: ``"kept"`` compares documents with kept ones, as far as that decides what is kept;
+        pairs: ``"kept"`` compares documents with kept ones until it is decided;
             ``"all"`` compares all that share a bucket, and lists the pairs.
-        cluster: ``"star"`` (a kept document and those that it stands for), ``"bounded"``,
-            ``"components"`` or ``"louvain"``. It names groups; it does not decide what is kept.
+        cluster: ``"star"`` (a kept document and its duplicates), ``"bounded"``,
+            ``"components"`` or ``"louvain"``. It does not change which documents are kept.
         tree_threshold: Minimum similarity of any two documents of a bounded cluster, in
             [0, threshold]; None for 0.4, or the threshold if that is lower.
         keep: Which of the documents that are similar is kept: ``"first"``, ``"longest"``,
@@ -278,7 +278,7 @@ class Spec:
         check_shingle(self.shingle)
         _known("signature scheme", self.scheme, [*SCHEMES, *SCHEMES.values()])
         object.__setattr__(self, "scheme", SCHEMES[self.scheme.partition("/")[0]])
-        check_whole("seed", self.seed, 0, 2**63 - 1)
+        check_integer("seed", self.seed, 0, 2**63 - 1)
         check_probability("threshold", self.threshold, low_open=True, high_open=False)
         check_probability("recall", self.recall, low_open=True, high_open=True)
         self._check_bands()
@@ -292,7 +292,7 @@ class Spec:
         valid = self.order_by is None or isinstance(self.order_by, str)
         _check(valid, f"`order_by` is {spelled(self.order_by)}; expected the name of a column")
         if self.max_bucket is not None:
-            check_whole("`max_bucket`", self.max_bucket, 1, 2**31 - 1)
+            check_integer("`max_bucket`", self.max_bucket, 1, 2**31 - 1)
 
     def _check_bands(self) -> None:
         _check(
@@ -301,10 +301,10 @@ class Spec:
             "give both, or neither and a recall",
         )
         if self.documents is not None:
-            check_whole("documents", self.documents, 1, 2**62)
+            check_integer("documents", self.documents, 1, 2**62)
         if self.num_bands is not None and self.rows is not None:
-            check_whole("bands", self.num_bands, 1, 4096)
-            check_whole("rows", self.rows, 1, 64)
+            check_integer("bands", self.num_bands, 1, 4096)
+            check_integer("rows", self.rows, 1, 64)
             hashes = self.num_bands * self.rows
             needed = f"{self.num_bands} bands of {self.rows} rows need {hashes} hashes"
             _check(hashes <= 8192, f"{needed}; at most 8192 are allowed")
@@ -354,7 +354,7 @@ class Spec:
 
     @property
     def keep_column(self) -> str:
-        """Column that decides what is kept; empty for ``"first"`` and ``"longest"``."""
+        """Column that decides which documents are kept; empty for ``"first"`` and ``"longest"``."""
         return self.keep.partition(":")[2]
 
     @property
@@ -374,7 +374,7 @@ class Spec:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Spec":
-        """Make a spec from what `as_dict` returned.
+        """Make a spec from a result of `as_dict`.
 
         >>> Spec.from_dict(preset("clinical").as_dict()) == preset("clinical")
         True
@@ -404,7 +404,7 @@ def preset(name: str) -> Spec:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a hint that names what a user may have meant, or all that is known.
+    """Return a hint with the name that a user may have meant, or all known names.
 
     >>> nearest("treshold", ["threshold", "recall"])
     'did you mean threshold?'

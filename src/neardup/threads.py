@@ -22,9 +22,9 @@ def available_cores() -> int:
 
 
 def check_threads(threads: int | None) -> None:
-    """Raise `SpecError` for what is no number of threads."""
+    """Raise `SpecError` unless it is a number of threads, or None."""
     if threads is not None and (type(threads) is not int or threads < 1):
-        raise SpecError(f"threads is {spelled(threads)}; expected a whole number, 1 or more")
+        raise SpecError(f"threads is {spelled(threads)}; expected an integer, 1 or more")
 
 
 class Local(Generic[A]):
@@ -46,7 +46,7 @@ class Local(Generic[A]):
 
 
 def in_threads(work: Callable[[A], B], items: Iterable[A], threads: int) -> Iterator[B]:
-    """Yield ``work(item)`` in order; after an error what has begun is waited for."""
+    """Yield ``work(item)`` in order; after an error, calls that have begun are waited for."""
     with ThreadPoolExecutor(threads) as executor:
         futures = [executor.submit(work, item) for item in items]
         try:
@@ -102,19 +102,19 @@ class Pool:
 
     def _begin(self) -> None:
         self._pid = os.getpid()
-        self._own = ThreadPoolExecutor(self.threads, thread_name_prefix="neardup")
+        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="neardup")
 
     @property
     def _executor(self) -> ThreadPoolExecutor:
         if self._pid != os.getpid():  # a fork has no threads of its parent
             self._begin()
-        return self._own
+        return self._pool
 
     def __enter__(self) -> "Pool":
         return self
 
     def __exit__(self, *error: object) -> None:
-        # After an error or Ctrl-C, what has not begun is not waited for.
+        # After an error or Ctrl-C, calls that have not begun are not waited for.
         self._executor.shutdown(wait=error[0] is None, cancel_futures=True)
 
     def submit(self, work: Callable[[], A]) -> Future[A]:
@@ -125,7 +125,7 @@ class Pool:
     ) -> list[A]:
         """Call ``work(low, high)`` on slices of ``range(first, total)``; return results in order.
 
-        The step must not change what the results amount to.
+        The step must not change the combined result.
         """
         slices = [(low, min(low + step, total)) for low in range(first, total, step)]
         if len(slices) < 2:

@@ -295,7 +295,7 @@ def test_signatures_show_types_and_defaults() -> None:
     [
         ({"clean": "no"}, "`clean` is 'no'; expected True or False"),
         ({"threshold": True}, "`threshold` is True; expected a number"),
-        ({"threads": 1.5}, "`threads` is 1.5; expected a whole number"),
+        ({"threads": 1.5}, "`threads` is 1.5; expected an integer"),
         ({"progress": 3}, "`progress` is 3; expected 'auto', True, False or a function"),
         (
             {"format": "csv"},

@@ -135,7 +135,7 @@ CALLS: list[tuple[Callable[[Any, Any, Path], object], type[NeardupError], str]] 
     (
         lambda r, i, p: neardup.candidate_probability(0.5, 0, 1),
         SpecError,
-        "`num_bands` is 0; expected a whole number from 1",
+        "`num_bands` is 0; expected an integer from 1",
     ),
     (lambda r, i, p: neardup.Spec.from_dict({}), SpecError, "no mapping `shingle` is among"),
     (

@@ -179,7 +179,7 @@ def test_what_is_no_basket(sources: dict[str, Any], tmp_path: Path) -> None:
         neardup.dedup([["a"], "b"], progress=False)
     with pytest.raises(InputError, match="record 1 has an item of type float"):
         neardup.dedup([["a", 0.5]], progress=False)
-    with pytest.raises(ColumnError, match=r"list<.*double>, expected lists of strings or whole"):
+    with pytest.raises(ColumnError, match=r"list<.*double>, expected lists of strings or integers"):
         neardup.dedup(pa.table({"text": [[0.5]]}), shingle="item", progress=False)
     with pytest.raises(InputError, match="an item is of type float"):
         neardup.Index.create(shingle="item").add([["a", 0.5]])

@@ -226,9 +226,9 @@ def test_the_plan_divides_what_there_is() -> None:
             continue
         found.check()
         further = (found.threads - 1) * found.thread
-        assert found.minimum + further + found.arrays + found.held <= memory
+        assert found.minimum + further + found.arrays + found.cached <= memory
         assert found.keys == 8 * 20 * 10**6
-    assert plan(10**10).held > plan(6 * 10**8).held
+    assert plan(10**10).cached > plan(6 * 10**8).cached
     # More of anything needs more.
     base = plan(10**9).minimum
     assert plan(10**9, 2 * 10**6).minimum > base
@@ -301,10 +301,10 @@ def test_what_is_cached_is_never_more_than_planned() -> None:
         )
         store, reader = MemoryStore(), Reader(job.source)
         beginning = begin(job, store, reader)
-        beginning = beginning._replace(plan=replace(memory, held=500_000))
+        beginning = beginning._replace(plan=replace(memory, cached=500_000))
         with Pool(8) as pool:
             _Sketching(job, store, reader, beginning, pool).run()
-        assert 0 < sum(d.text.nbytes + d.columns.nbytes for d in reader.held.values()) <= 500_000
+        assert 0 < sum(d.text.nbytes + d.columns.nbytes for d in reader.cached.values()) <= 500_000
 
 
 def test_keys_in_memory_are_on_scratch() -> None:
@@ -351,7 +351,7 @@ def test_scratch_leaves_no_file(tmp_path: Path) -> None:
     scratch = Scratch(0, tmp_path)
     held = scratch.filled(1 << 20, "int64", 5)
     assert (held == 5).all() and list(tmp_path.iterdir()) == []
-    with pytest.raises(OutputError, match="no room for"):
+    with pytest.raises(OutputError, match="no space for"):
         Scratch(0, tmp_path / "nowhere").empty(1 << 20, "int64")
 
 

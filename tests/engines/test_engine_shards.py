@@ -168,7 +168,7 @@ def test_what_was_not_sketched_decides_nothing(setting: dict[str, str], tmp_path
     notes = write_lines(tmp_path / "notes.jsonl", rows)
     store, out = f"sqlite:{tmp_path / 'keys'}", tmp_path / "out"
     neardup.sketch_corpus(notes, store=store, run="r")
-    with pytest.raises(StoreError, match="the sketches hold nothing") as caught:
+    with pytest.raises(StoreError, match="the sketches have no values") as caught:
         neardup.dedup(notes, store=store, run="r", out=out, **setting)
     ((name, value),) = setting.items()
     assert caught.value.hint == f"sketch again with {name}={value!r}, as another `run`"

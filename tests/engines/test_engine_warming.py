@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import neardup
-from neardup.announcing import heard_by
+from neardup.announcing import announced_to
 from neardup.engines.warming import Warming
 from neardup.kernels.bits import mix
 from neardup.spec import Spec
@@ -85,7 +85,7 @@ def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path
     texts = made_corpora.texts(np.random.default_rng(2), 30)
     neardup.dedup(texts, spec=Spec(cluster=cluster))
     said: list[str] = []
-    with heard_by(said.append):
+    with announced_to(said.append):
         warming = Warming(Spec(cluster=cluster))
         warming.begin(aside=True)
     assert said == [] and warming._process is None

@@ -119,7 +119,7 @@ def test_as_other_packages_compute_it() -> None:
         ({"points": []}, "nothing is asked for"),
         (
             {"points": ["0.5:0.9"], "num_hashes": 0},
-            "`num_hashes` is 0; expected a whole number from 1 to 8192",
+            "`num_hashes` is 0; expected an integer from 1 to 8192",
         ),
         ({"points": ["0.3:0.9", "0.5:0.1"]}, "0.3:0.9 and 0.5:0.1 contradict each other"),
         ({"choices": [(0, 3)]}, "`num_bands` is 0"),

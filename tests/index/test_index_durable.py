@@ -23,7 +23,7 @@ from index_load import replay
 import neardup
 from neardup.arrays import strings_of
 from neardup.errors import InputError, NeardupError, OutputError, StoreError
-from neardup.index import bodies, merging, place, transactions
+from neardup.index import bodies, location, merging, transactions
 
 #: `make kills` asks for 150.
 KILLS = int(os.environ.get("NEARDUP_KILLS", "11"))
@@ -260,13 +260,13 @@ def test_threads_share_an_index(tmp_path: Path) -> None:
 
 def test_a_network_file_system_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     neardup.Index.create(tmp_path / "a").close()
-    assert place.file_system_of(Path("/proc/self")) == "proc"
-    monkeypatch.setattr(place, "file_system_of", lambda path: "nfs4")
+    assert location.file_system_of(Path("/proc/self")) == "proc"
+    monkeypatch.setattr(location, "file_system_of", lambda path: "nfs4")
     for call in (neardup.Index.open, neardup.Index.create):
         with pytest.raises(StoreError, match=r"network file system \(nfs4\)"):
             call(tmp_path / "a")
     for name in ("ext4", "overlay", "tmpfs", "apfs", "fuse.mergerfs"):
-        assert not place._REMOTE.fullmatch(name)
+        assert not location._REMOTE.fullmatch(name)
 
 
 def test_merges_keep_the_number_of_segments_low(

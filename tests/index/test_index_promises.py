@@ -286,7 +286,7 @@ def test_a_small_call_is_one_transaction_without_threads(
     core = index._core
     core.catalogue._connected().set_trace_callback(done.append)
     monkeypatch.setattr(core.verifier.pool, "submit", None)
-    monkeypatch.setattr(core.verifier.pool, "_own", None)
+    monkeypatch.setattr(core.verifier.pool, "_pool", None)
     texts = ["a b c d e f g", *texts_of(20, 5), "p q r s t", "p q r s t u"]
     if count == 1:
         answers = [index.add_if_new(100 + i, text) for i, text in enumerate(texts)]

@@ -102,7 +102,7 @@ def opened(path: Path, entries: Entries, number: int = 1) -> Segment:
 def found_in(segment: Segment, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     found = KeyMatches(1)
     segment.find(keys, found)
-    return found.places, found.docs
+    return found.indices, found.docs
 
 
 def test_a_segment_finds_what_was_put_in(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from neardup.errors import (
     SpecError,
     StoreError,
 )
-from neardup.index import inserting, merging, place, transactions, verified
+from neardup.index import inserting, location, merging, transactions, verified
 from neardup.index.index_check import require_last_commit
 from neardup.state.output_folder import output_folder
 
@@ -294,9 +294,9 @@ def test_the_last_mount_at_a_place_counts(monkeypatch: pytest.MonkeyPatch) -> No
             self.mountpoint, self.fstype = "/", fstype
 
     monkeypatch.setattr(psutil, "disk_partitions", lambda all: [Mount("autofs"), Mount("nfs4")])
-    assert place.file_system_of(Path("/anything")) == "nfs4"
+    assert location.file_system_of(Path("/anything")) == "nfs4"
     for name in ("9p", "virtiofs", "vboxsf", "fuse.juicefs", "fuse.blobfuse2"):
-        assert place._REMOTE.fullmatch(name), name
+        assert location._REMOTE.fullmatch(name), name
 
 
 def test_an_index_of_a_run_is_whole_or_not_there(
@@ -429,7 +429,7 @@ def test_a_damaged_log_is_found_and_an_unfinished_one_is_none(
         require_last_commit(database)
     # The system was restarted: what need not survive that may be lost.
     log.write_bytes(good[: len(good) // 2])
-    monkeypatch.setattr(place, "_this_boot", lambda: b"boot")
+    monkeypatch.setattr(location, "_this_boot", lambda: b"boot")
     if durable == "process":
         require_last_commit(database)
     else:

@@ -30,7 +30,7 @@ def made(folder: Path, raw: bytes | str, name: str = "a.csv") -> Path:
 def test_quoting_and_line_ends(tmp_path: Path, end: str, size: int) -> None:
     rows = ['id,"te""xt",c', '1,"a,b",x', "", '2,"q ""x""\n\nmore",y', '3,a"b"c,z', '4,"",', "5,,"]
     path = made(tmp_path, "\ufeff" + end.join(rows))
-    source = opened(path, size, text='te"xt', id="id", wanted=("c",))
+    source = opened(path, size, text='te"xt', id="id", extra=("c",))
     assert texts_of(source) == ["a,b", 'q "x"\n\nmore', 'a"b"c', "", ""]
     assert rows_of(source, ("id", "c")) == [
         {"id": str(i + 1), "c": c} for i, c in enumerate(("x", "y", "z", None, None))

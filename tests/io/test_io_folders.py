@@ -49,7 +49,7 @@ def test_values_of_folders() -> None:
 @pytest.mark.parametrize("kind", ["parquet", "jsonl"])
 def test_partition_columns(tmp_path: Path, kind: str, command: Command) -> None:
     """They can be kept or ordered by, and are not written: the folders are."""
-    source = opened(partitioned(tmp_path / "in", kind), wanted=("year", "lang"))
+    source = opened(partitioned(tmp_path / "in", kind), extra=("year", "lang"))
     rows = rows_of(pickle.loads(pickle.dumps(source)), ("lang", "id", "year"))
     assert {(row["year"], row["lang"]) for row in rows} == {
         ("2020", "de"),
@@ -262,7 +262,7 @@ def test_a_field_of_the_records_wins_over_the_folder(tmp_path: Path, kind: str) 
             write_lines(path, [row])
         else:
             path.write_bytes(gzip.compress(json.dumps(row).encode()))
-    source = opened(tmp_path, wanted=("date",))
+    source = opened(tmp_path, extra=("date",))
     assert [row["date"] for row in rows_of(source, ("date",))] == [
         "2030-01-01",
         "2000-01-01",

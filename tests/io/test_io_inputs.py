@@ -206,7 +206,7 @@ def test_columns_may_differ_between_files(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,n\na,1\nb,\n")
     (tmp_path / "b.jsonl").write_text('{"id": "x", "text": "c", "n": 2.5}\n')
     pq.write_table(pa.table({"text": ["d"], "n": [7]}), tmp_path / "c.parquet")
-    source = opened(tmp_path, wanted=("n",))
+    source = opened(tmp_path, extra=("n",))
     assert rows_of(source, ("n",)) == [{"n": "1"}, {"n": None}, {"n": 2.5}, {"n": 7}]
     with pytest.raises(ColumnError, match=r"a\.csv: no column 'id'"):
         texts_of(opened(tmp_path, id="id"))

@@ -102,9 +102,9 @@ def test_types_of_ids(
         ] == [t if t != "True" else "true" for t in texts]
 
 
-def test_types_of_wanted_columns(tmp_path: Path) -> None:
+def test_types_of_needed_columns(tmp_path: Path) -> None:
     rows = [{"text": "a", "q": 1, "b": True}, {"text": "b", "q": 0.5}, {"q": None, "b": False}]
-    table = next(opened(write(tmp_path, *rows), wanted=("q", "b")).partitions()).read(("b", "q"))
+    table = next(opened(write(tmp_path, *rows), extra=("q", "b")).partitions()).read(("b", "q"))
     assert table.columns.to_pydict() == {"b": [True, None, False], "q": [1.0, 0.5, None]}
     assert table.columns.schema.types == [pa.bool_(), pa.float64()]
 
@@ -185,7 +185,7 @@ def test_column_that_no_object_has(tmp_path: Path, size: int) -> None:
     with pytest.raises(ColumnError, match="no column 'key'"):
         texts_of(opened(path, size, text="body", id="key"))
     with pytest.raises(ColumnError, match="no column 'stars'"):
-        texts_of(opened(path, size, text="body", wanted=("stars",)))
+        texts_of(opened(path, size, text="body", extra=("stars",)))
     assert texts_of(opened(path, size, text="body")) == ["a", "", "b"]
 
 

@@ -21,7 +21,7 @@ SIZES = [64, 1000, 8 << 20]
 @pytest.mark.parametrize("name", FILES)
 def test_files(tmp_path: Path, name: str, partition_bytes: int) -> None:
     path = made(tmp_path, name)
-    source = opened(path, partition_bytes, id="id", wanted=("score",))
+    source = opened(path, partition_bytes, id="id", extra=("score",))
     assert texts_of(source) == TEXTS
     text = name.startswith(("a.csv", "a.tsv"))
     expected = [{"id": row["id"], "score": row["score"]} for row in ROWS]

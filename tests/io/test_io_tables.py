@@ -341,7 +341,7 @@ def test_ids_keep_their_types() -> None:
     table = pa.table(
         {"text": ["a"], "id": pa.array([1], pa.uint16()), "b": pa.array([b"x"], pa.binary(1))}
     )
-    assert rows_of(opened(table, id="id", wanted=("b",)), ("id", "b")) == [{"id": 1, "b": b"x"}]
+    assert rows_of(opened(table, id="id", extra=("b",)), ("id", "b")) == [{"id": 1, "b": b"x"}]
 
 
 def test_rows_of_arrow_files_do_not_stay_in_memory(tmp_path: Path) -> None:

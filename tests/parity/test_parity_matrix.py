@@ -18,7 +18,7 @@ from neardup.sketch.bands import recipe_for
 from neardup.spec import ShingleSpec, Spec
 
 #: Ids that an index refuses, with its error.
-REFUSED_IDS = {"large uint64": "a whole number of 64 bits", "binary": "type bytes can't be used"}
+REFUSED_IDS = {"large uint64": "an integer of 64 bits", "binary": "type bytes can't be used"}
 
 
 @pytest.mark.parametrize(("kind", "keep"), corpus.CASES)

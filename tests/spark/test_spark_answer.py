@@ -409,10 +409,10 @@ def test_the_examples_of_the_page_run(
         ({"id": "quality"}, ColumnError, "column 'quality' is of type double"),
         ({"keep": "max:size"}, ColumnError, "`keep` is 'size', and there is no such column"),
         ({"method": "allpairs"}, SpecError, "`method` is 'allpairs', which is not for Spark"),
-        ({"cluster": "louvain"}, SpecError, "needs the whole graph"),
+        ({"cluster": "louvain"}, SpecError, "needs the complete graph"),
         ({"order_by": "rank"}, SpecError, "`order_by`"),
         ({"keep": "max:tags"}, ColumnError, "column 'tags' of type array<int> can't be ordered"),
-        ({"task_bytes": 0}, SpecError, "`task_bytes` is 0; expected a whole number from 1"),
+        ({"task_bytes": 0}, SpecError, "`task_bytes` is 0; expected an integer from 1"),
     ],
 )
 def test_what_can_not_be_used_is_refused(

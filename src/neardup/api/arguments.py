@@ -21,9 +21,9 @@ V = TypeVar("V", str, float)
 _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     **dict.fromkeys(("str", "TableName"), ("a string", (str,))),
     "bool": ("True or False", (bool,)),
-    "int": ("a whole number", (Integral,)),
+    "int": ("an integer", (Integral,)),
     "float": ("a number", (Real,)),
-    "int | str": ("a whole number or a string", (Integral, str)),
+    "int | str": ("an integer or a string", (Integral, str)),
     "str | Sequence[str]": ("a string, or several", (str, Sequence)),
     "str | ShingleSpec": ("a string or a ShingleSpec", (str, ShingleSpec)),
     "str | os.PathLike[str]": ("a path", (str, os.PathLike)),

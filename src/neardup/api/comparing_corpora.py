@@ -33,7 +33,7 @@ from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.decontaminating import Asked, Items, by_file, matches_of
 from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
-from neardup.engines.job import wanted_columns
+from neardup.engines.job import needed_columns
 from neardup.errors import InputError, SpecError
 from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
@@ -269,7 +269,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         spec = old.spec or known.spec  # type: ignore[union-attr]
         items = (old.spec or known.index.spec).shingle.unit == "item"  # type: ignore[union-attr]
         corpus = InputCorpus.open(
-            source, dataclasses.replace(reading, items=items), wanted_columns(spec, None)
+            source, dataclasses.replace(reading, items=items), needed_columns(spec, None)
         )
         check_output(corpus.reader.source, old.format)
         load, before = corpus.workload(old.threads, False), documents_of(old.corpus)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from neardup.announcing import heard_by
+from neardup.announcing import announced_to
 from neardup.engines.clock import Event, Listener
 from neardup.errors import SpecError, spelled
 
@@ -35,7 +35,7 @@ def show_progress(progress: Progress) -> Iterator[Listener | None]:
     """
     with _shown(progress) as listener:
         hear = None if listener is None else lambda note: listener(Event("compile", note=note))
-        with heard_by(hear):
+        with announced_to(hear):
             yield listener
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from neardup.engines.beginning import drop_store
 from neardup.engines.clock import Clock, Event
-from neardup.engines.job import Job, Resources, wanted_columns
+from neardup.engines.job import Job, Resources, needed_columns
 from neardup.engines.local import Outcome, run, sketch_shard
 from neardup.errors import SpecError
 from neardup.io.opening import Reading, paths_of
@@ -51,7 +51,7 @@ class Request:
     def job(self, state: RunState | None = None) -> Job:
         """Open the source, and return the job."""
         folder = None if state is None else state.scratch_folder("inputs")
-        wanted = wanted_columns(self.spec, None)
+        wanted = needed_columns(self.spec, None)
         items = self.spec.shingle.unit == "item"
         asked = dataclasses.replace(self.reading, items=items)
         source, reading = asked.open_sized(self.source, wanted, folder)

@@ -21,7 +21,7 @@ from neardup.io.source import Source
 from neardup.private_files import replacing_path
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import signatures
-from neardup.spec import ShingleSpec, Spec, check_whole
+from neardup.spec import ShingleSpec, Spec, check_integer
 from neardup.threads import Pool
 
 #: Metadata of the file: how the signatures were made.
@@ -89,7 +89,7 @@ def save_signatures(
         SpecError: A setting is out of range.
     """
     made = ShingleSpec.parse(shingle) if isinstance(shingle, str) else shingle
-    check_whole("`num_hashes`", num_hashes, 1, _MOST)
+    check_integer("`num_hashes`", num_hashes, 1, _MOST)
     recipe = Recipe(made, Spec(scheme=scheme).scheme, seed, num_hashes, 1)
     how = (input_format, encoding_errors, delimiter, max_document)
     reading = Reading(text, id, *how, items=made.unit == "item")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from neardup.announcing import heard_by
+from neardup.announcing import announced_to
 from neardup.errors import SpecError
 from neardup.spec import CLUSTERINGS, PRESETS, SCHEMES, Spec, preset
 
@@ -140,7 +140,7 @@ def _default(name: str) -> str:
 def _quiet(text: str) -> Callable[[F], F]:
     def heard(context: click.Context, _: click.Parameter, quiet: bool) -> bool:
         if quiet:
-            context.with_resource(heard_by(None))
+            context.with_resource(announced_to(None))
         return quiet
 
     return option("--quiet", callback=heard, help=text)

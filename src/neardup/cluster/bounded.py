@@ -25,7 +25,7 @@ _REFUSED = 1 << 18
 
 @dataclass(frozen=True)
 class Bound:
-    """What `bounded` needs besides the edges."""
+    """Inputs of `bounded` besides the edges."""
 
     content: np.ndarray  # uint64[n]: hashes of contents; equal ones leave ties to the numbers
     sets: Sets  # of all documents in the edges

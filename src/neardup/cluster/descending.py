@@ -10,7 +10,7 @@ from neardup.cluster.edges import BATCH, Edges, Triple, batches, runs
 from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.threads import Pool
 
-#: The bits of 1.0. The bits of floats are in the order of their values, so that this minus the bits
+#: The bits of 1.0. The bits of floats are in the order of their values. So this minus the bits
 #: of a similarity ascends from 0 where the similarity descends from 1.
 _ONE = 0x3FF0000000000000
 #: Classes into which the edges of a range are counted.
@@ -31,7 +31,7 @@ def descending(
     """Yield edges in descending order of similarity, those within one tree of ``parent`` left out.
 
     Ties are broken by a hash of both contents, and by numbers among pairs of equal contents. Edges
-    are neither copied nor sorted as a whole, but counted by classes of similarity, and read once
+    are neither copied nor sorted all at once, but counted by classes of similarity, and read once
     for each of about 64 batches at most. An edge of a ``batch`` takes 60 bytes; there are more
     where more have equal similarity and contents.
 
@@ -43,13 +43,13 @@ def descending(
     values = edges.similarity.view(np.int64)
 
     def select(part: _Range, rows: slice) -> tuple[np.ndarray, ...]:
-        some, _ = _within(edges, content, part, rows)
-        a, b = edges.a[some], edges.b[some]
+        rows_of_part, _ = _within(edges, content, part, rows)
+        a, b = edges.a[rows_of_part], edges.b[rows_of_part]
         apart = roots(parent, a) != roots(parent, b)
-        return a[apart], b[apart], values[some[apart]]
+        return a[apart], b[apart], values[rows_of_part[apart]]
 
-    whole = _Range(0, _ONE - int(values.min()))
-    for part in _cut(edges, content, whole, max(batch, len(edges) // 64), pool):
+    all_values = _Range(0, _ONE - int(values.min()))
+    for part in _cut(edges, content, all_values, max(batch, len(edges) // 64), pool):
         found = pool.ordered(partial(select, part), batches(len(edges)))
         a, b, value = (np.concatenate(columns) for columns in zip(*found, strict=True))
         # Both are sorted by numbers already, and sorting is stable.
@@ -93,12 +93,12 @@ def _within(
     """Return which of some edges are in a range, and the keys by which it can be cut further."""
     keys = _ONE - edges.similarity[rows].view(np.int64)
     if part.value is None:
-        some = np.flatnonzero((keys >= part.low) & (keys <= part.high))
-        return some + rows.start, keys[some]
-    some = np.flatnonzero(keys == part.value) + rows.start
-    keys = _hashes(content, edges.a[some], edges.b[some])
-    inside = (keys >= part.low) & (keys <= part.high)
-    return some[inside], keys[inside]
+        found = np.flatnonzero((keys >= part.low) & (keys <= part.high))
+        return found + rows.start, keys[found]
+    found = np.flatnonzero(keys == part.value) + rows.start
+    keys = _hashes(content, edges.a[found], edges.b[found])
+    in_range = (keys >= part.low) & (keys <= part.high)
+    return found[in_range], keys[in_range]
 
 
 def _hashes(content: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:

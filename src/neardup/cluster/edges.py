@@ -55,13 +55,13 @@ class Edges:
         document, and of one in 65,536 of all, are not split. ``allocate`` makes the three arrays.
         """
         total = sum(len(part[0]) for part in parts)
-        some = [tuple(c[rows] for c in part) for part in parts for rows in batches(len(part[0]))]
+        slices = [tuple(c[rows] for c in part) for part in parts for rows in batches(len(part[0]))]
         out = tuple(allocate(total, dtype) for dtype in (np.int32, np.int32, np.float64))
         end = 0
-        for first, last in _ranges([part[0] for part in some], max(batch, total // 64)):
-            inside = [np.flatnonzero((a >= first) & (a < last)) for a, _, _ in some]
+        for first, last in _ranges([part[0] for part in slices], max(batch, total // 64)):
+            in_range = [np.flatnonzero((a >= first) & (a < last)) for a, _, _ in slices]
             a, b, similarity = (
-                np.concatenate([part[i][rows] for part, rows in zip(some, inside, strict=True)])
+                np.concatenate([part[i][rows] for part, rows in zip(slices, in_range, strict=True)])
                 for i in range(3)
             )
             keys = _keys(a, b)

@@ -1,4 +1,4 @@
-"""What edges decide: the kept set, components, communities, and the paths within clusters."""
+"""Results from edges: the kept set, components, communities, and the paths within clusters."""
 
 import random
 import threading
@@ -11,7 +11,7 @@ from neardup.kernels import unions as kernels
 from neardup.kernels.resolving import Answers
 from neardup.kernels.unions import Tree
 
-#: The generator of igraph is one for the whole process.
+#: All threads of the process share the generator of igraph.
 _lock = threading.Lock()
 
 
@@ -29,8 +29,8 @@ def kept_set(edges: Edges, n: int) -> Answers:
 
 def star(duplicate_of: np.ndarray) -> np.ndarray:
     """Return int32[n]: the kept document that each stands with."""
-    own = np.arange(len(duplicate_of), dtype=np.int32)
-    return np.where(duplicate_of < 0, own, duplicate_of).astype(np.int32)
+    numbers = np.arange(len(duplicate_of), dtype=np.int32)
+    return np.where(duplicate_of < 0, numbers, duplicate_of).astype(np.int32)
 
 
 def counts_of(duplicate_of: np.ndarray, cluster: np.ndarray) -> dict[str, int]:
@@ -75,7 +75,7 @@ def louvain(edges: Edges, n: int, seed: int = 0) -> np.ndarray:
     """Cluster by modularity: documents move between clusters while that makes it higher.
 
     There is no minimum similarity within a cluster, and edges in one component may change the
-    clusters of another. The graph is held in memory; the seed is that of the order of visits.
+    clusters of another. The graph is in memory; the seed is that of the order of visits.
     Labels are the lowest documents.
 
     Source: V. D. Blondel, J.-L. Guillaume, R. Lambiotte, E. Lefebvre. Fast unfolding of communities
@@ -101,7 +101,7 @@ def louvain(edges: Edges, n: int, seed: int = 0) -> np.ndarray:
         try:
             found = graph.community_multilevel(weights=edges.similarity.tolist())
         finally:
-            igraph.set_random_number_generator(random)  # what it is from the start
+            igraph.set_random_number_generator(random)  # the default of igraph
     labels[docs] = docs[lowest(np.array(found.membership))]
     return labels
 

@@ -221,7 +221,7 @@ class MinHashLSH:
         """Add a set.
 
         Args:
-            key: A string or a whole number.
+            key: A string or an integer.
             minhash: The set.
             check_duplication: Refuse a key that is there already; else its set is replaced.
 

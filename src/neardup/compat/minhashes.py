@@ -117,7 +117,7 @@ class MinHash:
         self._elements: np.ndarray | None = np.empty(0, dtype=np.uint64)
         if hashvalues is None:
             if type(num_perm) is not int or num_perm < 1:
-                raise SpecError(f"`num_perm` is {num_perm!r}; expected a whole number, 1 or more")
+                raise SpecError(f"`num_perm` is {num_perm!r}; expected an integer, 1 or more")
             self._entries = np.full(num_perm, _EMPTY)
         else:
             self._entries = np.array(list(hashvalues), dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""What a user asks for: which runs are compared, and what becomes of the copied words."""
+"""Settings of a search for passages: which runs are compared, and how copied words are treated."""
 
 from __future__ import annotations
 

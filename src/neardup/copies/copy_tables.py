@@ -1,4 +1,4 @@
-"""What was found, as tables."""
+"""Tables of the passages found."""
 
 from __future__ import annotations
 

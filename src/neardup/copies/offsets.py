@@ -9,7 +9,7 @@ import numpy as np
 
 from neardup.copies.finding import FoundPassages, Inputs
 from neardup.corpora.corpus import InputCorpus
-from neardup.engines.reading import Wanted
+from neardup.engines.reading import PartitionRows
 from neardup.scratch import Scratch
 from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import Tokeniser
@@ -91,7 +91,7 @@ class Offsets:
             parts.append(np.unique(some).astype(np.int64) - first)
         documents = np.unique(np.concatenate(parts))
 
-        def work(wanted: Wanted) -> None:
+        def work(wanted: PartitionRows) -> None:
             assert wanted.rows is not None
             positions = wanted.first + wanted.rows
             limits = np.array([positions[0], positions[-1] + 1]) + first

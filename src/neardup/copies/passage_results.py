@@ -1,4 +1,4 @@
-"""What was found, in memory or read back from a folder, and the texts again."""
+"""Results in memory or read back from a folder, and the texts again."""
 
 from __future__ import annotations
 

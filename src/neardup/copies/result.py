@@ -96,7 +96,7 @@ class Result:
         new = self.inputs.new
         form = self.form(format, compression, work)
         ends = np.cumsum(np.array(new.counts, np.int64))
-        arguments = new.reader, new.places, ends, self.kept, form, work.pool, work.state
+        arguments = new.reader, new.partitions, ends, self.kept, form, work.pool, work.state
         return CleanCorpus(*arguments)
 
     def clean(self, work: Work) -> pa.Table:

@@ -67,7 +67,7 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
         old: The old corpus.
 
     Raises:
-        ColumnError: A column that decides what is kept is not there.
+        ColumnError: The column of `keep` is missing.
         DuplicateIdError: Two documents have the same id.
     """
     core, total = old.core, 0
@@ -84,7 +84,7 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
         for low in range(0, len(documents.text), BATCH):
             texts = documents.text.slice(low, BATCH)
             sketched = core.sketched(texts)
-            # Others write between two batches: what came since is no part of the old corpus.
+            # Others write between two batches: later documents are no part of the old corpus.
             with core.reading():
                 found = core.matches(sketched, core.threshold, first=not old.only)
             known_before = np.flatnonzero(found.doc < end)
@@ -111,7 +111,7 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
         target[np.concatenate(rows_of_old)] = total + np.arange(len(of_old))
     if known:
         rows = np.concatenate(left)
-        columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.wanted}
+        columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.extra}
         columns[LENGTH] = pa.chunked_array(lengths)
         table = pa.table(columns)
         rank = keep_order(table, total, old.spec, document_order(table, old.spec))
@@ -138,12 +138,12 @@ def _table(
 ) -> tuple[pa.Table, np.ndarray]:
     documents = len(target)
     kept, in_old = target < 0, target >= documents
-    own = take_ids(corpus.ids(), np.arange(documents))
-    both: Any = pa.concat_arrays(_of_one_type(own, of_old))
+    of_new = take_ids(corpus.ids(), np.arange(documents))
+    both: Any = pa.concat_arrays(_of_one_type(of_new, of_old))
     table = pa.table(
         {
             "doc": array_of(np.arange(documents)),
-            "doc_id": own,
+            "doc_id": of_new,
             "cluster": array_of(np.where(kept, np.arange(documents), target), null=in_old),
             "kept": array_of(kept),
             "duplicate_of": both.take(array_of(target, null=kept)),
@@ -154,9 +154,9 @@ def _table(
     return table, kept
 
 
-def _of_one_type(own: Any, of_old: Any) -> list[Any]:
+def _of_one_type(of_new: Any, of_old: Any) -> list[Any]:
     """Return the ids of a batch and of an old corpus in one type, as text if no other fits."""
-    types = own.type, of_old.type
+    types = of_new.type, of_old.type
     kinds = [types[0]] if types[0] == types[1] or not len(of_old) else [pa.large_string()]
     if all(pa.types.is_integer(kind) for kind in types):
         kinds = [types[0], types[1], pa.large_string()]
@@ -164,7 +164,7 @@ def _of_one_type(own: Any, of_old: Any) -> list[Any]:
         kinds = [pa.large_binary()]
     for kind in kinds:
         try:
-            return [_cast(ids, kind) for ids in (own, of_old)]
+            return [_cast(ids, kind) for ids in (of_new, of_old)]
         except pa.ArrowInvalid:  # a number that the other type does not have
             if kind == kinds[-1]:
                 raise

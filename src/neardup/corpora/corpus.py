@@ -42,22 +42,22 @@ def naming(prefix: str) -> Iterator[None]:
 
 @dataclass
 class InputCorpus:
-    """An input, and what is known of its partitions once it was read.
+    """An input, and the sizes of its partitions once it was read.
 
     Attributes:
         reader: Goes through it.
         id_column: Column with the ids; None where positions are the ids.
-        places: File and start of each partition that was read.
+        partitions: File and start of each partition that was read.
         counts: Documents of each.
         skipped: Documents that were left out for their size.
-        wanted: Other columns that are read.
+        extra: Other columns that are read.
         how: How it is read, in JSON values.
     """
 
     reader: Reader
     id_column: str | None
-    wanted: tuple[str, ...] = ()
-    places: list[tuple[int, int]] = field(default_factory=list)
+    extra: tuple[str, ...] = ()
+    partitions: list[tuple[int, int]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     skipped: int = 0
     how: dict[str, Any] = field(default_factory=dict)
@@ -66,20 +66,20 @@ class InputCorpus:
     _unique: Ids = None
 
     @classmethod
-    def open(cls, source: Any, reading: Reading, wanted: tuple[str, ...] = ()) -> InputCorpus:
+    def open(cls, source: Any, reading: Reading, extra: tuple[str, ...] = ()) -> InputCorpus:
         """Open an input, as `neardup.dedup` does.
 
         Raises:
             InputError: It can't be used; the subclasses say why.
         """
-        opened, sized = reading.open_sized(source, wanted)
+        opened, sized = reading.open_sized(source, extra)
         given = [located(path) for path in paths_of(source) or ()]
         how = {"given": given, **sized.as_dict()}
-        return cls(Reader(opened), opened.id_column, wanted, how=how)
+        return cls(Reader(opened), opened.id_column, extra, how=how)
 
     @property
     def job(self) -> Job:
-        """What identifies it."""
+        """Source, settings and files that identify it."""
         return Job(self.reader.source, Spec(), Resources(), self.how)
 
     @property
@@ -90,7 +90,7 @@ class InputCorpus:
     def read(self, partition: Partition) -> Documents:
         """Read a partition; for any thread."""
         ids = (self.id_column,) if self.id_column else ()
-        return partition.read(tuple(dict.fromkeys((*ids, *self.wanted))))
+        return partition.read(tuple(dict.fromkeys((*ids, *self.extra))))
 
     def workload(self, threads: int | None, char: bool) -> Workload:
         """Estimate the corpus by its first partition; by its bytes where it is read only once."""
@@ -108,14 +108,14 @@ class InputCorpus:
         """Note that a partition was read; in the order of the input.
 
         Returns:
-            What `enter_again` takes.
+            State for `enter_again`.
         """
         about = [partition.file, partition.start, len(documents.text), documents.skipped]
         columns: dict[str, Any] = {}
         if self.id_column:
             ids = documents.columns.column(self.id_column)
             columns[_ID] = id_array(ids, self.id_column)
-        columns |= {name: documents.columns.column(name) for name in self.wanted}
+        columns |= {name: documents.columns.column(name) for name in self.extra}
         table = pa.table(columns)
         self.enter_again(about, table)
         return about, table
@@ -123,13 +123,13 @@ class InputCorpus:
     def enter_again(self, about: list[int], table: pa.Table) -> None:
         """Note that a partition was read before."""
         file, start, count, skipped = about
-        self.places.append((file, start))
+        self.partitions.append((file, start))
         self.counts.append(count)
         self.skipped += skipped
         if self.id_column:
             self._ids.append(table.column(_ID))
-        if self.wanted:
-            self._columns.append(table.select(self.wanted))
+        if self.extra:
+            self._columns.append(table.select(self.extra))
 
     def ids(self) -> Ids:
         """Return the ids of all documents, once they are known to be unique.
@@ -142,22 +142,22 @@ class InputCorpus:
         if self._unique is None:
             chunks = [chunk for ids in self._ids for chunk in ids.chunks]
             found: Any = pa.chunked_array(chunks or [pa.array([], pa.int64())])
-            check_ids(found, self.id_column, self.place_of, self.job.secret_ids)
+            check_ids(found, self.id_column, self.describe, self.job.secret_ids)
             self._unique = found
         return self._unique
 
-    def place_of(self, position: int) -> str:
+    def describe(self, position: int) -> str:
         """Return the file and the record of a document, for messages."""
         ends = np.cumsum(self.counts)
         partition = int(np.searchsorted(ends, position, side="right"))
-        file = self.places[partition][0]
-        first = next(number for number, (of, _) in enumerate(self.places) if of == file)
+        file = self.partitions[partition][0]
+        first = next(number for number, (of, _) in enumerate(self.partitions) if of == file)
         begin = int(ends[first - 1]) if first else 0
         where = f"{self.reader.source.files[file].path}: " if file >= 0 else ""
         return f"{where}record {position - begin + 1}"
 
     def column(self, name: str) -> pa.ChunkedArray[Any]:
-        """Return one of the ``wanted`` columns of all documents."""
+        """Return one of the ``extra`` columns of all documents."""
         if not self._columns:
             return pa.chunked_array([pa.nulls(0)])
         return joined([table.select([name]) for table in self._columns]).column(0)
@@ -176,5 +176,5 @@ class InputCorpus:
 
     def write(self, kept: np.ndarray, folder: Path, form: Form, pool: Pool) -> None:
         """Write some of the documents, bool[documents], into a new folder."""
-        places, ends = self.places, np.cumsum(self.counts)
-        CleanCorpus(self.reader, places, ends, kept, form, pool).write(folder)
+        partitions, ends = self.partitions, np.cumsum(self.counts)
+        CleanCorpus(self.reader, partitions, ends, kept, form, pool).write(folder)

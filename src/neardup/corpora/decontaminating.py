@@ -33,12 +33,12 @@ _ITEM = BY.index("item")
 
 
 class Asked(NamedTuple):
-    """What counts as a match.
+    """Conditions of a match.
 
     Attributes:
         by: ``"containment"``, ``"similarity"`` or ``"passage"``.
         minimum: Lowest containment or similarity.
-        shingle: What is compared; of passages, so many words.
+        shingle: The unit that is compared; for passages, their minimum length in words.
         min_words: Shortest item that is looked for, of those that are shorter than a shingle.
         texts: Whether passages have their text.
         cut: Whether the words that match are looked for, to be cut.
@@ -83,7 +83,7 @@ class Items:
 
     Args:
         corpus: The items, not read yet.
-        asked: What counts as a match.
+        asked: Conditions of a match.
         pool: Threads.
     """
 
@@ -169,7 +169,7 @@ class Items:
         doc, item = found.doc.astype(np.int64), found.query.astype(np.int64)
         share = found.similarity
         if not contained:
-            # Both are whole numbers, so that rounding gives back the one that was divided.
+            # The sizes are integers: rounding restores the overlap.
             both = np.diff(sets.offsets)[doc] + self._sizes[item]
             share = np.rint(share * both / (1 + share)) / np.maximum(self._sizes[item], 1)
         by = np.full(len(doc), BY.index(asked.by), np.int8)
@@ -258,12 +258,12 @@ def _tokens(tokeniser: Tokeniser, texts: pa.LargeStringArray) -> list[np.ndarray
 
 
 def longest_shared(a: np.ndarray, b: np.ndarray) -> tuple[int, int, int]:
-    """Return the longest run of tokens that two texts share: (tokens, place in a, place in b).
+    """Return the longest run of tokens that two texts share: (tokens, start in a, start in b).
 
     >>> longest_shared(np.array([1, 2, 3, 4]), np.array([9, 2, 3, 9]))
     (2, 1, 1)
     """
-    # What is only in one of them would take time.
+    # The ends of ``a`` that are not in ``b`` would only take time.
     common = np.isin(a, b)
     if not common.any():
         return 0, 0, 0
@@ -272,15 +272,15 @@ def longest_shared(a: np.ndarray, b: np.ndarray) -> tuple[int, int, int]:
     # Equal runs of a length have equal ranks. The length is doubled, then halves of it are added.
     ranks = np.unique(np.concatenate([a[first:last], b]), return_inverse=True)[1].reshape(-1)
     of_power, size = [ranks], 1
-    place = _first_shared(ranks, length, 1) or (0, 0)
+    start = _first_shared(ranks, length, 1) or (0, 0)
     while found := _first_shared(longer := _followed(ranks, ranks, size), length, 2 * size):
-        ranks, place, size = longer, found, 2 * size
+        ranks, start, size = longer, found, 2 * size
         of_power.append(ranks)
     for power in reversed(range(len(of_power) - 1)):
         longer = _followed(ranks, of_power[power], size)
         if found := _first_shared(longer, length, size + (1 << power)):
-            ranks, place, size = longer, found, size + (1 << power)
-    return size, place[0] + first, place[1]
+            ranks, start, size = longer, found, size + (1 << power)
+    return size, start[0] + first, start[1]
 
 
 def _followed(ranks: np.ndarray, after: np.ndarray, size: int) -> np.ndarray:
@@ -361,7 +361,7 @@ def matches_of(train: InputCorpus, test: InputCorpus, items: Items) -> Matches:
 def by_file(test: InputCorpus, matches: pa.Table) -> list[dict[str, Any]]:
     """Return the counts of each file with test items: its items, those found, and documents."""
     files = test.reader.source.files
-    of = np.repeat([file for file, _ in test.places], test.counts)
+    of = np.repeat([file for file, _ in test.partitions], test.counts)
     doc, item = (matches.column(name).to_numpy() for name in ("train_doc", "test_doc"))
     found = []
     for number, file in enumerate(files):

@@ -33,8 +33,8 @@ def kept_batches(results: Results, numbered: bool = False) -> Iterator[Batch]:
         InputError: The input has changed, or can't be read again.
     """
     kept = np.flatnonzero(results.array("kept"))
-    places = kept if results.positions_of is None else results.positions_of[kept]
-    order = np.argsort(places)
+    positions = kept if results.positions_of is None else results.positions_of[kept]
+    order = np.argsort(positions)
     ids = results.ids
     done = 0
 
@@ -42,7 +42,7 @@ def kept_batches(results: Results, numbered: bool = False) -> Iterator[Batch]:
         return partition.texts(rows, count)
 
     for texts in results.kept_documents().visit(read):
-        some = kept[order[done : done + len(texts)]]
+        batch = kept[order[done : done + len(texts)]]
         done += len(texts)
-        names = some.tolist() if numbered else checked_ids(ids.take(some))
+        names = batch.tolist() if numbered else checked_ids(ids.take(batch))
         yield Batch(names, as_text(texts))

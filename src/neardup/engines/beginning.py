@@ -1,4 +1,4 @@
-"""How a run begins: anew, where it was interrupted, or from sketches in a shared store."""
+"""Beginning of a run: from its input, from its interruption, or from sketches of a shared store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Head:
 
     parts: list[tuple[int, Partition, Documents]]  # with their numbers
     rest: Iterator[tuple[int, Partition]]
-    whole: bool = False  # there is no rest
+    complete: bool = False  # there is no rest
 
     @classmethod
     def of(cls, reader: Reader, columns: tuple[str, ...]) -> Head:
@@ -45,7 +45,7 @@ class Head:
             number, partition = found
             head.parts.append((number, partition, partition.read(columns)))
         following = list(itertools.islice(head.rest, 1))
-        head.rest, head.whole = itertools.chain(following, head.rest), not following
+        head.rest, head.complete = itertools.chain(following, head.rest), not following
         return head
 
     @property
@@ -60,13 +60,13 @@ class Head:
     def scale(self, total: int | None) -> float:
         """Return how much larger a source of ``total`` bytes is, about; 1 where it is unknown."""
         read = sum(partition.size for _, partition, _ in self.parts)
-        return 1.0 if self.whole or not read or total is None else max(1.0, total / read)
+        return 1.0 if self.complete or not read or total is None else max(1.0, total / read)
 
 
 class Beginning(NamedTuple):
     recipe: Recipe
     plan: MemoryPlan
-    head: Head | None = None  # what was read already; None where a run is resumed
+    head: Head | None = None  # partitions that were read already; None where a run is resumed
 
 
 def begin(job: Job, store: BandStore, reader: Reader, shared: bool = False) -> Beginning:
@@ -87,7 +87,7 @@ def begin(job: Job, store: BandStore, reader: Reader, shared: bool = False) -> B
     if job.sketches is not None and job.recipe is not None:
         job.recipe.require_usable("the earlier run")
         return Beginning(job.recipe, _plan(job, job.recipe))
-    head = Head.of(reader, job.wanted)
+    head = Head.of(reader, job.needed)
     recipe = recipe_of(job)
     plan = _plan(job, recipe, head)
     header = Header(recipe.digest, recipe.num_bands, recipe.as_dict(), _about(job))
@@ -99,9 +99,9 @@ def begin(job: Job, store: BandStore, reader: Reader, shared: bool = False) -> B
     else:
         plan.check()
         check_documents(plan.workload.documents)
-        _drop(job, store)  # what an earlier run of this output left there
+        _drop(job, store)  # keys that an earlier run of this output left there
         store.create(header)
-        note_in_manifest(job, recipe)  # after the store: what has a manifest can be resumed
+        note_in_manifest(job, recipe)  # after the store: a run with a manifest can be resumed
     return Beginning(recipe, plan, head)
 
 
@@ -117,7 +117,7 @@ def check_documents(documents: int) -> None:
     """Raise InputError where documents can't be numbered by int32."""
     if documents > MAX_DOCUMENTS:
         raise InputError(
-            f"the input holds {documents:,} documents; a run takes at most {MAX_DOCUMENTS:,}",
+            f"the input has {documents:,} documents; a run takes at most {MAX_DOCUMENTS:,}",
             "split the input, or use neardup.spark",
         )
 
@@ -205,13 +205,13 @@ def _owner(job: Job) -> str:
 
 
 def _about(job: Job) -> dict[str, Any]:
-    """Return what the header of a store says besides the recipe: whose keys it has, of what."""
-    # The run's own file may be moved, and is nobody else's.
+    """Return the fields of the header of a store besides the recipe: its run, and its inputs."""
+    # The run's own file may be moved, and no other run uses it.
     return {**job.identity(), "run": _owner(job)} if job.resources.shared else job.identity()
 
 
 def drop_store(job: Job) -> None:
-    """Remove what a run left in its store; what is another's stays."""
+    """Remove the keys that a run left in its store; those of other runs stay."""
     with store_of(job) as store:
         _drop(job, store)
 

@@ -1,4 +1,4 @@
-"""What a run reports while it works, and where its time goes; only the command line prints."""
+"""Progress of a run, and the time of each stage; only the command line prints."""
 
 import sys
 import time
@@ -21,7 +21,7 @@ class Event:
         total: How much there is to do; None where that is not known.
         unit: ``"bytes"``, ``"documents"`` or ``"bands"``.
         finished: The stage is over.
-        note: What a person should know besides, in a few words.
+        note: A remark for the user, in a few words.
     """
 
     stage: str
@@ -42,7 +42,7 @@ def process_start() -> float:
         with suppress(OSError, ValueError, IndexError):
             import os
 
-            # Field 22, counted from after the name, which may hold blanks and parentheses.
+            # Field 22, counted from after the name, which may contain spaces and parentheses.
             fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
             started = int(fields[19]) / os.sysconf("SC_CLK_TCK")
             return now - (time.clock_gettime(time.CLOCK_BOOTTIME) - started)
@@ -53,11 +53,11 @@ def process_start() -> float:
 
 @dataclass
 class Clock:
-    """Gives every moment to one stage, so that the stages add up to the whole."""
+    """Assigns every moment to one stage: the times of the stages add up to the total."""
 
     listener: Listener | None = None  # called from the thread that runs
     begin: float = field(default_factory=time.monotonic)
-    #: Wall seconds by stage; what is between stages is counted as ``other``.
+    #: Wall seconds by stage; time between stages is counted as ``other``.
     seconds: dict[str, float] = field(default_factory=dict)
     #: Bytes that a stage read or wrote, where it did.
     sizes: dict[str, int] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Clock:
     def stage(
         self, name: str, total: int | None = None, unit: str = "documents"
     ) -> Iterator[Callable[[int], None]]:
-        """Time a stage; the value given is called with what was done since the last call."""
+        """Time a stage; yields a function to call with the work done since its last call."""
         self.lap("other")
         done = 0
 
@@ -114,11 +114,11 @@ class Watch:
         if self.said or passed < _PATIENCE:
             return
         # In a family that is kept, each document is compared with more than the one before it.
-        whole = passed * (self.documents / self.done) ** 2
-        if whole > _LONG:
+        estimate = passed * (self.documents / self.done) ** 2
+        if estimate > _LONG:
             self.said = True
             note = (
-                f"this may take {whole / 60:,.0f} minutes: {self.largest:,} documents share a "
+                f"this may take {estimate / 60:,.0f} minutes: {self.largest:,} documents share a "
                 f"bucket, and {pairs:,} pairs were compared so far"
             )
             if self.stage == "resolve":  # where pairs are listed it does not

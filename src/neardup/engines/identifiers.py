@@ -31,11 +31,11 @@ def id_array(column: "pa.ChunkedArray[Any]", name: str) -> "pa.ChunkedArray[Any]
         kind = column.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    hint, types, refused = _HINT, pa.types, f"column {name!r} holds {kind}, which can't be an id"
+    hint, types, refused = _HINT, pa.types, f"column {name!r} contains {kind}, which can't be an id"
     if types.is_floating(kind):
-        hint = f"make them whole numbers, in pandas with .astype('Int64'), or {_HINT}"
+        hint = f"make them integers, in pandas with .astype('Int64'), or {_HINT}"
     elif types.is_timestamp(kind) or types.is_duration(kind) or types.is_time(kind):
-        # They would come out as strings, which do not equal what went in.
+        # They would come out as strings, which do not equal the values of the input.
         hint = f"make them strings, in pandas with .astype(str), or {_HINT}"
     if hint != _HINT or types.is_boolean(kind) or types.is_nested(kind):
         raise ColumnError(refused, hint)
@@ -51,15 +51,16 @@ def id_array(column: "pa.ChunkedArray[Any]", name: str) -> "pa.ChunkedArray[Any]
 
 
 def check_ids(
-    ids: "pa.ChunkedArray[Any]", name: str, place: Callable[[int], str], secret: bool
+    ids: "pa.ChunkedArray[Any]", name: str, describe: Callable[[int], str], secret: bool
 ) -> None:
     """Raise DuplicateIdError where two documents have the same id, or one has none.
 
-    ``place`` returns where a document is; ``secret`` ids are texts, which no message may quote.
+    ``describe`` returns file and record of a document; ``secret`` ids are texts, which no message
+    may quote.
     """
     if ids.null_count:
         row = int(pc.index(pc.is_null(ids), True).as_py())
-        raise DuplicateIdError(f"{place(row)} has no id in column {name!r}", _HINT)
+        raise DuplicateIdError(f"{describe(row)} has no id in column {name!r}", _HINT)
     hashes = np.concatenate([np.empty(0, np.uint64), *(_hashes(chunk) for chunk in ids.chunks)])
     seen: dict[Any, int] = {}
     # Equal hashes are nearly always equal ids, and there are few or none.
@@ -70,8 +71,8 @@ def check_ids(
             text = text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
             shown = "an id" if secret else f"the id {text}"
             raise DuplicateIdError(
-                f"{place(row)} has {shown} that {place(before)} has too, in column {name!r}; ids "
-                "must be unique",
+                f"{describe(row)} has {shown} that {describe(before)} has too, in column {name!r}; "
+                "ids must be unique",
                 _HINT,
             )
 

@@ -1,4 +1,4 @@
-"""What a run is given."""
+"""Inputs and settings of a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ _SAMPLED = 1000
 class Resources:
     """Settings that the result does not depend on; SpecError where one is out of range."""
 
-    memory: int | None = None  # bytes of private memory; None for half of what is free
+    memory: int | None = None  # bytes of private memory; None for half of the free memory
     threads: int | None = None  # None for the cores that there are
     store: str = "auto"  # in memory and in the run's own file, or see `open_store`
     run: str | None = None  # name of the run in a store that several processes use
@@ -61,7 +61,7 @@ class Job:
     resources: Resources
     reading: Mapping[str, Any]  # how the source is read, in JSON values
     clock: Clock = field(default_factory=Clock)
-    state: RunState | None = None  # what the run has done so far; None to keep nothing
+    state: RunState | None = None  # the finished work; None to keep nothing
     output: Mapping[str, Any] = field(default_factory=dict)  # how the clean corpus is written
     recipe: Recipe | None = None  # to use instead of choosing bands
     sketches: BandStore | None = None  # of all documents by that recipe, open; they are reused
@@ -76,8 +76,8 @@ class Job:
         return bool(self.reading.get("private_ids"))
 
     @property
-    def wanted(self) -> tuple[str, ...]:
-        return wanted_columns(self.spec, self.source.id_column)
+    def needed(self) -> tuple[str, ...]:
+        return needed_columns(self.spec, self.source.id_column)
 
     @cached_property
     def inputs(self) -> list[list[Any]]:
@@ -98,11 +98,11 @@ class Job:
         return found
 
     def identity(self) -> dict[str, Any]:
-        """What the result depends on: the inputs, and how they are read."""
+        """The inputs, and how they are read: the result depends on these."""
         return {"neardup": __version__, **self.reading, "inputs": self.inputs}
 
     def manifest(self) -> dict[str, Any]:
-        """What the manifest of a run must say, for that run to be this one."""
+        """The fields of the manifest, which are equal in a run that can be resumed by this job."""
         return {
             **self.identity(),
             "spec": self.spec.as_dict(),
@@ -112,7 +112,7 @@ class Job:
         }
 
 
-def wanted_columns(spec: Spec, id_column: str | None) -> tuple[str, ...]:
-    """Return the columns that a run needs besides the texts: ids, and what orders documents."""
+def needed_columns(spec: Spec, id_column: str | None) -> tuple[str, ...]:
+    """Return the columns that a run needs besides the texts: ids, and the column of `keep`."""
     names = (id_column, spec.keep_column, spec.order_by)
     return tuple(dict.fromkeys(name for name in names if name))

@@ -1,4 +1,4 @@
-"""One machine: a source to an answer, with threads, bounded memory, and what survives a crash."""
+"""One machine: a source to an answer, with threads, bounded memory, and stored progress."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _VALUES = ("counts", "bucket_sizes", "candidates_by_band")
 
 @dataclass
 class Outcome:
-    """What a run found, and what it takes to write it down."""
+    """The answer of a run, and everything that its output is written from."""
 
     job: Job
     reader: Reader
@@ -74,7 +74,7 @@ class Outcome:
     scratch: Scratch
     threads: int | None = None  # that fit into the memory; None for all cores
     sketches: BandStore | None = None  # the store, open, where it is in memory
-    places: pa.Table | None = None  # ``file`` and ``row`` of each, where only a table has them
+    locations: pa.Table | None = None  # ``file`` and ``row`` of each, where only a table has them
 
     def numbers(self) -> np.ndarray:
         """Return int64[documents]: the number of each document, by position."""
@@ -123,7 +123,7 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
                 parts.clear()
                 if not documents:
                     corpus = corpus._replace(columns=no_rows(job))
-                clock.sizes["read and sketch"] = sum(size for _, _, size in corpus.places)
+                clock.sizes["read and sketch"] = sum(size for _, _, size in corpus.partitions)
                 clock.sizes["text"] = corpus.text
                 ids = _ids(job, corpus)
                 if job.resources.run is not None:
@@ -165,16 +165,16 @@ class _Sketching:
         self._head = beginning.head
         self._sketcher = Sketcher(beginning.recipe)
         # Bytes of documents that may still be cached.
-        self._free = beginning.plan.held if job.source.format != "text" else 0
+        self._free = beginning.plan.cached if job.source.format != "text" else 0
         self._lock = threading.Lock()
         load = beginning.plan.workload
         self._small = load.rows * (load.num_bands + _WORDS) * KEY * _TOGETHER <= _TOGETHER_BYTES
 
     def run(self, shard: Shard | None = None) -> list[PartitionMetadata]:
-        """Sketch what is not in the store yet.
+        """Sketch the partitions that are not in the store yet.
 
-        Returns the metadata of all partitions; none where it is large, or some of it was in the
-        store already.
+        Returns the metadata of all partitions; none where it is large, or a part of it was in
+        the store already.
         """
         job, store = self._job, self._store
         there = store.partitions()
@@ -196,11 +196,11 @@ class _Sketching:
             most = 0 if self._small else self._pool.threads + 1
             sketched = self._pool.ordered(lambda item: self._sketch(*item), items(), most)
             # To wait until a disk has each by itself would take longer than to sketch it.
-            while some := list(islice(sketched, _TOGETHER if self._small else 1)):
+            while batch := list(islice(sketched, _TOGETHER if self._small else 1)):
                 with store.together():
-                    for number, part, keys in some:
+                    for number, part, keys in batch:
                         store.put(number, keys, part.pack())
-                for _, part, _ in some:
+                for _, part, _ in batch:
                     size += part.table.nbytes
                     found.append(part)
                     advance(part.size)
@@ -211,7 +211,7 @@ class _Sketching:
         return [] if there or shard is not None or size > _METADATA else found
 
     def _partitions(self) -> Iterator[tuple[int, Partition, Documents | None]]:
-        """Yield all partitions, the first ones with what was read of them; once."""
+        """Yield all partitions once, the first ones with their documents, which were read."""
         head = self._head
         while head is not None and head.parts:
             yield head.parts.pop(0)
@@ -222,13 +222,13 @@ class _Sketching:
         self, number: int, partition: Partition, documents: Documents | None
     ) -> tuple[int, PartitionMetadata, np.ndarray]:
         if documents is None:
-            documents = partition.read(self._job.wanted)
+            documents = partition.read(self._job.needed)
         size = documents.text.nbytes + documents.columns.nbytes
         with self._lock:  # looked at and subtracted in one step
             fits = size <= self._free
             self._free -= size if fits else 0
         if fits:
-            self._reader.held[number] = documents
+            self._reader.cached[number] = documents
         sketches = self._sketcher(documents.text)
         part = about_partition(self._job, partition, documents, sketches)
         return number, part, np.ascontiguousarray(sketches.keys.T)
@@ -262,12 +262,12 @@ def _ids(job: Job, corpus: CorpusMetadata) -> Ids:
         return None
     ids = id_array(corpus.columns.column(name), name)
 
-    def place(position: int) -> str:
-        (file,), (row,) = corpus.places_of(np.array([position]))
+    def describe(position: int) -> str:
+        (file,), (row,) = corpus.records_of(np.array([position]))
         where = f"{job.source.files[file].path}: " if file >= 0 else ""
         return f"{where}record {row + 1}"
 
-    check_ids(ids, name, place, job.secret_ids)
+    check_ids(ids, name, describe, job.secret_ids)
     return ids
 
 
@@ -283,7 +283,7 @@ def _keep_answer(job: Job, answer: RunAnswer) -> None:
 
 
 def _answered(job: Job, documents: int) -> RunAnswer | None:
-    """Return what an interrupted run has found already, if it has."""
+    """Return the answer of an interrupted run, if it had one already."""
     state = job.state
     if state is None or not state.done(_ANSWER):
         return None

@@ -1,4 +1,4 @@
-"""Per-document metadata: what is kept of each document besides its band keys."""
+"""Per-document metadata: the values stored for each document besides its band keys."""
 
 import json
 from collections.abc import Iterable
@@ -18,15 +18,15 @@ from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers
 
 _ABOUT = b"neardup"
-_OWN = ["neardup.hash", "neardup.tokens", "neardup.shingles", "neardup.bitmap"]
+_COLUMNS = ["neardup.hash", "neardup.tokens", "neardup.shingles", "neardup.bitmap"]
 
 
 class PartitionMetadata(NamedTuple):
-    """What is kept of a partition; in the store as one Arrow IPC stream, next to the keys."""
+    """Metadata of a partition; in the store as one Arrow IPC stream, next to the keys."""
 
     file: int  # number of its file; -1 where there are no files
     start: int  # bytes of the file before it
-    size: int  # bytes of the source that it stands for
+    size: int  # bytes of the source that it comes from
     text: int  # bytes of its texts
     replaced: int  # documents whose text was not UTF-8 and was repaired
     skipped: int  # documents that were left out for their size, besides those here
@@ -44,10 +44,10 @@ class PartitionMetadata(NamedTuple):
 
     @classmethod
     def unpack(cls, data: bytes | memoryview, where: str) -> "PartitionMetadata":
-        """Return what `pack` packed; StoreError, about ``where``, for anything else."""
+        """Return the metadata that `pack` packed; StoreError, about ``where``, for other bytes."""
         try:
             table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
-            table.select(_OWN)
+            table.select(_COLUMNS)
             about: dict[str, int] = json.loads((table.schema.metadata or {})[_ABOUT])
             return cls(**about, table=table.replace_schema_metadata())
         except (KeyError, ValueError, TypeError, OSError, pa.ArrowException) as error:
@@ -65,7 +65,7 @@ def about_partition(
     }
     if job.spec.keep == "longest":
         columns[LENGTH] = pc.utf8_length(documents.text).cast(pa.int32())
-    for name in job.wanted:
+    for name in job.needed:
         if name in documents.columns.column_names:
             columns[name] = documents.columns.column(name)
     return PartitionMetadata(
@@ -88,7 +88,7 @@ class CorpusMetadata(NamedTuple):
     bitmaps: np.ndarray  # uint64[documents, 4]
     columns: pa.Table  # those that the run itself needs; characters if the longest is kept
     ends: np.ndarray  # int64[partitions]: documents up to the end of each
-    places: list[tuple[int, int, int]]  # (file, start, size) of each partition
+    partitions: list[tuple[int, int, int]]  # (file, start, size) of each partition
     text: int  # bytes of all texts
     replaced: int  # documents whose text was repaired
     skipped: int  # documents that were left out for their size
@@ -101,9 +101,9 @@ class CorpusMetadata(NamedTuple):
         """Return (first position, position after the last) of the documents of a partition."""
         return int(self.ends[partition - 1]) if partition else 0, int(self.ends[partition])
 
-    def places_of(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def records_of(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the file of some documents, int32[], and their rows in it."""
-        files = np.array([file for file, _, _ in self.places], dtype=np.int32)
+        files = np.array([file for file, _, _ in self.partitions], dtype=np.int32)
         starts = np.append(0, self.ends)[np.searchsorted(files, files)]
         partitions = np.searchsorted(self.ends, positions, side="right")
         return files[partitions], positions - starts[partitions]
@@ -132,7 +132,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
             shingles[at:end] = numbers(batch.column("neardup.shingles"))
             bitmaps[at:end] = words(batch.column("neardup.bitmap"))
         ends.append(end)
-        about.append(part._replace(table=_copied(part.table.drop(_OWN), slabs)))
+        about.append(part._replace(table=_copied(part.table.drop(_COLUMNS), slabs)))
     if end != documents:
         raise StoreError("the store has fewer documents than it says")
     return CorpusMetadata(
@@ -155,7 +155,7 @@ def no_rows(job: Job) -> pa.Table:
     known = source.column_names() is not None
     schema = source.layout(0 if source.files else -1).schema if known else None
     types = {} if schema is None else {field.name: field.type for field in schema}
-    columns = {name: pa.nulls(0, types.get(name, pa.null())) for name in job.wanted}
+    columns = {name: pa.nulls(0, types.get(name, pa.null())) for name in job.needed}
     if job.spec.keep == "longest":
         columns[LENGTH] = pa.nulls(0, pa.int64())
     return pa.table(columns)

@@ -17,7 +17,7 @@ LENGTH = "neardup.length"
 
 
 def require_stored(columns: pa.Table, spec: Spec) -> None:
-    """Raise StoreError for sketches of other processes without what orders the documents."""
+    """Raise StoreError for sketches of other processes without the columns of the keep order."""
     for setting, value, name in (
         ("order_by", spec.order_by, spec.order_by),
         ("keep", spec.keep, keep_column(spec)),
@@ -25,13 +25,13 @@ def require_stored(columns: pa.Table, spec: Spec) -> None:
         there = not name or name in columns.column_names
         if not there or (name == LENGTH and columns.column(LENGTH).null_count):  # of some shards
             raise StoreError(
-                f"`{setting}` is {value!r}, and the sketches hold nothing to order documents by it",
+                f"`{setting}` is {value!r}, and the sketches have no values of it",
                 f"sketch again with {setting}={value!r}, as another `run`",
             )
 
 
 def keep_column(spec: Spec) -> str:
-    """Return the column whose values decide what is kept; empty where the order alone does."""
+    """Return the column whose values order documents; empty where the order of the input does."""
     return LENGTH if spec.keep == "longest" else spec.keep_column
 
 
@@ -72,7 +72,7 @@ def _ranks(
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
-    elif pa.types.is_null(kind):  # of JSON lines in which nobody has a value
+    elif pa.types.is_null(kind):  # of JSON lines, none of which has a value
         column = column.cast(pa.int64())
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = _as_numbers(column, name)
@@ -94,9 +94,9 @@ def _as_numbers(column: Any, name: str) -> Any:
     largest: Any = pc.max(pc.abs(found.filter(pc.is_finite(found))))
     if (largest.as_py() or 0.0) < EXACT:
         return found
-    # As float64, different whole numbers would become equal.
+    # As float64, different integers would become equal.
     try:
         return column.cast(pa.decimal256(76, 38))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:  # more than 76 digits; 1e300
-        message = f"column {name!r} holds numbers as text that can't be compared exactly"
+        message = f"column {name!r} contains numbers as text that can't be compared exactly"
         raise ColumnError(message, REMEDY) from error

@@ -19,7 +19,9 @@ from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 
 
-class Wanted(NamedTuple):
+class PartitionRows(NamedTuple):
+    """Some documents of a partition."""
+
     number: int
     partition: Partition
     first: int  # position of its first document
@@ -28,30 +30,30 @@ class Wanted(NamedTuple):
 
 
 class Reader:
-    """Goes through a source; where that can be read only once, its partitions are held."""
+    """Goes through a source; where that can be read only once, its partitions stay in memory."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self._once: list[Partition] | None = None
-        #: Documents that were read and held, by number of their partition.
-        self.held: dict[int, Documents] = {}
+        #: Documents that were read and are cached, by number of their partition.
+        self.cached: dict[int, Documents] = {}
 
     def partitions(self) -> Iterator[tuple[int, Partition]]:
         if self.source.rereadable or self._once is not None:
             yield from enumerate(self._once or self.source.partitions())
             return
-        held: list[Partition] = []
+        partitions: list[Partition] = []
         for number, partition in enumerate(self.source.partitions()):
-            held.append(partition)
+            partitions.append(partition)
             yield number, partition
-        self._once = held
+        self._once = partitions
 
     def schema(self) -> pa.Schema:
         """Return the schema of the input as a table, for one without documents."""
         found = self.source.layout(0 if self.source.files else -1).schema
         return found or common_schema(part.schema() for _, part in self.partitions())
 
-    def again(self, ends: np.ndarray, positions: np.ndarray) -> Iterator[Wanted]:
+    def again(self, ends: np.ndarray, positions: np.ndarray) -> Iterator[PartitionRows]:
         """Yield the partitions that have some documents, by positions int64[], ascending.
 
         ``ends``, int64[partitions], are the documents up to the end of each.
@@ -63,18 +65,18 @@ class Reader:
             if high > low:
                 first, last = starts[number : number + 2].tolist()
                 rows = positions[low:high] - first
-                yield Wanted(number, partition, first, rows, last - first)
+                yield PartitionRows(number, partition, first, rows, last - first)
             if high == len(positions):
                 return
 
-    def texts(self, wanted: Wanted) -> pa.LargeStringArray:
-        held = self.held.get(wanted.number)
-        if held is None:
-            rows = np.arange(wanted.documents) if wanted.rows is None else wanted.rows
-            return wanted.partition.texts(rows, wanted.documents)
-        if wanted.rows is None:
-            return held.text
-        return held.text.take(array_of(wanted.rows))
+    def texts(self, selected: PartitionRows) -> pa.LargeStringArray:
+        documents = self.cached.get(selected.number)
+        if documents is None:
+            rows = np.arange(selected.documents) if selected.rows is None else selected.rows
+            return selected.partition.texts(rows, selected.documents)
+        if selected.rows is None:
+            return documents.text
+        return documents.text.take(array_of(selected.rows))
 
 
 class SetBuilder:
@@ -89,7 +91,7 @@ class SetBuilder:
         self._corpus, self._tokeniser = corpus, tokeniser
         self._number = scratch.filled(corpus.documents, np.int32, -1)
         self._number[positions] = np.arange(len(positions), dtype=np.int32)
-        # Room for a shingle of each document, repetitions included, in the order of the input.
+        # Capacity for a shingle of each document, repetitions included, in the order of the input.
         self._in_order = np.flatnonzero(self._number >= 0)
         self._starts = np.zeros(len(self._in_order) + 1, dtype=np.int64)
         np.cumsum(corpus.shingles[self._in_order], dtype=np.int64, out=self._starts[1:])
@@ -103,17 +105,17 @@ class SetBuilder:
 
     def build(self, reader: Reader, pool: Pool, advance: Callable[[int], None]) -> Sets:
         """Make the sets; ``advance`` is called with the number of documents done since."""
-        wanted = reader.again(self._corpus.ends, self._in_order)
-        for done in pool.ordered(lambda some: self._fill(reader, some), wanted):
+        selected = reader.again(self._corpus.ends, self._in_order)
+        for done in pool.ordered(lambda rows: self._fill(reader, rows), selected):
             advance(done)
         return self._sets
 
-    def _fill(self, reader: Reader, wanted: Wanted) -> int:
-        assert wanted.rows is not None
-        positions = wanted.first + wanted.rows
+    def _fill(self, reader: Reader, selected: PartitionRows) -> int:
+        assert selected.rows is not None
+        positions = selected.first + selected.rows
         low = int(np.searchsorted(self._in_order, positions[0]))
         start = int(self._starts[low])
-        found = make_sets(self._tokeniser.sets(reader.texts(wanted)))
+        found = make_sets(self._tokeniser.sets(reader.texts(selected)))
         self._sets.values[start : start + len(found.values)] = found.values
         numbers = self._number[positions]
         self._sets.begin[numbers] = start + found.begin

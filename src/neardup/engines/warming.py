@@ -1,7 +1,7 @@
 """Compile the kernels that a run needs, in a second process while this one compiles others.
 
 Numba compiles a kernel when it is first called, and keeps it on disk. So this happens once on a
-machine; later runs load what they call.
+machine; later runs load the kernels that they call.
 """
 
 import json
@@ -26,7 +26,7 @@ class Warming:
         self._process: subprocess.Popen[bytes] | None = None
 
     def begin(self, aside: bool) -> None:
-        """Announce it; with ``aside``, in a second process what this one does not come to yet."""
+        """Announce it; with ``aside``, a second process compiles kernels that are called later."""
         spec = self._spec
         # Of each stage the kernel that is compiled last.
         later: list[Any] = [resolving.among_themselves]
@@ -55,7 +55,7 @@ class Warming:
             self._process = None
 
     def close(self) -> None:
-        """End the other process, where nobody waits for it any more."""
+        """End the other process, once its kernels are not needed any more."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

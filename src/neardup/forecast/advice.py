@@ -43,7 +43,7 @@ def advice(outcome: Outcome, total: int) -> Iterator[Advice]:
     if density := _density(outcome):
         share = _percent(density)
         text = f"nearly all documents share buckets, each with {share} of the others in each band, "
-        text += "so that time grows with the square of their number; "
+        text += "and time grows with the square of their number; "
         longer = f"use {'longer' if word else 'words as'} shingles for texts of this length, or "
         text += "" if items else longer
         yield Advice("dense", f"{text}raise the `threshold`", density)

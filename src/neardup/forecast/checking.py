@@ -23,7 +23,7 @@ def check(job: Job) -> Checked:
     """Read all files of a job, and list the errors that a run would report."""
     documents, problems = 0, list[str]()
     with Pool(job.resources.threads) as pool:
-        for good, wrong in pool.ordered(lambda item: _read(item, job.wanted), _items(job)):
+        for good, wrong in pool.ordered(lambda item: _read(item, job.needed), _items(job)):
             documents += good
             problems += wrong
             if len(problems) >= _MOST:

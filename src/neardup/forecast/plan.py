@@ -67,8 +67,8 @@ class Plan(Shown):
     """Estimated duplicates, memory and disk of a run.
 
     Shares of duplicates are those in the sample. A duplicate whose original is not in the sample is
-    not seen, so that the corpus has at least so many; and at most about so many divided by the
-    share of its documents that were sampled.
+    not seen. So the corpus has at least this share; and at most about this share divided by that of
+    the documents that were sampled.
 
     The fields are in ``docs/formats.md``, JSON of plan.
     """
@@ -105,15 +105,15 @@ class Plan(Shown):
 def plan(job: Job) -> Plan:
     """Estimate duplicates, memory and disk of a run, from some 20,000 documents.
 
-    Nothing is written. Fewer documents are compared where that would take long. What can be read
-    only once is read.
+    Nothing is written. Fewer documents are compared where that would take long. A source
+    that can be read only once is read.
 
     Raises:
         InputError: There are no documents.
         SpecError: The memory does not suffice for the sample.
     """
     with Pool(job.resources.threads) as pool:
-        head = Head.of(Reader(job.source), job.wanted)
+        head = Head.of(Reader(job.source), job.needed)
         recipe = recipe_of(job)
         if not head.documents:
             files = job.source.files
@@ -163,7 +163,7 @@ def _look(job: Job, head: Head, pool: Pool, most: int) -> _Looked:
         parts = (known[number] for number in _spread_order(len(known)))
     texts: list[pa.LargeStringArray] = []
     documents = text = columns = size = partition = rows = 0
-    reads = pool.ordered(lambda part: (part.read(job.wanted), part.size), parts, most)
+    reads = pool.ordered(lambda part: (part.read(job.needed), part.size), parts, most)
     for found, of in reads:
         texts.append(found.text)
         documents, text = documents + len(found.text), text + found.text.nbytes
@@ -177,10 +177,10 @@ def _look(job: Job, head: Head, pool: Pool, most: int) -> _Looked:
         complete = True
     scale = 1.0 if complete else max(1.0, (source.total_bytes or 0) / max(1, size))
     share = min(1.0, _DOCUMENTS / max(1, documents), _TEXT / max(1, text))
-    some = pa.concat_arrays([part.slice(0, math.ceil(len(part) * share)) for part in texts])
+    sampled = pa.concat_arrays([part.slice(0, math.ceil(len(part) * share)) for part in texts])
     sample = "spread" if spread or complete else "head"
     about = documents, text, columns, scale, partition, rows
-    return _Looked(sample, complete, as_text(some), *about)
+    return _Looked(sample, complete, as_text(sampled), *about)
 
 
 def _memory_for(job: Job, recipe: Recipe, head: Head, threads: int) -> tuple[int, int]:
@@ -209,7 +209,7 @@ def _memory_for(job: Job, recipe: Recipe, head: Head, threads: int) -> tuple[int
 
 
 def _spread_order(number: int) -> list[int]:
-    """Return all of some partitions so that the first ones, however many, are from everywhere."""
+    """Return all numbers in an order in which the first ones, however many, are spread evenly."""
     golden = (math.sqrt(5) - 1) / 2  # whose multiples fill 0 to 1 most evenly
     order: list[int] = np.argsort(np.arange(number) * golden % 1).tolist()
     return order

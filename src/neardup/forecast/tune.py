@@ -16,7 +16,7 @@ from neardup.sketch.bands import (
     similarity_at,
     steepest,
 )
-from neardup.spec import check_probability, check_whole
+from neardup.spec import check_integer, check_probability
 
 #: As in `neardup.Spec`.
 _MAX_HASHES, _MAX_BANDS, _MAX_ROWS = 8192, 4096, 64
@@ -130,7 +130,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What `tune` found."""
+    """Result of `tune`."""
 
     points: tuple[Point, ...]  # the points asked for
     num_hashes: int  # length of the signature
@@ -176,11 +176,11 @@ def tune(
         (42, 3, [0.996, 0.005])
     """
     asked = tuple(map(Point.of, points))
-    check_whole("`num_hashes`", num_hashes, 1, _MAX_HASHES)
+    check_integer("`num_hashes`", num_hashes, 1, _MAX_HASHES)
     if choices:
         for num_bands, rows in choices:
-            check_whole("`num_bands`", num_bands, 1, _MAX_BANDS)
-            check_whole("`rows`", rows, 1, _MAX_ROWS)
+            check_integer("`num_bands`", num_bands, 1, _MAX_BANDS)
+            check_integer("`rows`", rows, 1, _MAX_ROWS)
         given = tuple(Choice(num_bands, rows, asked) for num_bands, rows in choices)
         longest = max(c.num_hashes for c in given)
         return Tuning(asked, longest, given, not any(c.missed for c in given) if asked else None)
@@ -196,7 +196,7 @@ def tune(
 
 
 def by_bands(similarities: Sequence[float], num_hashes: int = 128) -> list[dict[str, Any]]:
-    """Return what becomes a candidate at fixed similarities, by the number of bands.
+    """Return the shares of candidates at fixed similarities, by the number of bands.
 
     Args:
         similarities: Similarities, each in [0, 1].
@@ -213,7 +213,7 @@ def by_bands(similarities: Sequence[float], num_hashes: int = 128) -> list[dict[
         >>> {r["num_bands"]: round(r["probabilities"][0], 4) for r in by_bands([0.25], 360)}[90]
         0.2969
     """
-    check_whole("`num_hashes`", num_hashes, 1, _MAX_HASHES)
+    check_integer("`num_hashes`", num_hashes, 1, _MAX_HASHES)
     for similarity in similarities:
         check_probability("a similarity", similarity, low_open=False, high_open=False)
     every = range(1, min(num_hashes, _MAX_ROWS) + 1)

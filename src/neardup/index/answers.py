@@ -1,4 +1,4 @@
-"""What an index answers, as Arrow tables, and a walk through its buckets."""
+"""Answers of an index as Arrow tables, and a walk through its buckets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOWHERE = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class NewAnswer:
-    """What `neardup.Index.add_if_new` did with a document.
+    """Result of `neardup.Index.add_if_new` for a document.
 
     Attributes:
         id: Its id.
@@ -44,7 +44,7 @@ class NewAnswer:
 
 @dataclass(frozen=True, slots=True)
 class UpdateAnswer:
-    """What `neardup.Index.update` did with a document.
+    """Result of `neardup.Index.update` for a document.
 
     Attributes:
         id: Its id.
@@ -112,27 +112,27 @@ def matches_table(
     """Return matches as a table.
 
     Args:
-        matches: What was found.
+        matches: Pairs that reach the threshold.
         base: Number of the first row of the question.
-        names: What each row of the question is called; None for its number.
-        kind: What ids are.
+        names: Id of each row of the question; None for its number.
+        kind: Type of the ids.
         top: Matches of a row, at most; None for all.
     """
     if not len(matches.row):  # nearly always
         return _nothing(pa.int64() if names is None else names.type, kind)
     order = best_first(matches, top)
-    similarity, own, other = (
-        values[order] for values in (matches.similarity, matches.own, matches.other)
+    similarity, row_size, doc_size = (
+        values[order] for values in (matches.similarity, matches.row_size, matches.doc_size)
     )
-    # Both are whole numbers, so that rounding gives back the one that was divided.
-    shared = np.rint(similarity * (own + other) / (1 + similarity))
+    # The sizes are integers: rounding restores the overlap.
+    shared = np.rint(similarity * (row_size + doc_size) / (1 + similarity))
     row: Any = matches.row[order]
     columns = [
         array_of(row + base) if names is None else names.take(array_of(row)),
         id_values([matches.id[i] for i in order.tolist()], kind),
         array_of(similarity),
-        array_of(shared / np.maximum(own, 1)),
-        array_of(shared / np.maximum(other, 1)),
+        array_of(shared / np.maximum(row_size, 1)),
+        array_of(shared / np.maximum(doc_size, 1)),
     ]
     return pa.Table.from_arrays(columns, names=_COLUMNS)
 
@@ -167,9 +167,9 @@ def found_in(
     with core.reading() as state:
         for batch in batches:
             for low in range(0, max(1, len(batch.texts)), BATCH):
-                some = batch.part(low, low + BATCH)
-                found = core.matches(some.texts, threshold, first)
-                names = id_values(some.ids, type(some.ids[0]).__name__) if some.ids else None
+                part = batch.part(low, low + BATCH)
+                found = core.matches(part.texts, threshold, first)
+                names = id_values(part.ids, type(part.ids[0]).__name__) if part.ids else None
                 tables.append(matches_table(found, base + low, names, state.ids, top))
             base += len(batch.texts)
         if not tables:
@@ -204,7 +204,7 @@ def numbers_of(core: Core, spec: Spec) -> dict[str, Any]:
 
 
 def answers_table(ids: Sequence[Id], answers: Decisions, kind: str) -> pa.Table:
-    """Return what was decided of some documents as a table."""
+    """Return the answers for some documents as a table."""
     null = np.isnan(answers.similarity)
     columns = [
         id_values(ids, kind),
@@ -216,7 +216,7 @@ def answers_table(ids: Sequence[Id], answers: Decisions, kind: str) -> pa.Table:
 
 
 def first_answer(answers: Decisions) -> tuple[Id | None, float | None]:
-    """Return what one document is a duplicate of, and their similarity; None twice for nothing."""
+    """Return ``duplicate_of`` of one document, and the similarity; None twice if it is kept."""
     of = answers.duplicate_of[0]
     return of, None if of is None else float(answers.similarity[0])
 
@@ -227,15 +227,15 @@ def required_threshold(spec: Spec, recipe: Recipe, threshold: float | None) -> f
     Raises:
         SpecError: It is none, or below that of the index.
     """
-    own = spec.threshold
+    lowest = spec.threshold
     if threshold is None:
-        return own
+        return lowest
     if not isinstance(threshold, int | float) or not 0 < threshold <= 1:
         raise SpecError(f"threshold is {spelled(threshold)}; expected a number in (0, 1]")
-    if threshold < own and recipe.num_bands:
+    if threshold < lowest and recipe.num_bands:
         found = candidate_probability(threshold, recipe.num_bands, recipe.rows)
         raise SpecError(
-            f"threshold {threshold:g} is below {own:g}, which the bands were chosen for: they "
+            f"threshold {threshold:g} is below {lowest:g}, which the bands were chosen for: they "
             f"would find {found:.1%} of the pairs at {threshold:g}",
             "make an index for the lower threshold",
         )
@@ -255,10 +255,10 @@ def buckets_of(core: Core, minimum: int) -> Iterator[list[Id]]:
         found = [_shared(part, there, minimum) for part in core.snapshot.entries()]
     ids = [id_ for _, id_ in rows]
     for docs, ends in found:
-        places = np.searchsorted(there, docs).tolist()
+        rows = np.searchsorted(there, docs).tolist()
         first = 0
         for end in ends.tolist():
-            yield [ids[place] for place in places[first:end]]
+            yield [ids[row] for row in rows[first:end]]
             first = end
 
 

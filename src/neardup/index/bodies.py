@@ -1,4 +1,4 @@
-"""What an index stores of a document: its text, compressed, or its shingles, with a checksum."""
+"""Stored form of a document in an index: its text, compressed, or its shingles; with a checksum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from neardup.sketch.texts import Ragged, text_buffers
 
-#: Ids are texts or whole numbers.
+#: Ids are texts or integers.
 Id: TypeAlias = int | str
 
 _SIZE = 4  # bytes of the length of a text, before it is compressed

@@ -1,7 +1,7 @@
 """The database of an index: documents, the log of keys that are in no segment yet, the manifest.
 
-In a file with a write-ahead log, so that one process writes and others read, each with a snapshot
-of its own, and nobody waits for a reader.
+In a file with a write-ahead log: one process writes and others read, each with a snapshot of its
+own, and a writer never waits for readers.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from typing import Any, NamedTuple
 
 from neardup.errors import NeardupError, OutputError, StoreError
 from neardup.index.bodies import Id, Row
-from neardup.index.place import CommitNote, is_writable_disk
+from neardup.index.location import CommitNote, is_writable_disk
 from neardup.private_files import make_private, sync_folder, system_errors
 from neardup.state.database import FileKind, sqlite_error
 from neardup.threads import FairLock
 
 KIND = FileKind(
-    0x6E646978, 2, OutputError, StoreError, "restore the index from a copy, or make it anew"
+    0x6E646978, 2, OutputError, StoreError, "restore the index from a copy, or make it again"
 )
 #: Seconds that SQLite waits for another process, at most.
 _LONGEST = 2e6
 #: Values of a statement at once.
 _VALUES = 256
-#: The log is copied into the file seldom, so that documents that come one by one need not wait.
+#: The log is copied into the file seldom: documents that come one by one need not wait.
 _SETTINGS = ("page_size = 8192", "cache_size = -8192", "mmap_size = 0", "wal_autocheckpoint = 4096")
 _TABLES = """
 CREATE TABLE about (one INTEGER PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL);
@@ -51,7 +51,7 @@ INSERT INTO state VALUES (1, 0, 0, 0, 0, 0, 0, '', '');
 
 
 class State(NamedTuple):
-    """What a transaction begins with.
+    """The state of the index at the start of a transaction.
 
     Attributes:
         generation: Counts the transactions that wrote.
@@ -60,7 +60,7 @@ class State(NamedTuple):
         segment: Number of the next segment; never used again.
         came: Documents that came so far, also duplicates: the next id that the index gives.
         documents: How many there are.
-        ids: ``"int"`` or ``"str"``: what ids are; empty before there is any.
+        ids: ``"int"`` or ``"str"``: type of the ids; empty before there is any.
         writer: Who wrote last.
     """
 
@@ -80,7 +80,7 @@ class Options(NamedTuple):
     Attributes:
         readonly: Nothing is written.
         timeout: Seconds to wait for another writer.
-        power: What is committed survives a power failure too.
+        power: Committed documents survive a power failure too.
     """
 
     readonly: bool = False
@@ -93,11 +93,11 @@ class BusyError(StoreError):
 
 
 def _checksum(id_: Id, of: Id) -> int:
-    """Return the CRC-32 of a duplicate and what it is one of."""
+    """Return the CRC-32 of the ids of a duplicate and of its representative."""
     return zlib.crc32(f"{id_!r}\0{of!r}".encode(errors="replace"))
 
 
-#: What was opened before a fork; to close it in the child would harm the parent's.
+#: Connections that were opened before a fork; closing them in the child would harm the parent's.
 _inherited: list[object] = []
 
 
@@ -144,7 +144,7 @@ class Catalogue:
             connection.execute("COMMIT")
 
     def about(self) -> dict[str, Any]:
-        """Return what `create` was given; refuse what is no index, or damaged."""
+        """Return the settings given to `create`; refuse a file that is no index, or damaged."""
         (application,), (version,) = (
             self.rows(f"PRAGMA {name}")[0] for name in ("application_id", "user_version")
         )
@@ -154,7 +154,7 @@ class Catalogue:
             raise StoreError(
                 f"{self.path} was made by another version of neardup (format {version}, this one "
                 f"has {KIND.version})",
-                "use that version, or make the index anew",
+                "use that version, or make the index again",
             )
         rows = self.rows("SELECT value, checksum FROM about")
         if len(rows) != 1 or not isinstance(rows[0][0], str):
@@ -166,7 +166,7 @@ class Catalogue:
         return found
 
     def describe(self, about: dict[str, Any]) -> None:
-        """Replace what `about` returns, within a transaction that writes."""
+        """Replace the settings that `about` returns, within a transaction that writes."""
         text = json.dumps(about, sort_keys=True)
         self.execute("UPDATE about SET value = ?, checksum = ?", (text, zlib.crc32(text.encode())))
 
@@ -175,7 +175,7 @@ class Catalogue:
     @contextmanager
     def reading(self) -> Iterator[State]:
         """A snapshot: all that is read within it is of one moment."""
-        with self.own_lock(), self._errors():
+        with self.thread_lock(), self._errors():
             connection = self._connected()
             if self._depth:
                 yield self.state()
@@ -203,7 +203,7 @@ class Catalogue:
         """
         if self.options.readonly:
             raise StoreError(f"{self.path} was opened for reading only", "open it without readonly")
-        with self.own_lock(self.options.timeout if wait is None else wait), self._errors():
+        with self.thread_lock(self.options.timeout if wait is None else wait), self._errors():
             connection = self._connected()
             if self._depth:
                 yield self.state()
@@ -291,7 +291,7 @@ class Catalogue:
 
     def rows(self, text: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows that a statement gives."""
-        with self.own_lock(), self._errors():
+        with self.thread_lock(), self._errors():
             return self._connected().execute(text, values).fetchall()
 
     def execute(self, text: str, values: Sequence[object] = ()) -> int:
@@ -305,12 +305,12 @@ class Catalogue:
         self._connected().executemany(text, rows)
 
     @property
-    def inside(self) -> bool:
+    def in_transaction(self) -> bool:
         """Whether a transaction is under way; asked by the thread that has the lock."""
         return self._depth > 0
 
     def sync(self) -> None:
-        """Make what is committed durable, also where single commits need not be."""
+        """Make all commits durable, also where single ones need not be."""
         if self.path is None:
             return
         log = self.path.with_name(self.path.name + "-wal")
@@ -325,26 +325,26 @@ class Catalogue:
     def fetch(self, docs: Sequence[int]) -> list[Row]:
         """Return the documents that are still there, of some numbers, in any order."""
         return [
-            Row(*row) for row in self._some("doc, id, body, checksum", "documents", "doc", docs)
+            Row(*row) for row in self._selected("doc, id, body, checksum", "documents", "doc", docs)
         ]
 
     def numbers(self, ids: Sequence[Id]) -> dict[Id, int]:
         """Return the numbers of documents by their ids; ids that are not there are left out."""
-        return dict(self._some("id, doc", "documents", "id", ids))
+        return dict(self._selected("id, doc", "documents", "id", ids))
 
-    def _some(
+    def _selected(
         self, columns: str, table: str, name: str, values: Sequence[Any]
     ) -> Iterator[tuple[Any, ...]]:
         for low in range(0, len(values), _VALUES):
-            some = list(values[low : low + _VALUES])
-            # Few lengths, so that few statements are prepared.
-            room = 1 << (len(some) - 1).bit_length()
-            some += [some[-1]] * (room - len(some))
-            marks = ",".join("?" * room)
+            batch = list(values[low : low + _VALUES])
+            # Few lengths: few statements are prepared.
+            count = 1 << (len(batch) - 1).bit_length()
+            batch += [batch[-1]] * (count - len(batch))
+            marks = ",".join("?" * count)
             text = f"SELECT {columns} FROM {table} WHERE {name} IN ({marks})"  # noqa: S608
-            yield from self._connected().execute(text, some).fetchall()
+            yield from self._connected().execute(text, batch).fetchall()
 
-    # What was answered as a duplicate, and so is no document.
+    # Ids that were answered as duplicates, and have no document.
 
     def note_duplicates(self, pairs: Sequence[tuple[Id, Id]]) -> None:
         """Store the ids of duplicates, each with that of the document that it is one of."""
@@ -352,7 +352,7 @@ class Catalogue:
         self.insert("INSERT OR REPLACE INTO duplicates VALUES (?, ?, ?)", rows)
 
     def duplicates(self) -> Iterator[tuple[Id, Id]]:
-        """Yield what `note_duplicates` has stored.
+        """Yield the duplicates that `note_duplicates` has stored.
 
         Raises:
             StoreError: It is damaged.
@@ -366,24 +366,24 @@ class Catalogue:
 
     def noted(self, ids: Sequence[Id]) -> set[Id]:
         """Return those of some ids that are noted as duplicates."""
-        return {row[0] for row in self._some("id", "duplicates", "id", ids)}
+        return {row[0] for row in self._selected("id", "duplicates", "id", ids)}
 
     def release(self, ids: Sequence[Id]) -> list[Id]:
-        """Forget what was noted of some ids.
+        """Forget the duplicates noted for some ids.
 
         Returns:
             The duplicates of theirs, ascending, that neither are documents nor among these ids.
         """
         given = [(id_,) for id_ in ids]
         self.insert("DELETE FROM duplicates WHERE id = ?", given)
-        found = {row[0] for row in self._some("id", "duplicates", "duplicate_of", ids)}
+        found = {row[0] for row in self._selected("id", "duplicates", "duplicate_of", ids)}
         self.insert("DELETE FROM duplicates WHERE duplicate_of = ?", given)
         return sorted(found - self.numbers(list(found)).keys())
 
     # The connection.
 
     @contextmanager
-    def own_lock(self, timeout: float = -1) -> Iterator[None]:
+    def thread_lock(self, timeout: float = -1) -> Iterator[None]:
         """Lock out other threads; in a process that was forked since, begin again.
 
         Raises:
@@ -427,10 +427,10 @@ class Catalogue:
             log = self.path.with_name(self.path.name + "-wal")
             shared = self.path.with_name(self.path.name + "-shm")
             if options.readonly and not os.access(self.path.parent, os.W_OK):
-                # What readers share with writers can be used if it is there, and not be made.
+                # Readers can use the files that they share with writers, and not make them.
                 closed = not log.exists() or log.stat().st_size == 0
                 if closed and not is_writable_disk(self.path):
-                    name += "&immutable=1"  # nobody can write there
+                    name += "&immutable=1"  # no process can write there
                 elif not (log.exists() and shared.exists()):
                     raise StoreError(
                         f"can't read {self.path.parent}: readers need to write files next to the "
@@ -461,7 +461,7 @@ class Catalogue:
         """Let go of the file; every later call is refused."""
         if self.closed:
             return
-        with self.own_lock():
+        with self.thread_lock():
             self.closed = True
             connection, self._connection = self._connection, None
             if self._note is not None:
@@ -482,16 +482,16 @@ class Catalogue:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        place = self.path or Path("index in memory")
+        path = self.path or Path("index in memory")
         try:
             yield
         except NeardupError:
             raise
         except sqlite3.Error as error:
-            found = sqlite_error(KIND, place, error)
+            found = sqlite_error(KIND, path, error)
             if self.options.readonly and isinstance(found, OutputError):
                 why = str(found).rpartition(": ")[2]
-                found = StoreError(f"can't read {place}: {why}", "check its permissions")
+                found = StoreError(f"can't read {path}: {why}", "check its permissions")
             raise found from error
         except UnicodeDecodeError as error:  # of SQLite's own message, which quotes the damage
             raise self.damaged("its schema") from error

@@ -1,4 +1,4 @@
-"""What a user gives, as batches of documents with ids."""
+"""Documents from a user's source, as batches with ids."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def checked_id(value: Any) -> Id:
     """Return an id.
 
     Raises:
-        InputError: It is neither a string nor a whole number of 64 bits.
+        InputError: It is neither a string nor an integer of 64 bits.
     """
     if type(value) is str and (value.isascii() or _encodes(value)):
         return value
@@ -39,8 +39,8 @@ def checked_id(value: Any) -> Id:
     if type(value) is int and -_LONGEST <= value < _LONGEST:
         return value
     raise InputError(
-        f"an id of type {type(value).__name__} can't be used; expected a string of characters or a "
-        "whole number of 64 bits",
+        f"an id of type {type(value).__name__} can't be used; expected a string of characters or "
+        "an integer of 64 bits",
         "convert the ids to strings",
     )
 
@@ -80,17 +80,17 @@ def typed_ids(ids: Sequence[str], kind: str) -> list[Id]:
 
     Args:
         ids: Such as ``"17"`` for the id 17.
-        kind: ``"int"`` for an index whose ids are whole numbers; else they are strings.
+        kind: ``"int"`` for an index whose ids are integers; else they are strings.
 
     Raises:
-        InputError: Ids are whole numbers, and one given is not.
+        InputError: Ids are integers, and one given is not.
     """
     if kind != "int":
         return list(ids)
     try:
         return [int(id_) for id_ in ids]
     except ValueError as error:
-        raise InputError("the ids of this index are whole numbers, and one is not") from error
+        raise InputError("the ids of this index are integers, and one is not") from error
 
 
 def is_one(texts: Any, items: bool) -> bool:
@@ -113,7 +113,7 @@ def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iter
     """Read documents with their ids; without ids these are empty.
 
     Args:
-        source: Texts, or what `neardup.dedup` takes.
+        source: Texts, or a source as for `neardup.dedup`.
         ids: Ids of all documents, in order; None for the column that ``reading`` names.
         reading: How it is read.
 
@@ -129,8 +129,8 @@ def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iter
         )
     given = None if ids is None else checked_ids(ids)
     done = 0
-    for texts, own in _read(source, reading):
-        found = given[done : done + len(texts)] if given is not None else own
+    for texts, read in _read(source, reading):
+        found = given[done : done + len(texts)] if given is not None else read
         done += len(texts)
         if given is not None and done > len(given):
             break

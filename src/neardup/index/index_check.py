@@ -1,4 +1,4 @@
-"""Whether an index is whole: every byte that means something, and that its tables agree."""
+"""Check of an index: every byte that is used, and that its tables agree."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 from neardup.errors import NeardupError, StoreError
 from neardup.index.bodies import Row, is_intact
 from neardup.index.catalogue import Catalogue, Options
-from neardup.index.place import noted_commit
+from neardup.index.location import noted_commit
 from neardup.index.transactions import Core
 
 _FETCHED = 4096
 
 
 def problems_of(core: Core) -> list[str]:
-    """Return what is wrong with an index, a line for each; empty where all is well.
+    """Return the defects of an index, a line for each; empty where there are none.
 
     All of it is read.
     """
     found: list[str] = []
-    core.forget(reopen=True)  # what was read before may be damaged since
+    core.forget(reopen=True)  # segments in memory may differ from damaged files
     try:
         if core.catalogue.path is not None:
             require_last_commit(core.catalogue.path)
@@ -32,7 +32,7 @@ def problems_of(core: Core) -> list[str]:
             if check != [("ok",)]:
                 return [f"{core.catalogue.path}: the structure of the database is damaged"]
             found += _documents(core, state.documents)
-            found += _places(core)
+            found += _in_segments(core)
             for what, column, next_ in (
                 ("document", "doc", state.next),
                 ("segment", "number", state.segment),
@@ -64,7 +64,7 @@ def _documents(core: Core, documents: int) -> list[str]:
     return found
 
 
-def _places(core: Core) -> list[str]:
+def _in_segments(core: Core) -> list[str]:
     """Compare the documents with those of the segments and the log."""
     found: list[str] = []
     parts: list[np.ndarray] = [np.empty(0, np.int64)]
@@ -83,8 +83,8 @@ def _places(core: Core) -> list[str]:
         _column(core, text) for text in ("SELECT doc FROM documents", "SELECT doc FROM removed")
     )
     lost = np.setdiff1d(stored, placed)
-    some = [lost[low : low + _FETCHED] for low in range(0, len(lost), _FETCHED)]
-    if filled := sum(_filled(core, docs) for docs in some):
+    batches = [lost[low : low + _FETCHED] for low in range(0, len(lost), _FETCHED)]
+    if filled := sum(_filled(core, docs) for docs in batches):
         found.append(f"{filled:,} documents are in no segment")
     invented = np.setdiff1d(placed, np.concatenate([stored, removed]))
     if len(invented):
@@ -93,7 +93,7 @@ def _places(core: Core) -> list[str]:
 
 
 def _duplicates(core: Core) -> list[str]:
-    """Compare what was answered as a duplicate with the documents."""
+    """Compare the ids that were answered as duplicates with the documents."""
     for _ in core.catalogue.duplicates():
         pass
     lost = core.catalogue.rows(
@@ -122,7 +122,7 @@ def require_last_commit(database: Path) -> None:
     noted = noted_commit(database)  # first: others may commit meanwhile
     # A reader leaves the log of SQLite as it is, whatever is wrong with it.
     with closing(Catalogue(database, Options(readonly=True))) as catalogue:
-        catalogue.about()  # refuses what is no index of this version
+        catalogue.about()  # refuses a file that is no index of this version
         with catalogue.reading() as state:
             lost = state.generation < noted
     if lost:

@@ -25,7 +25,7 @@ Conflict = Literal["error", "replace", "skip"]
 
 
 class Decisions(NamedTuple):
-    """What was decided of some documents.
+    """Decisions about some documents.
 
     Attributes:
         duplicate_of: The document that each removed one is a duplicate of; None for a kept one.
@@ -52,19 +52,19 @@ def add_all(core: Core, batches: Iterable[Batch], on_conflict: str) -> int:
 
 
 def add_new(core: Core, batches: Iterable[Batch]) -> tuple[list[Id], Decisions]:
-    """Do `insert_new` with documents that come in, and note what the others are duplicates of.
+    """Do `insert_new` with documents that come in, and note the representatives of the others.
 
     Returns:
-        Their ids, and what was decided of them.
+        Their ids, and their answers.
     """
     ids: list[Id] = []
     parts: list[Decisions] = []
     for batch in batches:
-        some = core.with_ids(batch, 0, len(batch.texts))
-        core.require_kind(some.ids)
-        parts.append(insert_new(core, some))
-        ids += some.ids
-        _note(core, some.ids, parts[-1])
+        batch_with_ids = core.with_ids(batch, 0, len(batch.texts))
+        core.require_kind(batch_with_ids.ids)
+        parts.append(insert_new(core, batch_with_ids))
+        ids += batch_with_ids.ids
+        _note(core, batch_with_ids.ids, parts[-1])
     if len(parts) == 1:
         return ids, parts[0]
     return ids, Decisions(
@@ -88,7 +88,7 @@ def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Decisions, list[Id]
         if_new: Leave the new text out where it is similar to that of another document.
 
     Returns:
-        What it is similar to; and the ids of documents that were duplicates of the old text.
+        Its answer; and the ids of documents that were duplicates of the old text.
 
     Raises:
         UnknownIdError: There is no such document.
@@ -107,7 +107,7 @@ def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Decisions, list[Id]
 
 
 def merge_all(core: Core, other: Core, on_conflict: str) -> int:
-    """Insert all documents of another index, and note what was a duplicate of them.
+    """Insert all documents of another index, and its notes of their duplicates.
 
     Returns:
         How many documents were inserted.
@@ -131,7 +131,7 @@ def merge_all(core: Core, other: Core, on_conflict: str) -> int:
     with ExitStack() as locks:
         # In one order, whoever merges whom.
         for each in sorted((core, other), key=id):
-            locks.enter_context(each.catalogue.own_lock())
+            locks.enter_context(each.catalogue.thread_lock())
         locks.enter_context(other.reading())
         state = locks.enter_context(core.writing())
         count = add_all(core, other.batches(), on_conflict)
@@ -159,7 +159,7 @@ def insert(core: Core, batch: Batch, known: Sketched | None = None) -> None:
             sets = [Ragged(known.sets.values, known.sets.offsets[low : low + len(texts) + 1])]
         if core.stores_texts:
             return made, pack_texts(texts)
-        return made, [body for some in sets for body in pack_sets(some)]
+        return made, [body for part in sets for body in pack_sets(part)]
 
     def bodies() -> Iterator[bytes]:
         # Threads prepare the documents that follow while some are stored.
@@ -253,7 +253,7 @@ def resolve_sketched(
     """Decide some documents among themselves; ``rows``, int64[m], are theirs, in keep order.
 
     Returns:
-        int64[r], the rows of those that are removed, int64[r], of what each is a duplicate of, and
+        int64[r], the rows of those that are removed, int64[r], of their representatives, and
         float64[r], the similarity of the two.
     """
     pool, threshold, sketches = core.verifier.pool, core.threshold, known.sketches

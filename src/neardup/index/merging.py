@@ -23,8 +23,8 @@ from neardup.state.database import lock_file
 
 #: So many segments of one size become one of the next.
 _FANOUT = 4
-#: What a merge writes, and the file that is locked meanwhile. Locks hold across containers, where
-#: numbers of processes mean nothing.
+#: The file that a merge writes, and the one that it locks. Locks are seen by other containers,
+#: where numbers of processes mean nothing.
 _PARTIAL, _LOCK = "merge.partial", "merge.lock"
 #: Seconds that a merge waits for a thread before it looks whether it is to stop; that it pauses
 #: between attempts where another process writes; and that a writer leaves to a merge of another
@@ -108,17 +108,17 @@ class Merger:
         self._stop = threading.Event()
         self._pid = os.getpid()
         self._spill_at = LOGGED
-        self._seen: list[Segment] = []  # as they were when it was last looked at what is due
+        self._seen: list[Segment] = []  # as they were when merges were last considered
         self._elsewhere = False  # another process merges
         self._closing = False
         self._end = weakref.finalize(self, self._stop.set)
 
     def after_insert(self) -> None:
-        """Do what is due; what takes long is done in a thread of its own."""
-        # The documents are committed: what fails here is tried again later, and no error of theirs.
-        with suppress(NeardupError, OSError, RuntimeError), self._core.catalogue.own_lock():
+        """Spill and merge if necessary; a merge that takes long gets a thread of its own."""
+        # The documents are committed: an error here is none of theirs; the merge is tried again.
+        with suppress(NeardupError, OSError, RuntimeError), self._core.catalogue.thread_lock():
             # Within a transaction it isn't known yet whether they stay.
-            if not self._core.catalogue.inside:
+            if not self._core.catalogue.in_transaction:
                 self._after_insert()
         if self._elsewhere:
             self._elsewhere = False
@@ -147,7 +147,7 @@ class Merger:
             self._thread.start()
 
     def _run(self) -> None:
-        # What fails here is tried again later, and reported where the user asks for it.
+        # A merge that fails is tried again later; `compact` reports the error.
         with suppress(NeardupError, OSError, _StoppedError):
             more = True
             while more and not self._is_over(0.0):
@@ -171,7 +171,7 @@ class Merger:
         return self._stop.is_set() or (self._closing and waited > patience)
 
     def finish(self) -> None:
-        """Wait until what is due is done, or other writers leave no chance to do it."""
+        """Wait until the necessary merges are done, or other writers leave no chance to do them."""
         self._closing = True
         if self._thread is not None and self._pid == os.getpid():
             self._thread.join()
@@ -241,7 +241,7 @@ def merge(
             if partial is None:
                 core.write_segment(parts())
                 for number in numbers:
-                    del core.snapshot.held[number]
+                    del core.snapshot.in_memory[number]
             else:
                 assert core.folder is not None
                 partial.replace(segment_path(core.folder, state.segment))
@@ -263,7 +263,7 @@ def merge(
 
 
 def compact(core: Core, purge: bool) -> None:
-    """Make one segment of all, without what was removed.
+    """Make one segment of all, without removed documents.
 
     Args:
         core: The index.
@@ -297,7 +297,7 @@ def compact(core: Core, purge: bool) -> None:
 
 def _purge(core: Core) -> None:
     catalogue = core.catalogue
-    with catalogue.own_lock():
+    with catalogue.thread_lock():
         catalogue.rows("VACUUM")
         if core.folder is None:
             return
@@ -305,7 +305,7 @@ def _purge(core: Core) -> None:
         while catalogue.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
             if time.monotonic() > end:
                 raise StoreError(
-                    f"{core.folder}: another process reads this index, so that removed text is "
+                    f"{core.folder}: another process reads this index, and removed text is "
                     "still in its log",
                     "call `compact` again when it has ended",
                 )
@@ -327,7 +327,7 @@ def clean(core: Core) -> None:
     if not orphans:
         return
     with suppress(BusyError), core.writing(0):  # a file may be there before the manifest has it
-        core.catalogue.sync()  # what is no longer needed is known to be so after a failure too
+        core.catalogue.sync()  # the manifest without these files is durable before they go
         for path in orphans - _listed(core):
             with suppress(OSError):
                 path.unlink()

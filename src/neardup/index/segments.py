@@ -2,7 +2,7 @@
 
 A file is a row of blocks of 24 KiB, then the first key and the checksum of each block, then a
 header in JSON with the recipe's digest, then where these begin and their checksum. A block is
-checked when it is first read, so that opening a segment reads the end of the file only.
+checked when it is first read: opening a segment reads the end of the file only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BLOCK = 8 * STRIDE
 _NO_KEY, _NO_DOC = np.uint64(2**64 - 1), np.uint32(2**32 - 1)
 #: Entries that are merged at a time.
 _MERGED = 1 << 20
-_AGAIN = "make the index anew, or restore it from a copy"
+_AGAIN = "make the index again, or restore it from a copy"
 
 
 class SegmentEntry(NamedTuple):
@@ -66,7 +66,7 @@ class Entries(NamedTuple):
 
 
 class Sink(Protocol):
-    """What a segment is written to."""
+    """A file that a segment is written to."""
 
     def write(self, data: bytes, /) -> object: ...
 
@@ -90,12 +90,12 @@ class SegmentWriter:
         """Add entries that follow those before."""
         self._entries += len(more.keys)
         keys, docs = (np.concatenate(pair) for pair in zip(self._rest, more, strict=True))
-        whole = len(keys) // ENTRIES * ENTRIES
-        self._write(keys[:whole], docs[:whole])
-        self._rest = Entries(keys[whole:], docs[whole:])
+        complete = len(keys) // ENTRIES * ENTRIES
+        self._write(keys[:complete], docs[:complete])
+        self._rest = Entries(keys[complete:], docs[complete:])
 
     def _write(self, keys: np.ndarray, docs: np.ndarray) -> None:
-        """Write whole blocks."""
+        """Write complete blocks."""
         blocks = np.empty((len(keys) // ENTRIES, STRIDE), dtype="<u8")
         blocks[:, :ENTRIES] = keys.reshape(-1, ENTRIES)
         blocks[:, ENTRIES:] = docs.astype("<u4").view("<u8").reshape(-1, ENTRIES // 2)
@@ -107,7 +107,7 @@ class SegmentWriter:
         self._sink.write(words.tobytes())
 
     def finish(self) -> tuple[int, int]:
-        """Write what is left; return the number of entries and the checksum of the table."""
+        """Write the last block; return the number of entries and the checksum of the table."""
         keys, docs = self._rest
         missing = -len(keys) % ENTRIES
         if missing:
@@ -191,16 +191,16 @@ class Segment:
         return cls(number, data, str(path), digest, checksum)
 
     def find(self, keys: np.ndarray, found: KeyMatches) -> None:
-        """Add the documents that have some keys, by the place of the key.
+        """Add the documents that have some keys, each with the index of its key.
 
         Args:
             keys: uint64[n].
-            found: What they are added to.
+            found: Gets the indices and documents.
 
         Raises:
-            StoreError: What is read is damaged.
+            StoreError: A block that is read is damaged.
         """
-        if not found.add(lambda *room: find_in_blocks(self._blocks, self.entries, keys, *room)):
+        if not found.add(lambda *arrays: find_in_blocks(self._blocks, self.entries, keys, *arrays)):
             raise self._damaged()
 
     def _verify(self, block: int) -> None:
@@ -237,10 +237,10 @@ class Segment:
         for number in range(first, end):
             if not self._blocks.verified[number]:
                 self._verify(number)
-        some = slice(low - first * ENTRIES, high - first * ENTRIES)
+        within = slice(low - first * ENTRIES, high - first * ENTRIES)
         words, halves = self._blocks.words, self._blocks.halves
-        keys = words.reshape(-1, STRIDE)[first:end, :ENTRIES].reshape(-1)[some]
-        docs = halves.reshape(-1, 2 * STRIDE)[first:end, 2 * ENTRIES :].reshape(-1)[some]
+        keys = words.reshape(-1, STRIDE)[first:end, :ENTRIES].reshape(-1)[within]
+        docs = halves.reshape(-1, 2 * STRIDE)[first:end, 2 * ENTRIES :].reshape(-1)[within]
         return Entries(keys.astype(np.uint64, copy=False), docs.astype(np.uint32, copy=False))
 
     def check(self) -> np.ndarray:
@@ -268,7 +268,7 @@ class Segment:
 
 
 def distinct(values: np.ndarray) -> np.ndarray:
-    """Sort numbers in place; return each once. `numpy.unique` takes longer."""
+    """Sort numbers, in the array given; return each once. `numpy.unique` takes longer."""
     values.sort()
     new = np.ones(len(values), dtype=np.bool_)
     np.not_equal(values[1:], values[:-1], out=new[1:])
@@ -276,32 +276,37 @@ def distinct(values: np.ndarray) -> np.ndarray:
 
 
 class KeyMatches:
-    """Places of keys, and documents that have them, one segment after the other.
+    """Indices of keys, and documents that have them, one segment after the other.
 
     Args:
-        room: How many there is room for at first.
+        capacity: Length of the arrays at first.
     """
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, capacity: int) -> None:
         self._count = 0
-        self._places, self._docs = np.empty(room, np.int64), np.empty(room, np.int64)
+        self._indices, self._docs = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
 
     def add(self, find: Callable[[np.ndarray, np.ndarray, int], int]) -> bool:
-        """Add what a kernel finds; return whether what it read is intact."""
+        """Add the entries that a kernel finds; return False if it read a damaged block.
+
+        ``find(indices, docs, count)`` writes from ``count`` on, as far as the arrays reach, and
+        returns the new count; it is called again with larger arrays if that is above their length.
+        A negative count means damage.
+        """
         while True:
-            before, room = self._count, len(self._places)
-            count = find(self._places, self._docs, before)
-            if count <= room:
+            before, capacity = self._count, len(self._indices)
+            count = find(self._indices, self._docs, before)
+            if count <= capacity:
                 self._count = max(count, before)
                 return count >= 0
             more = np.empty(count + count // 4 - before, np.int64)
-            self._places = np.concatenate([self._places[:before], more])
+            self._indices = np.concatenate([self._indices[:before], more])
             self._docs = np.concatenate([self._docs[:before], more])
 
     @property
-    def places(self) -> np.ndarray:
-        """int64[m]: places in the keys that were asked for."""
-        return self._places[: self._count]
+    def indices(self) -> np.ndarray:
+        """int64[m]: indices into the keys that were asked for."""
+        return self._indices[: self._count]
 
     @property
     def docs(self) -> np.ndarray:

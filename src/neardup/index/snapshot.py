@@ -1,4 +1,4 @@
-"""What an index holds at one moment, as far as looking for candidates needs it."""
+"""Content of an index at one moment, as far as a search for candidates needs it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from neardup.index.segments import Entries, KeyMatches, Segment, SegmentEntry, d
 from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.lookups import Chains, add_entries, find_in_chains
 
-#: Candidate pairs that there is room for at first.
-_ROOM = 2048
-#: Given rows and documents, int64[] each, it moves the pairs to keep to the front, and counts them.
+#: Capacity for candidates at first.
+_CAPACITY = 2048
+#: ``keep(rows, docs)``, int64[pairs] each, changes both: the pairs to keep are moved to the front.
+#: Returns their number.
 Keep: TypeAlias = Callable[[np.ndarray, np.ndarray], int]
 
 
@@ -41,7 +42,7 @@ class BucketPairs(NamedTuple):
 
 
 def bucket_names(keys: np.ndarray) -> np.ndarray:
-    """Return names of buckets, so that equal keys of two bands have different ones.
+    """Return names of buckets, which differ for equal keys of two bands.
 
     Args:
         keys: uint64[n, num_bands]; without bands all documents are in one bucket.
@@ -73,7 +74,7 @@ class Snapshot:
     def __init__(self, catalogue: Catalogue, folder: Path | None, digest: str) -> None:
         self._catalogue, self._folder, self._digest = catalogue, folder, digest
         #: Segments in memory, by number, where there is no folder.
-        self.held: dict[int, bytes] = {}
+        self.in_memory: dict[int, bytes] = {}
         self.segments: list[Segment] = []
         self._generation = self._manifest = -1
         self._log = _Log()
@@ -98,7 +99,7 @@ class Snapshot:
         """Bring it up to date, within a transaction.
 
         Raises:
-            StoreError: What is read is damaged.
+            StoreError: The log or a segment is damaged.
         """
         if state.generation == self._generation:
             return
@@ -132,14 +133,14 @@ class Snapshot:
 
     def _open(self, entry: SegmentEntry) -> Segment:
         if self._folder is None:
-            data = self.held[entry.number]
+            data = self.in_memory[entry.number]
             return Segment(entry.number, data, "the index", self._digest, entry.checksum)
         path = segment_path(self._folder, entry.number)
         try:
             found = Segment.open(path, entry.number, self._digest, entry.checksum)
         except FileNotFoundError as error:
             raise SegmentGoneError(
-                f"{path} is gone", "restore the index from a copy, or make it anew"
+                f"{path} is gone", "restore the index from a copy, or make it again"
             ) from error
         if found.entries != entry.entries:
             raise self._catalogue.damaged("its list of segments")
@@ -156,7 +157,7 @@ class Snapshot:
         self._logged = int(docs[-1])
 
     def advanced(self, state: State) -> None:
-        """Note that this process has committed what is in here already."""
+        """Note that this process has committed the documents that are in here already."""
         if self._generation >= 0:  # else it was to be read again
             self._generation = state.generation + 1
 
@@ -172,7 +173,7 @@ class Snapshot:
 
         Args:
             names: uint64[n, bands]: their buckets.
-            keep: Leaves out pairs that nobody wants.
+            keep: Leaves out pairs that can't reach the threshold.
 
         Returns:
             Pairs, by row, then document.
@@ -181,14 +182,14 @@ class Snapshot:
         flat = np.ascontiguousarray(names).reshape(-1)
         order = np.argsort(flat) if len(names) > 16 and self.segments else None
         asked = flat if order is None else flat[order]
-        found = KeyMatches(max(_ROOM, len(flat)))
+        found = KeyMatches(max(_CAPACITY, len(flat)))
         for segment in self.segments:
             segment.find(asked, found)
         self._log.find(asked, found)
         docs, hits = found.docs, len(found.docs)
         if not hits:
             return _NO_CANDIDATES
-        rows = (found.places if order is None else order[found.places]) // bands
+        rows = (found.indices if order is None else order[found.indices]) // bands
         if keep is not None:
             kept = keep(rows, docs)
             if not kept:  # nearly always
@@ -209,9 +210,11 @@ class _Log:
         self.documents = self._entries = 0
         self._resize(1024)
 
-    def _resize(self, room: int) -> None:
-        nothing, keys = np.full(room, -1, np.int32), np.empty(room, np.uint64)
-        self._chains = Chains(nothing, keys, np.empty(room, np.int64), np.empty(room, np.int32))
+    def _resize(self, capacity: int) -> None:
+        nothing, keys = np.full(capacity, -1, np.int32), np.empty(capacity, np.uint64)
+        self._chains = Chains(
+            nothing, keys, np.empty(capacity, np.int64), np.empty(capacity, np.int32)
+        )
 
     def add(self, docs: np.ndarray, names: np.ndarray) -> None:
         """Add documents, int64[m], with the names of their buckets, uint64[m, bands]."""
@@ -229,8 +232,8 @@ class _Log:
         return Entries.sorted(self._chains.keys[:count, None], self._chains.docs[:count])
 
     def find(self, names: np.ndarray, found: KeyMatches) -> None:
-        """Do what `Segment.find` does."""
-        found.add(lambda *room: find_in_chains(self._chains, names, *room))
+        """Find documents as `Segment.find` does."""
+        found.add(lambda *capacity: find_in_chains(self._chains, names, *capacity))
 
 
 def segment_path(folder: Path, number: int) -> Path:

@@ -1,4 +1,4 @@
-"""What an index does, batch by batch: look up, compare, store, remove."""
+"""Transactions of an index, batch by batch: look up, compare, store, remove."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from neardup.sketch.texts import Ragged, joined
 LOGGED, BATCHED = 16_384, 4096
 #: Documents that are sketched and inserted at a time.
 BATCH = 10_000
-#: Numbers of documents; the last one stands for none.
+#: Numbers of documents; the last one means none.
 _MOST = 2**32 - 1
 #: Documents that a thread sketches.
 STEP = 512
@@ -42,18 +42,19 @@ class Batch(NamedTuple):
 
     Attributes:
         ids: Theirs.
-        texts: Theirs, without nulls; or large_binary, what an index without texts stores of them.
+        texts: Theirs, without nulls; or large_binary, their shingles as an index without texts
+            stores them.
     """
 
     ids: list[Id]
     texts: pa.LargeStringArray
 
     def part(self, low: int, high: int) -> Batch:
-        """Return some of them."""
+        """Return a range of them."""
         return Batch(self.ids[low:high], self.texts.slice(low, high - low))
 
     def take(self, rows: np.ndarray) -> Batch:
-        """Return some of them, by their rows."""
+        """Return those of the rows given."""
         if len(rows) == len(self.ids):
             return self
         return Batch([self.ids[i] for i in rows.tolist()], self.texts.take(array_of(rows)))
@@ -66,11 +67,11 @@ class Sketched(NamedTuple):
     sets: Ragged
 
     def take(self, rows: np.ndarray) -> Sketched:
-        """Return some of them, by their rows."""
+        """Return those of the rows given."""
         if len(rows) == len(self.sketches.tokens):
             return self
-        some = Sketches(*(column[rows] for column in self.sketches))
-        return Sketched(some, taken(self.sets, rows))
+        sketches = Sketches(*(column[rows] for column in self.sketches))
+        return Sketched(sketches, taken(self.sets, rows))
 
 
 def no_document(id_: Id) -> UnknownIdError:
@@ -121,7 +122,7 @@ class Core:
         """A snapshot of the index."""
         for last in (False,) * 8 + (True,):
             with self.catalogue.reading() as state:
-                self._own_snapshot()
+                self._forget_after_fork()
                 try:
                     self.snapshot.refresh(state)
                 except SegmentGoneError:
@@ -136,10 +137,10 @@ class Core:
     def writing(self, wait: float | None = None) -> Iterator[State]:
         """A transaction that writes; see `Catalogue.writing`."""
         timeout = self.catalogue.options.timeout if wait is None else wait
-        with self.catalogue.own_lock(timeout):
+        with self.catalogue.thread_lock(timeout):
             try:
                 with self.catalogue.writing(wait) as state:
-                    self._own_snapshot()
+                    self._forget_after_fork()
                     self.snapshot.refresh(state)
                     yield state
                 self.snapshot.advanced(state)
@@ -150,8 +151,8 @@ class Core:
                 self.verifier.forget()
                 raise
 
-    def _own_snapshot(self) -> None:
-        """After a fork: another thread may have been about to change what is here."""
+    def _forget_after_fork(self) -> None:
+        """After a fork, read again: a thread of the parent may have been changing the snapshot."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
             self.snapshot.forget()
@@ -159,7 +160,7 @@ class Core:
 
     def forget(self, reopen: bool = False) -> None:
         """Have the segments and the log read again; see `Snapshot.forget`."""
-        with self.catalogue.own_lock():
+        with self.catalogue.thread_lock():
             self.snapshot.forget(reopen)
 
     # Looking up.
@@ -167,12 +168,12 @@ class Core:
     def sketched(self, texts: pa.LargeStringArray) -> Sketched:
         """Sketch some texts."""
 
-        def some(low: int, high: int) -> Sketched:
+        def sketch(low: int, high: int) -> Sketched:
             sets: list[Ragged] = []
             sketches = self.sketcher(texts.slice(low, high - low), sets)
             return Sketched(sketches, sets[0] if len(sets) == 1 else joined(sets))
 
-        parts = self.verifier.pool.ranges(some, len(texts), STEP)
+        parts = self.verifier.pool.ranges(sketch, len(texts), STEP)
         if len(parts) == 1:
             return parts[0]
         if not parts:
@@ -190,11 +191,11 @@ class Core:
         low, rows = 0, _ROWS // 32
         while low < len(filled) or not parts:
             # Where each row has many candidates, those of few rows are in memory at a time.
-            some = filled[low : low + rows]
-            keep = self.verifier.keeper(asked.sets, some, threshold)
+            rows_of_batch = filled[low : low + rows]
+            keep = self.verifier.keeper(asked.sets, rows_of_batch, threshold)
             found = self.snapshot.candidates(names[low : low + rows], keep)
-            wanted = found._replace(row=some[found.row])
-            parts.append(self.verifier.matches(asked.sets, wanted, threshold, first))
+            candidates = found._replace(row=rows_of_batch[found.row])
+            parts.append(self.verifier.matches(asked.sets, candidates, threshold, first))
             low += rows
             rows = max(1, min(_ROWS, rows * _PAIRS // max(1, found.hits)))
         return parts[0] if len(parts) == 1 else joined_matches(parts)
@@ -206,7 +207,7 @@ class Core:
 
         Args:
             ids: Their ids, which must be new.
-            bodies: What is stored of each.
+            bodies: Their stored forms.
         """
         catalogue = self.catalogue
         state = catalogue.state()
@@ -254,7 +255,7 @@ class Core:
             for part in parts:
                 writer.add(part)
             about = writer.finish()
-            self.snapshot.held[number] = sink.getvalue()
+            self.snapshot.in_memory[number] = sink.getvalue()
         else:
             # Without a row of the manifest the file is nothing, and removed one day.
             about = write_file(segment_path(self.folder, number), parts, self.digest)
@@ -290,7 +291,7 @@ class Core:
         if not kinds or kinds == {kind}:
             return
         if len(kinds) > 1 or kind:
-            has = "whole numbers" if (kind or "str") == "int" else "strings"
+            has = "integers" if (kind or "str") == "int" else "strings"
             raise InputError(
                 f"an id is not of the kind that the others are: {has} are expected",
                 "convert the ids to one kind",
@@ -322,7 +323,7 @@ class Core:
         """Load the kernels, or compile them, before the first question."""
         texts = strings_of([b"one two three four five six", b"one"])
         known = self.sketched(texts)
-        # Damage is reported by what comes upon it, so that `check` can look at everything.
+        # Damage is reported by the call that reads it: then `check` can look at everything.
         with suppress(NeardupError), self.reading():
             self.snapshot.candidates(bucket_names(known.sketches.keys))
         sets = make_sets(known.sets)
@@ -347,7 +348,7 @@ class Core:
                 raise no_document(id_)
         docs = [(doc,) for doc in found.values()]
         catalogue.insert("DELETE FROM documents WHERE doc = ?", docs)
-        # What is in a segment stays there until it is merged.
+        # Entries of a segment stay there until it is merged.
         catalogue.insert(
             "INSERT INTO removed SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM log WHERE doc = ?1)",
             docs,
@@ -356,7 +357,7 @@ class Core:
         catalogue.change(documents=catalogue.state().documents - len(docs))
 
     def remove_known(self, ids: Sequence[Id]) -> list[Id]:
-        """Remove documents, and forget duplicates; return what `Catalogue.release` does.
+        """Remove documents, and forget duplicates; return the ids that `Catalogue.release` returns.
 
         Raises:
             UnknownIdError: No document has one of the ids, and none was a duplicate.

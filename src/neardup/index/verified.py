@@ -1,4 +1,4 @@
-"""Candidates to exact similarities: what is stored of them is fetched, and sets are compared."""
+"""Candidates to exact similarities: their stored form is fetched, and sets are compared."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class Matches(NamedTuple):
         doc: int64[m]: documents, ascending within a row.
         id: Their ids.
         similarity: float64[m]: exact.
-        own: int64[m]: shingles of the row.
-        other: int64[m]: shingles of the document.
+        row_size: int64[m]: shingles of the row.
+        doc_size: int64[m]: shingles of the document.
     """
 
     row: np.ndarray
     doc: np.ndarray
     id: list[Id]
     similarity: np.ndarray
-    own: np.ndarray
-    other: np.ndarray
+    row_size: np.ndarray
+    doc_size: np.ndarray
 
 
 class Verifier:
@@ -66,8 +66,8 @@ class Verifier:
     def forget(self) -> None:
         """Forget all documents, since a transaction was given up whose numbers are used again."""
         # A document of a template is asked for again and again, and its bitmap nearly always says
-        # that it is not similar enough. Pages that are not used take no memory. A number never
-        # stands for another document, once it is committed.
+        # that it is not similar enough. Pages that are not used take no memory. A number is never
+        # given to another document, once it is committed.
         self._known = Known(
             np.zeros(_KNOWN, dtype=np.uint64), np.zeros((_KNOWN, _WORDS), dtype=np.uint64)
         )
@@ -77,11 +77,11 @@ class Verifier:
         remember(self._known, docs, sets.values, sets.offsets)
 
     def keeper(self, sets: Ragged, asked: np.ndarray, threshold: float) -> Keep:
-        """Return what keeps those pairs of a set and a document that may reach a threshold.
+        """Return a function that keeps pairs of a set and a document that may reach a threshold.
 
         Args:
             sets: Sets.
-            asked: int64[n], ascending: the sets that rows stand for.
+            asked: int64[n], ascending: the set of each row.
             threshold: Lowest similarity.
         """
         slack = slack_of(threshold)
@@ -116,13 +116,13 @@ class Verifier:
         for row in rows:
             self.require_intact(row)
 
-        def some(low: int, high: int) -> Ragged:
+        def make(low: int, high: int) -> Ragged:
             bodies = [row.body for row in rows[low:high]]
             if not self._texts:
                 return unpack_sets(bodies)
             return self._tokeniser.sets(strings_of([unpack_text(body) for body in bodies]))
 
-        found = self.pool.ranges(some, len(rows), _STEP)
+        found = self.pool.ranges(make, len(rows), _STEP)
         return found[0] if len(found) == 1 else joined(found)
 
     def matches(self, sets: Ragged, found: BucketPairs, threshold: float, first: bool) -> Matches:
@@ -138,10 +138,10 @@ class Verifier:
             return _NONE
         if len(sets.offsets) == 2 and len(found.doc) <= _FIRST:
             return self._of_one(sets, found.doc, threshold, first)
-        own, asked, back = sets, _FIRST_ROW, found.row
+        asked_sets, asked, back = sets, _FIRST_ROW, found.row
         if len(sets.offsets) > 2:
             asked, back = np.unique(found.row, return_inverse=True)
-            own = taken(sets, asked)
+            asked_sets = taken(sets, asked)
         numbers, docs = back.astype(np.int32), found.doc
         if len(asked) > 1:
             order = np.argsort(docs, kind="stable")
@@ -156,19 +156,21 @@ class Verifier:
             if first:
                 part = tuple(values[open_[part[0]]] for values in part)  # type: ignore[assignment]
             if len(part[0]):
-                parts.append(self._compared(own, *part, threshold))
+                parts.append(self._compared(asked_sets, *part, threshold))
                 open_[parts[-1].row] = False
             low, step = high, min(4 * step, _MOST)
         return _sorted(parts, asked, first)
 
-    def _of_one(self, own: Ragged, docs: np.ndarray, threshold: float, first: bool) -> Matches:
-        """Do `matches` with one set and few candidates; much of what NumPy does costs 1 us."""
+    def _of_one(
+        self, asked_sets: Ragged, docs: np.ndarray, threshold: float, first: bool
+    ) -> Matches:
+        """Do `matches` with one set and few candidates; many calls of NumPy cost 1 us."""
         rows = sorted(self._catalogue.fetch(docs.tolist()))
         if not rows:  # removed since
             return _NONE
         stored = self.sets(rows)
         self.learn(np.array([row.doc for row in rows], dtype=np.int64), stored)
-        sets = make_sets(joined((own, stored)))
+        sets = make_sets(joined((asked_sets, stored)))
         other = np.arange(1, len(rows) + 1, dtype=np.int32)
         similarity = similarities(sets, np.zeros_like(other), other, threshold, self.pool)
         reached = [i for i, value in enumerate(similarity.tolist()) if value >= threshold]
@@ -185,26 +187,26 @@ class Verifier:
         )
 
     def _compared(
-        self, own: Ragged, numbers: np.ndarray, docs: np.ndarray, threshold: float
+        self, asked_sets: Ragged, numbers: np.ndarray, docs: np.ndarray, threshold: float
     ) -> Matches:
-        wanted = np.unique(docs) if len(docs) > 1 else docs
-        rows = sorted(self._catalogue.fetch(wanted.tolist()))
+        distinct_docs = np.unique(docs) if len(docs) > 1 else docs
+        rows = sorted(self._catalogue.fetch(distinct_docs.tolist()))
         there = np.array([row.doc for row in rows], dtype=np.int64)
-        if len(there) < len(wanted):  # removed since
+        if len(there) < len(distinct_docs):  # removed since
             alive = np.isin(docs, there)
             numbers, docs = numbers[alive], docs[alive]
-        count = len(own.offsets) - 1
+        count = len(asked_sets.offsets) - 1
         stored = self.sets(rows)
         self.learn(there, stored)
-        sets = make_sets(joined([own, stored]))
-        place = np.searchsorted(there, docs)
-        other = (place + count).astype(np.int32)
+        sets = make_sets(joined([asked_sets, stored]))
+        row = np.searchsorted(there, docs)
+        other = (row + count).astype(np.int32)
         similarity = similarities(sets, numbers, other, threshold, self.pool)
         reached = np.flatnonzero(similarity >= threshold)
         return Matches(
             numbers[reached].astype(np.int64),
             docs[reached],
-            [rows[i].id for i in place[reached].tolist()],
+            [rows[i].id for i in row[reached].tolist()],
             similarity[reached],
             sets.size[numbers[reached]].astype(np.int64),
             sets.size[other[reached]].astype(np.int64),
@@ -222,12 +224,14 @@ _NONE = Matches(_NOWHERE, _NOWHERE, [], np.empty(0), _NOWHERE, _NOWHERE)
 
 
 def joined_matches(parts: Sequence[Matches]) -> Matches:
-    """Return the matches of ranges of rows, one behind the other."""
-    row, doc, similarity, own, other = (
+    """Return the matches of ranges of rows, concatenated."""
+    row, doc, similarity, row_size, doc_size = (
         np.concatenate([getattr(part, name) for part in parts])
-        for name in ("row", "doc", "similarity", "own", "other")
+        for name in ("row", "doc", "similarity", "row_size", "doc_size")
     )
-    return Matches(row, doc, [id_ for part in parts for id_ in part.id], similarity, own, other)
+    return Matches(
+        row, doc, [id_ for part in parts for id_ in part.id], similarity, row_size, doc_size
+    )
 
 
 def _sorted(parts: Sequence[Matches], asked: np.ndarray, first: bool) -> Matches:
@@ -235,7 +239,7 @@ def _sorted(parts: Sequence[Matches], asked: np.ndarray, first: bool) -> Matches
         return _NONE
     if len(parts) == 1 and len(asked) == 1 and not first:
         return parts[0]._replace(row=asked[parts[0].row])
-    row, doc, ids, similarity, own, other = joined_matches(parts)
+    row, doc, ids, similarity, row_size, doc_size = joined_matches(parts)
     order = np.lexsort((doc, row))
     if first:
         new = np.ones(len(order), dtype=np.bool_)
@@ -246,6 +250,6 @@ def _sorted(parts: Sequence[Matches], asked: np.ndarray, first: bool) -> Matches
         doc[order],
         [ids[i] for i in order.tolist()],
         similarity[order],
-        own[order],
-        other[order],
+        row_size[order],
+        doc_size[order],
     )

@@ -61,9 +61,9 @@ def pairs_between(a: np.ndarray, b: np.ndarray, group: np.ndarray, label: np.nda
     begin, length = np.searchsorted(cells, one * width), of_group[one]
     pair = np.repeat(np.arange(len(a)), length)
     cell = np.arange(len(pair)) + np.repeat(begin - np.cumsum(length) + length, length)
-    wanted = other[pair] * width + cells[cell] % width
-    slot = np.minimum(np.searchsorted(cells, wanted), max(0, len(cells) - 1))
-    size, there = sizes[cell], cells[slot] == wanted
+    mirrored = other[pair] * width + cells[cell] % width
+    slot = np.minimum(np.searchsorted(cells, mirrored), max(0, len(cells) - 1))
+    size, there = sizes[cell], cells[slot] == mirrored
     both = np.where(cell == slot, size * (size - 1) // 2, size * sizes[slot])
     found = np.zeros(len(a), np.int64)
     np.add.at(found, pair[there], both[there])
@@ -87,7 +87,7 @@ def b_cubed(given: np.ndarray, true: np.ndarray) -> dict[str, float | None]:
 
 
 def _cells(given: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return sizes of clusters; of what two of them share; and which two these are: int64[]."""
+    """Return sizes of clusters; of intersections of two of them; and these two: int64[]."""
     of_a, of_b = (np.unique(x, return_inverse=True)[1].astype(np.int64) for x in (given, true))
     a, b = np.bincount(of_a), np.bincount(of_b)
     cells, sizes = np.unique(of_a * max(1, len(b)) + of_b, return_counts=True)

@@ -1,4 +1,4 @@
-"""Audit of a finished run by exact search for the near-duplicates of some of its documents."""
+"""Audit of a finished run by exact search for the near-duplicates of a sample of its documents."""
 
 import hashlib
 import json
@@ -30,18 +30,18 @@ from neardup.sketch.texts import Ragged
 from neardup.state.output_folder import add_to_record
 from neardup.threads import Pool
 
-#: Version of what `Audit.as_dict` returns.
+#: Version of the fields of `Audit.as_dict`.
 FORMAT = 2
 _Check = Callable[..., None]
 #: Name of the file in the output folder.
 # Memory in bytes: of a sampled document but for its shingles (number, id, entry in the index), and
 # in each thread its counters; of each of its band keys; of a shingle, before the index is made.
-_SAMPLED, _SEARCHED, _KEY, _HELD = 400, 21, 8, 16
+_SAMPLED, _PER_THREAD, _KEY, _PER_SHINGLE = 400, 21, 8, 16
 
 
 @dataclass(frozen=True, repr=False)
 class Audit(Shown):
-    """What `audit` found.
+    """Result of `audit`.
 
     A true pair is one whose exact similarity reaches the threshold; it is found if the two share a
     bucket, unless both are kept, as then they were not compared. Shares are 0 to 1, and None where
@@ -96,7 +96,7 @@ def audit(
             raise SpecError(f"`{name}` is {value}; expected {minimum} or more")
     clock = Clock(listener)
     with Pool(resources.threads) as pool, PrivatePeak() as peak:
-        check = _room(results, sample, resources.memory, pool.threads)
+        check = _memory_check(results, sample, resources.memory, pool.threads)
         source = results.source
         with clock.stage("tables", results.documents):
             tables = _Tables(results)
@@ -151,17 +151,17 @@ def _digest(folder: Path) -> str:
     return hashlib.sha256((folder / "run.json").read_bytes()).hexdigest()
 
 
-def _room(results: Results, sample: int, memory: int | None, threads: int) -> _Check:
-    """Return what refuses a sample whose shingles, of so many bytes each, need too much memory."""
+def _memory_check(results: Results, sample: int, memory: int | None, threads: int) -> _Check:
+    """Return a function that raises SpecError for more shingles than fit into the memory."""
     counts, num_bands = results.record["counts"], results.recipe.num_bands
     char = results.recipe.shingle.unit == "char"
     load = Workload(results.documents, 0, results.ids.nbytes, num_bands, threads, char)
     plan = plan_memory(load, memory)
     filled = max(1, results.documents - int(counts["empty"]))
     documents = min(2 * sample, filled)
-    each_document = _SAMPLED + COUNTER_BYTES + threads * _SEARCHED + _KEY * num_bands
+    each_document = _SAMPLED + COUNTER_BYTES + threads * _PER_THREAD + _KEY * num_bands
 
-    def check(shingles: int, each: int = _HELD) -> None:
+    def check(shingles: int, each: int = _PER_SHINGLE) -> None:
         working = plan.minimum + (threads - 1) * plan.thread
         needed = working + each_document * documents + shingles * each
         if needed > plan.memory:
@@ -227,7 +227,7 @@ def _draw(tables: _Tables, corpus: CorpusSearch, sample: int, seed: int, check: 
     rows = np.flatnonzero(sets.size[: len(both)])
     docs = both[rows]
     check(int(sets.size[rows].sum()), SHINGLE_BYTES)
-    of_all, of_kept = (np.isin(docs, some) for some in drawn)
+    of_all, of_kept = (np.isin(docs, sample_of) for sample_of in drawn)
     return _Sample(docs, make_sets(taken(sets, rows)), of_all, of_kept, removed, exact)
 
 
@@ -241,7 +241,7 @@ class _Search:
         self._keys = corpus.keys(sample.sets, np.arange(len(sample.docs)))
         self._tally = Tally(len(sample.docs), self._threshold, self.lowest, self._recipe)
         self._missed, self._left = PairList(), PairList()
-        self._near = np.zeros(len(sample.docs), dtype=np.bool_)
+        self._has_kept_neighbour = np.zeros(len(sample.docs), dtype=np.bool_)
         self._lock = threading.Lock()
 
     def look(self, similar: Similar, sets: Ragged, numbers: np.ndarray) -> None:
@@ -255,8 +255,8 @@ class _Search:
             new = np.diff(doc, prepend=-1) > 0  # they ascend
             keys, rows = self._corpus.keys(sets, doc[new]), np.cumsum(new) - 1
             for low in range(0, len(a), 1 << 16):
-                some = slice(low, low + (1 << 16))
-                shared[some] = (self._keys[query[some]] == keys[rows[some]]).any(axis=1)
+                batch = slice(low, low + (1 << 16))
+                shared[batch] = (self._keys[query[batch]] == keys[rows[batch]]).any(axis=1)
         true = similarity >= self._threshold
         # Of two kept documents that reach the threshold and share a bucket one must be removed.
         between = true & kept[a] & kept[b]
@@ -270,7 +270,7 @@ class _Search:
         left = between & of_kept & ~(again & sample.of_kept[slot])
         with self._lock:
             self._tally.add(*(column[of_all] for column in columns))
-            self._near[query[between & of_kept]] = True
+            self._has_kept_neighbour[query[between & of_kept]] = True
             for pairs, rows in ((self._missed, once & true & ~found), (self._left, left)):
                 pairs.add(a[rows], b[rows], similarity[rows], shared[rows])
 
@@ -283,8 +283,8 @@ class _Search:
         kept = int(self._tables.kept.sum()) - empty
         sampled = drawn / max(1, documents - empty)
         recall = estimate(tally.found, tally.neighbours, sampled, weighted=True)
-        near = self._near[sample.of_kept]
-        left = estimate(near, np.ones(kept_drawn), kept_drawn / max(1, kept))
+        with_neighbour = self._has_kept_neighbour[sample.of_kept]
+        left = estimate(with_neighbour, np.ones(kept_drawn), kept_drawn / max(1, kept))
         return {
             "run": results.name,
             "documents": documents,
@@ -294,7 +294,7 @@ class _Search:
             "bands": {"num_bands": bands, "rows": rows} if bands else None,
             "kept_documents": kept,
             "kept_sampled": kept_drawn,
-            "kept_near": int(near.sum()),
+            "kept_near": int(with_neighbour.sum()),
             "kept_near_share": left.share if left.number else None,
             "kept_near_low": left.low,
             "kept_near_high": left.high,

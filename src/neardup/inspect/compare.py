@@ -19,7 +19,7 @@ Text: TypeAlias = str | Basket
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two texts share: numbers of shingles and tokens, and shares of them.
+    """Shingles and tokens that two texts share: numbers of shingles and tokens, and shares of them.
 
     Attributes:
         similarity: Exact Jaccard similarity of their shingle sets; 0.0 where either is empty.
@@ -58,7 +58,7 @@ class Comparison:
             return "the texts are equal, byte for byte" if same else "the texts have equal tokens"
         if few < self.n:
             which = "both texts are" if many < self.n else "one text is"
-            what = "one shingle, so that only equal tokens make a duplicate"
+            what = "one shingle: only equal tokens make a duplicate"
             return f"{which} shorter than a shingle of {self.n}: such a text is {what}"
         return ""
 
@@ -115,7 +115,7 @@ def compare_forms(forms: Forms, spec: Spec) -> Comparison:
 
 
 def compare(text_a: Text, text_b: Text, spec: Spec | None = None) -> Comparison:
-    """Return what two texts share, and whether they would be near-duplicates.
+    """Return the overlap of two texts, and whether they would be near-duplicates.
 
     Args:
         text_a: The first text.

@@ -100,7 +100,7 @@ def _index(sets: Sets) -> QueryIndex:
     bytes_of_rows = rows.view(np.uint8)
     for entry in np.flatnonzero(dense).tolist():
         bytes_of_rows[row_of[entry], postings[starts[entry] : starts[entry + 1]]] = 1
-    # Hashes fill their range evenly, so that leading bits estimate a position in the sorted list.
+    # Hashes fill their range evenly: leading bits estimate a position in the sorted list.
     head_bits = len(shingles).bit_length() + _BITS
     head_shift = np.uint64(64 - head_bits)
     heads = np.zeros((1 << head_bits) + 1, dtype=np.int32)
@@ -133,28 +133,28 @@ class CorpusSearch:
         recipe = self._recipe
         keys = np.empty((len(rows), recipe.num_bands), dtype=np.uint64)
         for low in range(0, len(rows) if recipe.num_bands else 0, _SIGNED):
-            some = slice(low, low + _SIGNED)
-            signatures = self._signer(taken(sets, rows[some]))
-            keys[some] = band_keys(signatures, recipe.num_bands, recipe.rows)
+            batch = slice(low, low + _SIGNED)
+            signatures = self._signer(taken(sets, rows[batch]))
+            keys[batch] = band_keys(signatures, recipe.num_bands, recipe.rows)
         return keys
 
     def sets(self, docs: np.ndarray, check: Callable[[int], None] = lambda shingles: None) -> Sets:
         """Return the sets of some documents; ``check`` may refuse so many shingles."""
         order = self._results.positions_of
-        wanted, back = np.unique(docs if order is None else order[docs], return_inverse=True)
+        ascending, back = np.unique(docs if order is None else order[docs], return_inverse=True)
         values, sizes = [np.empty(0, np.uint64)], [np.zeros(1, np.int64)]
         shingles = 0
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> Ragged:
             return self._tokeniser.sets(partition.texts(rows, count))
 
-        for part in self._results.at(wanted).visit(read, self.pool.threads):
+        for part in self._results.at(ascending).visit(read, self.pool.threads):
             shingles += len(part.values)
             check(shingles)
             values.append(part.values)
             sizes.append(np.diff(part.offsets))
         offsets = np.cumsum(np.concatenate(sizes))
-        if len(offsets) != len(wanted) + 1:
+        if len(offsets) != len(ascending) + 1:
             raise self._results.changed()
         found = make_sets(Ragged(np.concatenate(values), offsets))
         return found.take(back)
@@ -165,7 +165,7 @@ class CorpusSearch:
         ``look`` is called in several threads with pairs that reach the minimum, which is above 0.
         """
         ends = self._results.ends
-        cached = self._results.reader.held
+        cached = self._results.reader.cached
 
         def work(item: tuple[int, Partition]) -> int:
             number, partition = item

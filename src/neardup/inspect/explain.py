@@ -66,8 +66,8 @@ class Neighbour:
 class Explanation(Shown):
     """The decision of a run about a document, or about two, and its reasons.
 
-    The fields are in ``docs/formats.md``, JSON of explain. What needs the input is None where it
-    was not read, and values that were not asked for are None.
+    The fields are in ``docs/formats.md``, JSON of explain. Fields that need the input
+    are None where it was not read, and values that were not asked for are None.
     """
 
     run: str
@@ -209,10 +209,10 @@ def _edge(results: Results, doc: int, other: int) -> tuple[float | None, list[in
     """
     found = _joins(results, np.array([doc]), np.array([other]))
     if found is None and results.spec.pairs != "all":
-        some, others = _equal(results, doc), _equal(results, other)
-        if len(shared := np.intersect1d(some, others)):
+        equals, others = _equal(results, doc), _equal(results, other)
+        if len(shared := np.intersect1d(equals, others)):
             return 1.0, [int(shared[0])]
-        found = _joins(results, some, others)
+        found = _joins(results, equals, others)
     return found or (None, [])
 
 

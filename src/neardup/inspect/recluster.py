@@ -20,7 +20,7 @@ from neardup.cluster.edges import Edges
 from neardup.cluster.methods import components, counts_of, kept_set, star
 from neardup.engines.clock import Clock, Event
 from neardup.engines.comparing import RunAnswer
-from neardup.engines.job import Job, Resources, wanted_columns
+from neardup.engines.job import Job, Resources, needed_columns
 from neardup.engines.local import Outcome, run
 from neardup.engines.metadata import CorpusMetadata
 from neardup.engines.reading import Reader
@@ -77,9 +77,9 @@ def what_is_needed(results: Results, spec: Spec) -> str:
     if not below:
         return ""
     which = f"{below:,} of {counts['removed']:,} removed documents"
-    what = f"have a similarity below {spec.threshold:g}, so that the texts are needed"
+    has = f"have a similarity below {spec.threshold:g}: the texts are needed"
     lowest = f"up to {float(np.nanmin(similarity)):.4f} they are not"
-    return f"{which} {what}; {lowest}, nor after a run with `pairs`='all'"
+    return f"{which} {has}; {lowest}, nor after a run with `pairs`='all'"
 
 
 def lower_threshold(results: Results, spec: Spec) -> str:
@@ -150,7 +150,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
         rows = results.clusters(["file", "row"])
     reader, order, store = Reader(job.source), results.positions_of, old["store"]
     found = job, reader, corpus, answer, results.recipe, ids, order, store, Scratch()
-    return Outcome(*found, job.resources.threads, places=rows)
+    return Outcome(*found, job.resources.threads, locations=rows)
 
 
 def changed(spec: Spec, tree_threshold: float | None = None, **changes: Any) -> Spec:
@@ -246,11 +246,11 @@ class Reclustering:
         elif isinstance(results, FolderResults) and source.files:
             reading = Reading.of(results.record["source"]).as_dict()
             reading["given"] = [str(path) for path in results.given]
-        wanted = wanted_columns(self.spec, None)
-        if wanted and source.files and source.rereadable:  # so that a missing column shows
-            source = Reading.of(reading).open([location(p) for p in reading["given"]], wanted)
-        elif wanted and not isinstance(source, MissingSource):
-            missing = set(wanted) - set(source.column_names() or wanted)
+        needed = needed_columns(self.spec, None)
+        if needed and source.files and source.rereadable:  # reading checks that they are there
+            source = Reading.of(reading).open([location(p) for p in reading["given"]], needed)
+        elif needed and not isinstance(source, MissingSource):
+            missing = set(needed) - set(source.column_names() or needed)
             if missing:
                 raise ColumnError(f"the input has no column {min(missing)!r}")
         recipe, output = results.recipe, self.writing.as_dict()
@@ -261,7 +261,7 @@ class Reclustering:
         """Give the sketches of the run, if they have all that the new settings need; else None."""
         results, new, id_column = self.results, self.spec, job.source.id_column
         old = results.spec
-        needed = set(wanted_columns(new, id_column)) - set(wanted_columns(old, id_column))
+        needed = set(needed_columns(new, id_column)) - set(needed_columns(old, id_column))
         if needed or (new.keep == "longest" and old.keep != "longest"):
             yield None
             return
@@ -277,6 +277,6 @@ class Reclustering:
                     store.open(results.recipe.digest, results.recipe.as_dict())
                 yield store
         except (ResumeError, StoreError) as error:
-            hint = f"wait for a run at work there; if it is damaged, remove {folder}: what is "
-            hint += "missing is read from the input then"
+            hint = f"wait for a run at work there; if it is damaged, remove {folder}; "
+            hint += "the run then reads the input again"
             raise ResumeError(error.message, hint) from error

@@ -12,7 +12,7 @@ from neardup.arrays import is_text, large_strings, strings_of
 from neardup.errors import ColumnError, EncodingError, FormatError, spelled
 from neardup.io.formats.large_records import too_large
 from neardup.io.source import Columns, Documents
-from neardup.sketch.baskets import EXPECTED, basket_texts, holds_baskets
+from neardup.sketch.baskets import EXPECTED, basket_texts, is_basket_type
 
 #: A column; pyarrow's stubs want the type of its values, which is not known before it is read.
 Column = Any
@@ -89,7 +89,7 @@ def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = Fa
     for column in columns.required:
         type = schema.field(column).type
         if column in columns.text and columns.items:
-            if not (holds_baskets(type) or pa.types.is_null(type)):
+            if not (is_basket_type(type) or pa.types.is_null(type)):
                 what = f"column {column!r} has the type {type}, expected {EXPECTED}"
                 raise ColumnError(f"{name}: {what}", _LISTS_HINT)
             continue
@@ -97,7 +97,7 @@ def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = Fa
             raise ColumnError(
                 f"{name}: column {column!r} has the type {type}, expected strings",
                 _ITEMS_HINT
-                if holds_baskets(type)
+                if is_basket_type(type)
                 else "name another column with `text`, or convert this one to strings",
             )
         if pa.types.is_nested(type):
@@ -188,7 +188,7 @@ def is_valid(column: Column) -> bool:
 def repaired(
     column: Column, said: str, replaces: bool, where: Callable[[int], str]
 ) -> tuple[pa.LargeStringArray, list[int]]:
-    """Strings with U+FFFD for invalid UTF-8, and the rows in which there was some.
+    """Strings with U+FFFD for invalid UTF-8, and the rows that had any.
 
     ``said`` names the column in messages.
     """
@@ -216,7 +216,7 @@ def repaired(
 
 def dense_strings(column: Column) -> pa.LargeStringArray:
     """One array without nulls, of baskets too; shares the bytes of a single plain string array."""
-    if holds_baskets(column.type):
+    if is_basket_type(column.type):
         return basket_texts(column)
     column = column.cast(pa.large_string())
     if column.null_count:
@@ -253,7 +253,7 @@ def strings_schema(names: Sequence[str]) -> pa.Schema:
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """The schema with plain strings and bytes for views, which Arrow can't always take from."""
-    # Names are decoded here, where what reads a file refuses those that are not UTF-8.
+    # Names are decoded here; readers of files refuse those that are not UTF-8.
     types = zip(schema, schema.names, strict=True)
     fields = [field.with_name(name).with_type(_plain(field.type)) for field, name in types]
     return pa.schema(fields, cast(Any, schema.metadata))

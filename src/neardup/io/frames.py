@@ -1,6 +1,6 @@
 """Data that is in memory or comes from another library: frames, datasets, lists of strings.
 
-None of the libraries is imported; objects are known by what they can do.
+None of the libraries is imported; objects are recognised by their methods.
 """
 
 import json
@@ -25,7 +25,7 @@ from neardup.io.columns import (
 )
 from neardup.io.formats.arrow_tables import MemoryPartition, bytes_of, cut_batches
 from neardup.io.source import Columns, Layout, Partition, Source
-from neardup.sketch.baskets import ItemError, basket_items, basket_text, holds_baskets, is_basket
+from neardup.sketch.baskets import ItemError, basket_items, basket_text, is_basket, is_basket_type
 
 _ROWS = 1000  # of a Hugging Face dataset at a time; small batches are put together afterwards
 _STRINGS = strings_schema(["text"])  # of a list of strings
@@ -141,7 +141,7 @@ class FrameSource(Source):
         raise InputError(f"can't read documents from {type(source).__name__}", _ACCEPTED)
 
     def _from_pandas(self, frame: Any) -> pa.Table:
-        """Return the columns, then what the index has a name for; the rest is no column."""
+        """Return the columns, then the named levels of the index; other levels are no columns."""
         names, levels = list(frame.columns), frame.index.names
         if not frame.columns.is_unique:
             name = shown(str(frame.columns[frame.columns.duplicated()][0]), 0, True)
@@ -175,7 +175,7 @@ class FrameSource(Source):
         )
 
     def _columns(self, columns: Mapping[Any, Any]) -> Iterator[tuple[Any, Column]]:
-        """Convert columns one by one, and leave out what can't be converted and is not needed."""
+        """Convert columns one by one; leave out those that can't be and are not needed."""
         for name, values in columns.items():
             try:
                 yield name, self._column(name, values)
@@ -217,14 +217,14 @@ def gives_baskets(source: Any, name: str) -> bool:
     if isinstance(source, pa.Table) or _is_dataset(source) or hasattr(source, "columns"):
         schema = getattr(source, "schema", None)
         if isinstance(schema, pa.Schema):
-            return name in schema.names and holds_baskets(schema.field(name).type)
+            return name in schema.names and is_basket_type(schema.field(name).type)
         if not hasattr(source, "__len__"):  # a query that was not run yet
             return False
         column = source[name] if name in source.columns else ()
     elif isinstance(source, Mapping):
         column = source.get(name, ())
     if isinstance(column, pa.Array | pa.ChunkedArray):
-        return holds_baskets(column.type)
+        return is_basket_type(column.type)
     if isinstance(column, Iterator | str) or not isinstance(column, Iterable):
         return False
     first = next((v for v in islice(column, _ROWS) if not _is_missing(v)), None)
@@ -242,7 +242,7 @@ def _items_of(value: Any, where: str) -> list[str] | None:
     try:
         return basket_items(basket_text(value))
     except ItemError as error:
-        what = f"{where} has an item of type {error}; expected strings or whole numbers"
+        what = f"{where} has an item of type {error}; expected strings or integers"
         raise InputError(what, "convert the items to strings") from error
 
 

@@ -51,7 +51,7 @@ class Reading:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Take what some values say, such as those in ``run.json``, among which others may be."""
+        """Take its values from a mapping, such as ``run.json``, which may have others."""
         known = {field.name for field in fields(cls)}
         return cls(**{k: v for k, v in values.items() if k in known and v is not None})
 
@@ -59,26 +59,26 @@ class Reading:
         return {**asdict(self), "text": list(self.text)}
 
     def open(
-        self, source: object, wanted: tuple[str, ...] = (), copy_folder: Path | None = None
+        self, source: object, extra: tuple[str, ...] = (), copy_folder: Path | None = None
     ) -> Source:
-        """Open a source; ``wanted`` are other columns that the first pass reads."""
+        """Open a source; ``extra`` are other columns that the first pass reads."""
         size, text = parse_size(self.max_document, "max_document"), tuple(self.text)
         errors, large = self.encoding_errors, self.skip_large
-        columns = Columns(text, self.id, errors, wanted, size, large, self.items)
+        columns = Columns(text, self.id, errors, extra, size, large, self.items)
         how = self.input_format, self.delimiter, self.partition_bytes
         return open_source(source, columns, *how, copy_folder)
 
     def open_sized(
-        self, source: object, wanted: tuple[str, ...] = (), copy_folder: Path | None = None
+        self, source: object, extra: tuple[str, ...] = (), copy_folder: Path | None = None
     ) -> tuple[Source, Self]:
         """Open a source in partitions that suit its size; return it, and how it is read then."""
-        opened = self.open(source, wanted, copy_folder)
+        opened = self.open(source, extra, copy_folder)
         if not opened.files:
             return opened, self
         total = opened.total_bytes or 0
         size = min(PARTITION_BYTES, max(_SMALLEST_PARTITION, total // _FEW_PARTITIONS))
         sized = replace(self, partition_bytes=max(size, total // _MANY_PARTITIONS))
-        return sized.open(source, wanted, copy_folder), sized
+        return sized.open(source, extra, copy_folder), sized
 
 
 def open_source(
@@ -95,8 +95,7 @@ def open_source(
     which is their id, and ``text``, as the column of a list of strings is called, too.
 
     ``partition_bytes`` is about the size of a partition; a single document may be larger. Pipes are
-    copied to ``copy_folder``, so that they can be read again; earlier copies are read
-    again.
+    copied to ``copy_folder``, and read again from there, also by a later call.
     """
     if partition_bytes < _MINIMUM_BYTES:
         raise SpecError(
@@ -208,12 +207,12 @@ class FileSource(Source):
             self._cut[number] = found
 
     def _values(self, number: int) -> dict[str, str | None]:
-        """Values of the folders of a file that are wanted, and that its records do not have."""
-        file, wanted = self.files[number], self.columns.wanted
-        if not wanted or self.format == "text":  # plain texts are read together
+        """Values of the folders of a file, of extra columns that its records do not have."""
+        file, extra = self.files[number], self.columns.extra
+        if not extra or self.format == "text":  # plain texts are read together
             return {}
         if number not in self._hive:
-            values = {k: v for k, v in hive_values(file.name).items() if k in wanted}
+            values = {k: v for k, v in hive_values(file.name).items() if k in extra}
             if values and file.size is not None:  # pipes can't be looked into
                 for name in self.present(number, list(values)):
                     del values[name]
@@ -221,13 +220,13 @@ class FileSource(Source):
         return self._hive[number]
 
     def present(self, file: int, names: Sequence[str]) -> list[str]:
-        found, columns = self.files[file], replace(self.columns, wanted=())
+        found, columns = self.files[file], replace(self.columns, extra=())
         first = next(_of(found.format).cut(file, found, columns, _FIRST_BYTES), None)
         return [] if first is None else first.present(names)
 
     def _columns_of(self, number: int) -> Columns:
-        wanted = [name for name in self.columns.wanted if name not in self._values(number)]
-        return replace(self.columns, wanted=tuple(wanted))
+        extra = [name for name in self.columns.extra if name not in self._values(number)]
+        return replace(self.columns, extra=tuple(extra))
 
     def layout(self, file: int) -> Layout:
         if file not in self._layouts:

@@ -21,12 +21,12 @@ OUTPUT_FORMATS = ("jsonl", "csv", "tsv", "parquet", "arrow")
 #: Bytes of the source that one output file covers, where the source is one file.
 PART_BYTES = 512 << 20
 #: The same of a small source in a format whose files are compressed by one thread each: at most
-#: four parts, so that threads share the work, none of them smaller than this.
+#: four parts, which threads share, none of them smaller than this.
 _PACKED_BYTES = 16 << 20
 
 _COMPRESSIONS = {None: "", "gzip": ".gz", "zstd": ".zst"}
 _COLUMNAR = {"parquet": "zstd", "arrow": "lz4"}  # with the codec after a conversion
-#: What can be asked for, by format.
+#: Codecs that can be asked for, by format.
 _CODECS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("jsonl", "csv", "tsv"), ("gzip", "zstd", "none")),
     "parquet": ("zstd", "snappy", "gzip", "brotli", "lz4", "none"),

@@ -123,7 +123,7 @@ def _walk(folder: str) -> list[str]:
     """Posix paths of the files below a folder, relative to it, sorted; without hidden ones."""
     names = []
 
-    def refuse(error: OSError) -> None:  # os.walk would skip what it may not list
+    def refuse(error: OSError) -> None:  # os.walk would skip folders that it may not list
         raise error
 
     for top, folders, files in os.walk(folder, onerror=refuse):

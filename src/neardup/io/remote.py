@@ -24,7 +24,7 @@ from neardup.errors import (
 )
 from neardup.io.remote_errors import failed
 
-#: The package that opens what pyarrow itself does not, by scheme.
+#: Packages for schemes that pyarrow itself does not open.
 _PACKAGES = {
     "s3": "s3fs",
     "gs": "gcsfs",
@@ -38,7 +38,7 @@ _WEB = ("http", "https")  # one file each: there is nothing to list
 _KNOWN = "known are s3://, gs://, abfs://, hf://, https:// and file://"
 _BUFFER = 8 << 20  # bytes of a request where a file is read from its start to its end
 _RETRY = timedelta(seconds=60)
-#: What fsspec's filesystems give that changes with the content of a file.
+#: Fields of fsspec's filesystems that change with the content of a file.
 _STAMPS = (
     *("ETag", "etag", "md5Hash", "content_md5", "blob_id", "generation", "Last-Modified"),
     *("LastModified", "last_modified", "mtime"),

@@ -1,7 +1,7 @@
 """The interface of inputs: a source gives partitions, a partition documents.
 
 One thread cuts partitions in input order, which is cheap, and many read them. Each pass reads only
-what it needs: texts and a few columns, the texts of some documents, or records of the kept ones.
+the data that it needs: texts and a few columns, texts of some documents, or records of kept ones.
 """
 
 import os
@@ -54,12 +54,12 @@ MAX_DOCUMENT, _LARGEST_LIMIT = 256_000_000, 512 << 20
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns a run needs, and what happens to invalid UTF-8 and to large documents."""
+    """Columns that a run needs, and the treatment of invalid UTF-8 and of large documents."""
 
     text: tuple[str, ...] = ("text",)  # several are joined by one space each
     id: str | None = None  # column with the ids
     encoding_errors: str = "strict"  # refuses invalid UTF-8; "replace" writes U+FFFD instead
-    wanted: tuple[str, ...] = ()  # other columns that the first pass reads
+    extra: tuple[str, ...] = ()  # other columns that the first pass reads
     max_document: int = MAX_DOCUMENT  # bytes of a text, and of a record of JSON lines or CSV
     skip_large: bool = False  # leave out larger ones, and count them; else it is refused
     items: bool = False  # texts are baskets: lists of items, see `neardup.sketch.baskets`
@@ -86,7 +86,7 @@ class Columns:
     def required(self) -> tuple[str, ...]:
         """The columns that every file must have, each once."""
         ids = () if self.id is None else (self.id,)
-        return tuple(dict.fromkeys((*self.text, *ids, *self.wanted)))
+        return tuple(dict.fromkeys((*self.text, *ids, *self.extra)))
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ Records: TypeAlias = memoryview | pa.Table | TextFiles
 Rows: TypeAlias = np.ndarray | None
 #: Fields to put into each of some records, a row for each.
 Added: TypeAlias = pa.Table | None
-#: The result of `Partition.read`, if it is in memory, so that nothing is decoded twice.
+#: The result of `Partition.read`, if it is in memory; it is not decoded twice.
 Cached: TypeAlias = Documents | None
 
 

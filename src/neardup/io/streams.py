@@ -24,7 +24,7 @@ from neardup.private_files import replacing
 STDIN = "-"
 
 _BOM = b"\xef\xbb\xbf"
-#: First bytes of compressed data, its name, its ending, and what decompresses it.
+#: First bytes of compressed data, its name, its ending, and its decompressor.
 _PACKED = ((b"\x1f\x8b", "gzip", ".gz", "zcat"), (b"\x28\xb5\x2f\xfd", "zstd", ".zst", "zstdcat"))
 _KEPT = 64 << 20  # bytes of a thread's buffer that stay where they are not needed
 _BLOCK = 1 << 16
@@ -278,7 +278,7 @@ def line_of(file: SourceFile, start: int, line: int | None) -> int:
 
 
 def copied(file: SourceFile, copy: Path) -> SourceFile:
-    """Copy a pipe to a file, so that it can be read more than once."""
+    """Copy a pipe to a file, which can be read more than once."""
     if not copy.exists():  # it gets its name last, and is complete then
         # The bytes as they come: compressed ones stay so.
         packed = replace(file, compression=None)

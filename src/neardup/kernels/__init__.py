@@ -16,7 +16,7 @@ def _find_cache() -> None:
     """Make a folder for compiled kernels where neither the package nor the home can be written to.
 
     Numba refuses to work without one. A folder that only this process uses is the safe choice:
-    nobody else can have put there a file that is loaded.
+    no other user can have put there a file that is loaded.
     """
     here = Path(__file__).parent
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
@@ -31,8 +31,8 @@ def _find_cache() -> None:
 def _remove_stale() -> None:
     """Remove compiled kernels that are older than the newest source of a kernel.
 
-    Numba looks at the file of a kernel only, not at what it calls; and it loads what an index
-    refers to, which may be gone, before it looks.
+    Numba checks the file of a kernel only, not the kernels that it calls; and before it checks, it
+    loads the files that an index refers to, which may be gone.
     """
     here = Path(__file__).parent
     newest = max((path.stat().st_mtime for path in here.glob("*.py")), default=0.0)  # in a zip

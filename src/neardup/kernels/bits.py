@@ -64,7 +64,7 @@ def popcount(typing: Any, value: Any) -> Any:
 
 @intrinsic
 def classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: Any) -> Any:
-    """Sort 64 bytes from ``at`` on into what may be in a word and what separates words.
+    """Sort 64 bytes from ``at`` on into those that may be in a word and those that separate words.
 
     ``target`` gets, from ``to`` on, the lower case of each ASCII letter (capitals plus ``lower``,
     32 or 0), digit and ``_``, 255 for a byte above 127, and 0 for every other byte. Bit ``i`` of

@@ -38,7 +38,7 @@ def needed_overlap(total, threshold):
     """Return the smallest overlap for which sets of ``total`` members together reach ``threshold``.
 
     The comparison is that of the reported similarity, ``overlap / (total - overlap)`` as float64,
-    so that a pair exactly at the threshold is decided the same way everywhere.
+    and so a pair exactly at the threshold is decided the same way everywhere.
 
     Args:
         total: int: members of both, those that they share twice.

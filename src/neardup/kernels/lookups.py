@@ -40,7 +40,7 @@ class Chains(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _absorb(state, word):
-    """Take a word into a checksum: a bijection of either, so that no single change is lost."""
+    """Take a word into a checksum: a bijection of either, which loses no single change."""
     state = (state ^ word) * TOKEN_MULTIPLIER
     return state ^ state >> np.uint64(32)
 
@@ -49,8 +49,8 @@ def _absorb(state, word):
 def checksum(words, first, last):
     """Return a checksum, uint64, of ``words[first:last]``, a multiple of four words.
 
-    A change within one word always changes it. Four sums in turn, since each has to wait for its
-    own last step: crc32 takes thirty times as long.
+    A change within one word always changes it. Four sums get words alternately: each waits for its
+    own last step. crc32 takes thirty times as long.
 
     Args:
         words: uint64[]: words.
@@ -68,8 +68,8 @@ def checksum(words, first, last):
 def _below(values, key, low, high, share):
     """Return the first index of a sorted range that is not below a key.
 
-    Keys are hashes, so that it is near that share of the range: a search from there outwards reads
-    few lines of memory, where halving all of the range would read one at each step.
+    Keys are hashes: ``share`` estimates the index within the range. A search from there outwards
+    reads few lines of memory, where halving all of the range would read one at each step.
     """
     step = np.int64(16)
     guess = low + np.int64(share * (high - low))
@@ -95,29 +95,29 @@ def _below(values, key, low, high, share):
 
 
 @njit(cache=True, nogil=True)
-def find_in_blocks(blocks, entries, wanted, rows, docs, count):
+def find_in_blocks(blocks, entries, keys, rows, docs, count):
     """Find the documents that have some keys, in blocks that are checked when first read.
 
     The last one of the `KeyBlocks` is filled up with keys that no document has; ``entries`` are of
-    documents. Those that have the keys ``wanted``, uint64[n], are written from ``count`` on, as
-    far as they fit: ascending indices in ``wanted`` to ``rows``, documents to ``docs``,
-    int64[capacity] each. Returns the number of those found so far; -1 if a block is damaged.
+    documents. Those that have the ``keys``, uint64[n], are written from ``count`` on, as far as
+    they fit: ascending indices in ``keys`` to ``rows``, documents to ``docs``, int64[capacity]
+    each. Returns the number of those found so far; -1 if a block is damaged.
 
     Args:
         blocks: `KeyBlocks`.
         entries: int: entries of documents.
-        wanted: uint64[n]: keys.
-        rows: int64[capacity]: gets indices in ``wanted``, ascending.
+        keys: uint64[n]: keys that are searched for.
+        rows: int64[capacity]: gets indices in ``keys``, ascending.
         docs: int64[capacity]: gets documents.
         count: int: entries of both that are there already.
     """
     words, halves, fences, sums, verified = blocks
     first_block, share = np.empty(_TOGETHER, np.int64), np.empty(_TOGETHER, np.float64)
     touched = np.empty(_TOGETHER, np.uint64)
-    for first in range(0, wanted.shape[0], _TOGETHER):
-        some = min(wanted.shape[0] - first, _TOGETHER)
-        for i in range(some):
-            key = wanted[first + i]
+    for first in range(0, keys.shape[0], _TOGETHER):
+        batch = min(keys.shape[0] - first, _TOGETHER)
+        for i in range(batch):
+            key = keys[first + i]
             block = max(_below(fences, key, 0, fences.shape[0], key * _EVEN) - 1, 0)
             first_block[i] = block
             share[i] = 0.0
@@ -127,14 +127,14 @@ def find_in_blocks(blocks, entries, wanted, rows, docs, count):
                 if key > low:
                     share[i] = min(np.float64(key - low) / np.float64(high - low), 1.0)
         # Reads that wait for nothing but memory, all at the same time.
-        for i in range(some):
+        for i in range(batch):
             if first_block[i] < fences.shape[0]:
-                near = np.int64(share[i] * (ENTRIES - 1))
+                guess = np.int64(share[i] * (ENTRIES - 1))
                 begin = first_block[i] * STRIDE
-                touched[i] = words[begin + near] ^ words[begin + max(near - 16, 0)]
-                touched[i] ^= words[begin + min(near + 16, ENTRIES - 1)]
-        for i in range(some):
-            key, block = wanted[first + i], first_block[i]
+                touched[i] = words[begin + guess] ^ words[begin + max(guess - 16, 0)]
+                touched[i] ^= words[begin + min(guess + 16, ENTRIES - 1)]
+        for i in range(batch):
+            key, block = keys[first + i], first_block[i]
             entry = np.int64(-1)
             while block < fences.shape[0]:
                 begin = block * STRIDE
@@ -179,21 +179,21 @@ def add_entries(chains, first, keys, docs):
 
 
 @njit(cache=True, nogil=True)
-def find_in_chains(chains, wanted, rows, docs, count):
-    """Do what `find_in_blocks` does; documents of a key come newest first.
+def find_in_chains(chains, keys, rows, docs, count):
+    """Find documents as `find_in_blocks` does; documents of a key come newest first.
 
     Args:
         chains: `Chains`.
-        wanted: uint64[n]: keys.
-        rows: int64[capacity]: gets indices in ``wanted``, ascending.
+        keys: uint64[n]: keys that are searched for.
+        rows: int64[capacity]: gets indices in ``keys``, ascending.
         docs: int64[capacity]: gets documents.
         count: int: entries of both that are there already.
     """
     mask = np.uint64(chains.last.shape[0] - 1)
-    for i in range(wanted.shape[0]):
-        entry = np.int64(chains.last[np.int64(wanted[i] & mask)])
+    for i in range(keys.shape[0]):
+        entry = np.int64(chains.last[np.int64(keys[i] & mask)])
         while entry >= 0:
-            if chains.keys[entry] == wanted[i]:
+            if chains.keys[entry] == keys[i]:
                 if count < rows.shape[0]:
                     rows[count], docs[count] = i, chains.docs[entry]
                 count += 1

@@ -3,11 +3,11 @@
 Two sets that reach a threshold have a shingle in common among the rarest ones of each (the prefix
 filter: Bayardo et al., WWW 2007), and its positions in the two bound how many they can have in
 common (the positional filter of PPJoin: Xiao et al., WWW 2008). Documents that share a template
-share its frequent shingles, not the rare ones, so that few pairs are left to be compared.
+share its frequent shingles, not the rare ones: few pairs are left to be compared.
 
 And an inverted index of queries, for documents of a stream that share shingles with them. There, a
 shingle that many queries have has a row of bytes instead of a list, one for each query. Rows are
-added up by words of eight bytes, so that a shingle which all have costs an eighth of a step each.
+added up by words of eight bytes: a shingle that all have costs an eighth of a step each.
 """
 
 from typing import NamedTuple
@@ -266,8 +266,8 @@ def overlaps(values, offsets, first, index, minimum, contained, counters, out):
     """Count what documents share with queries; report the pairs that reach a minimum above 0.
 
     Begins at document ``first``. ``contained`` measures the share of the query that the document
-    has, not their similarity. ``out`` has room for as many pairs as there are queries, at least.
-    Returns (pairs, the first document that is not done).
+    has, not their similarity. ``out`` has capacity for a pair of each query, at least. Returns
+    (pairs, the first document that is not done).
 
     Args:
         values: uint64[]: shingles.
@@ -308,7 +308,7 @@ def overlaps(values, offsets, first, index, minimum, contained, counters, out):
             for w in range(words):
                 packed[w] += index.rows[row, w]
             added += 1
-            if added % 255 == 0:  # a byte holds no more
+            if added % 255 == 0:  # the maximum of a byte
                 _unpack(counters)
         if added:
             _unpack(counters)
@@ -317,8 +317,8 @@ def overlaps(values, offsets, first, index, minimum, contained, counters, out):
         for k in range(seen):
             q = np.int32(k) if added else touched[k]
             overlap = np.int64(counts[q])
-            whole = index.sizes[q] if contained else index.sizes[q] + size - overlap
-            if overlap and overlap / whole >= minimum:
+            total = index.sizes[q] if contained else index.sizes[q] + size - overlap
+            if overlap and overlap / total >= minimum:
                 out.doc[found], out.query[found], out.overlap[found] = d, q, overlap
                 found += 1
             counts[q] = 0

@@ -1,8 +1,8 @@
 """Documents in keep order against the kept documents of their buckets.
 
 Documents are numbered 0 to m - 1 in keep order. The members of a bucket are in ascending order, and
-the kept ones among them are moved to the front of the bucket as they are found, so that no other
-list is needed.
+the kept ones among them are moved to the front of the bucket as they are found. No other list is
+needed.
 """
 
 from typing import NamedTuple
@@ -37,7 +37,7 @@ class KeptMembers(NamedTuple):
 
 
 class BitmapLanes(NamedTuple):
-    """Bitmaps of the kept documents of large buckets, word by word, so that many are read at once.
+    """Bitmaps of the kept documents of large buckets, word by word: many are read at once.
 
     A large bucket has as many slots as it has members, up to a multiple of `LANES`.
     """
@@ -102,15 +102,15 @@ def _first_of_large(x, bucket, buckets, kept, lanes, best, sets, threshold, seen
     capacity = (buckets.starts[bucket + 1] - low + LANES - 1) // LANES * LANES
     slot = lanes.first[bucket]
     slack = slack_of(threshold)
-    own = np.float64(sets.size[x])
-    limit = most_differing(slack, own)
+    size = np.float64(sets.size[x])
+    limit = most_differing(slack, size)
     over = np.empty(LANES, dtype=np.float64)
     differing = np.empty(LANES, dtype=np.uint64)
     for begin in range(0, kept.filled[bucket], LANES):
         if members[low + begin] >= best:
             break
         left = min(LANES, kept.filled[bucket] - begin)
-        # Always all lanes, so that the compiler makes vector instructions of it; those behind the
+        # Always all lanes, of which the compiler makes vector instructions; those behind the
         # last document have no meaning, and are not looked at below.
         for k in range(LANES):
             differing[k] = np.uint64(0)
@@ -123,9 +123,9 @@ def _first_of_large(x, bucket, buckets, kept, lanes, best, sets, threshold, seen
         closest = np.inf
         sizes = lanes.size[slot + begin : slot + begin + LANES]
         for k in range(LANES):
-            other = np.float64(sizes[k])
-            apart = max(np.float64(np.int64(differing[k])), abs(own - other))
-            over[k] = apart - slack * other
+            other_size = np.float64(sizes[k])
+            difference = max(np.float64(np.int64(differing[k])), abs(size - other_size))
+            over[k] = difference - slack * other_size
             closest = min(closest, over[k])
         counts[1] += left
         if closest > limit:

@@ -2,7 +2,7 @@
 
 Every buffer, input or output, has `PAD` bytes more than its data, since bytes are looked at 32 at
 a time; those behind an input are 0, which stops every scan. Positions are int32: a buffer is
-smaller than 2 GiB. What the kernels find are spans; nothing is copied before `gather_values` and
+smaller than 2 GiB. The kernels find spans; nothing is copied before `gather_values` and
 `copy_records`.
 """
 
@@ -18,7 +18,7 @@ ABSENT, NULL, PLAIN, ESCAPED, DOUBLED, INTEGER, NUMBER, BOOLEAN, ARRAY, OBJECT =
 #: Errors of a JSON line or a CSV record; 0 is none.
 MALFORMED, REPEATED, DEEP, UNKNOWN, RAGGED, OPEN_QUOTE, AFTER_QUOTE = 1, 2, 3, 4, 5, 6, 7
 
-#: What comes next in JSON.
+#: States of a scan of JSON, by the next token.
 _VALUE, _FIRST_VALUE, _KEY, _FIRST_KEY, _AFTER = 0, 1, 2, 3, 4
 
 _TAB, _LF, _CR, _SPACE, _QUOTE, _COMMA = 9, 10, 13, 32, 34, 44
@@ -31,11 +31,11 @@ _B_QUOTE, _B_BACKSLASH = np.uint8(_QUOTE), np.uint8(_BACKSLASH)
 
 
 def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What bytes mean in JSON: white space, escapes, hexadecimal digits, numbers and words.
+    """Return the meaning of bytes in JSON: white space, escapes, hex digits, numbers, words.
 
-    Returns bool[256] white space within a line; uint8[256] what a byte means after a
+    Returns bool[256] white space within a line; uint8[256] the meaning of a byte after a
     backslash, 0 for none; int8[256] value as a digit, -1 for none; uint8[states, 256] the automaton
-    of numbers and words, 0 is its start and its end; uint8[states] what ends in each state.
+    of numbers and words, 0 is its start and its end; uint8[states] the token that ends in a state.
     """
     space = np.zeros(256, np.bool_)
     space[[_TAB, _CR, _SPACE]] = True
@@ -380,14 +380,14 @@ def gather_values(data, values, kinds, columns, out, offsets, lone):
 
 
 @njit(cache=True, nogil=True)
-def csv_records(data, size, delimiter, final, wanted, expected, lines, values, kinds):
+def csv_records(data, size, delimiter, final, row_of, expected, lines, values, kinds):
     """Find the records of CSV and some of their fields. A blank line is no record.
 
     Quoting starts at the start of a field only. ``final`` is whether the end of the data is the end
-    of the file. ``wanted`` says for each field which row of ``values`` takes it; -1 for none. Each
-    record must have as many fields as ``expected``; with 0 that does not matter, nor what comes
-    after a closing quote. ``lines``, int32[size // 2 + 1, 3], gets the start, the end without the
-    line end, and the end of records; ``values`` and ``kinds`` (ABSENT where empty, PLAIN or
+    of the file. ``row_of`` has, for each field, the row of ``values`` for it; -1 for none. Each
+    record must have as many fields as ``expected``; with 0 that does not matter, nor do
+    bytes after a closing quote. ``lines``, int32[size // 2 + 1, 3], gets the start, the end without
+    the line end, and the end of records; ``values`` and ``kinds`` (ABSENT where empty, PLAIN or
     DOUBLED) are as in `json_fields`.
 
     Returns (records, the error of the one after them, position where the scan stopped, fields
@@ -398,7 +398,7 @@ def csv_records(data, size, delimiter, final, wanted, expected, lines, values, k
         size: int: how many of them count.
         delimiter: int: a byte.
         final: bool: the end of the data is the end of the file.
-        wanted: int64[fields]: rows of ``values``.
+        row_of: int64[fields]: rows of ``values``.
         expected: int: fields of a record.
         lines: int32[size // 2 + 1, 3]: gets the records.
         values: int32[k, size // 2 + 1, 2]: gets the fields.
@@ -453,8 +453,8 @@ def csv_records(data, size, delimiter, final, wanted, expected, lines, values, k
                 i = min(i, size)
                 stop = i
                 kind = PLAIN if start < stop else ABSENT
-            if fields < wanted.size and wanted[fields] >= 0:
-                k = wanted[fields]
+            if fields < row_of.size and row_of[fields] >= 0:
+                k = row_of[fields]
                 values[k, count, 0], values[k, count, 1], kinds[k, count] = start, stop, kind
             fields += 1
             if i < size and data[i] == delimiter:

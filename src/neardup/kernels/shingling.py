@@ -13,7 +13,7 @@ def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):
     """Hash every ``n`` consecutive tokens of each document, in order; return how many there are.
 
     A document of fewer than ``n`` tokens gives one shingle of all its tokens, one of none gives
-    none. The hash is a polynomial in the tokens (rolling, so that ``n`` costs nothing), mixed.
+    none. The hash is a polynomial in the tokens (rolling: ``n`` costs nothing), mixed.
     ``hashes``, uint64[documents, 2], gets a 128-bit hash of each token sequence, which finds
     exact duplicates; it is skipped if it has no rows.
 

@@ -57,7 +57,7 @@ def sign_oph(shingles, offsets, seed, out):
 
     Round ``i`` hashes every shingle to a bin and a value; a bin keeps the minimum of the first
     round that reached it. From round ``width`` on, round ``width + j`` sends everything to bin
-    ``j``, so that the work ends. This is Fast Similarity Sketching (Dahlgaard, Knudsen, Thorup,
+    ``j``, which ends the work. This is Fast Similarity Sketching (Dahlgaard, Knudsen, Thorup,
     FOCS 2017, algorithm 1): unbiased, and never worse than independent functions, also for sets
     smaller than the signature, where densification by copying is worse. A document without
     shingles gets `EMPTY`.

@@ -22,7 +22,7 @@ SEPARATOR, WORD, MARK, SOLO, SPACE = range(5)
 
 
 class Alphabet(NamedTuple):
-    """What the tokeniser knows of each code point, in two stages: ``page[code >> 8]`` is a row."""
+    """Classes and lower case of each code point, in two stages: ``page[code >> 8]`` is a row."""
 
     page: np.ndarray  # uint16[4352]
     kind: np.ndarray  # uint8[pages * 256]: separator, word, mark, solo (a token) or white space
@@ -175,17 +175,17 @@ def _find_runs(data, offsets, lower, buffers):
     for d in range(offsets.shape[0] - 1):
         first, last = offsets[d], offsets[d + 1]
         carry = np.uint64(0)
-        # One step beyond the end, so that a run that reaches the end is closed.
+        # One step beyond the end closes a run that reaches the end.
         for at in range(first, last + 1, LANES):
             to = at - offsets[0]
             if last - at >= LANES:
-                inside = classify(data, at, lowered, to, lower)
+                in_run = classify(data, at, lowered, to, lower)
             else:
                 for i in range(LANES):
                     rest[i] = data[at + i] if at + i < last else 0
-                inside = classify(rest, 0, lowered, to, lower)
-            changes = inside ^ (inside << one | carry)
-            carry = inside >> np.uint64(LANES - 1)
+                in_run = classify(rest, 0, lowered, to, lower)
+            changes = in_run ^ (in_run << one | carry)
+            carry = in_run >> np.uint64(LANES - 1)
             found = np.int64(popcount(changes))
             k = 0
             while k < found:
@@ -203,7 +203,7 @@ def _hash_short(lowered, edges, count, hashes, rest, length, other):
     """Hash the runs of less than 16 ASCII bytes, as nearly all words are; return how many are not.
 
     Two reads of eight bytes, and no branch that depends on the length. The hashing proper is in a
-    loop of its own, so that the compiler does several runs at once. ``count`` is of edges. The
+    loop of its own, in which the compiler does several runs at once. ``count`` is of edges. The
     hash of ``other`` runs has no meaning yet.
     """
     one, three, zero = np.uint64(1), np.uint64(3), np.uint64(0)

@@ -85,7 +85,7 @@ def components(a, b, labels):
         x, y = find(labels, a[i]), find(labels, b[i])
         labels[max(x, y)] = min(x, y)
     for x in range(labels.shape[0]):
-        # A parent is never higher than its child, so that the label of the parent is final.
+        # A parent is never higher than its child: the label of the parent is final.
         labels[x] = labels[labels[x]]
 
 

@@ -68,12 +68,12 @@ class LargeBuckets:
         large = np.greater_equal(first, 0, out=allocate(len(first), np.bool_))
         self._index = RarestIndex(sets, buckets.of, large, threshold, pool, allocate)
         # Bitmaps rule out too few pairs of very large sets.
-        unclear = 2 * slack_of(threshold) * sets.size > _CLEAR * 64 * sets.bitmaps.shape[1]
-        self._index.wanted &= unclear
-        self._any_wanted = bool(self._index.wanted.any())
+        bitmaps_fail = 2 * slack_of(threshold) * sets.size > _CLEAR * 64 * sets.bitmaps.shape[1]
+        self._index.by_index &= bitmaps_fail
+        self._any_by_index = bool(self._index.by_index.any())
         self._most = 0  # kept documents of the fullest large bucket
         #: bool[buckets]: it was decided whether the index searches them; and that it does.
-        self._decided, self._searched = np.zeros((2, len(first)), np.bool_)
+        self._decided, self._indexed = np.zeros((2, len(first)), np.bool_)
         #: bool[m]: documents whose large buckets the index searches.
         self.indexed = np.zeros(len(sets.size), np.bool_)
 
@@ -97,15 +97,15 @@ class LargeBuckets:
         index = self._index
         if index.active:
             index.add(np.arange(first, last, dtype=np.int32), answers)
-        elif self._any_wanted and (self._most > _INDEXED or self._searched.any()):
+        elif self._any_by_index and (self._most > _INDEXED or self._indexed.any()):
             index.add(np.arange(last, dtype=np.int32), answers)
-            self.indexed = index.wanted
+            self.indexed = index.by_index
 
     def _decide(self, kept: np.ndarray, done: int) -> None:
         """Decide whether the index searches the fullest buckets, and others that will fill soon."""
         full = ~self._decided & (self._first >= 0) & (kept > _MANY_KEPT // 4)
         self._decided |= full
         if self._index.pays(full, kept, done):
-            self._searched |= full
-            self._index.widen(self._searched)
-            self._any_wanted = True
+            self._indexed |= full
+            self._index.widen(self._indexed)
+            self._any_by_index = True

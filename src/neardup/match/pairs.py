@@ -19,7 +19,7 @@ from neardup.match.prefix_index import (
 )
 from neardup.threads import Local, Pool
 
-#: Following documents of a bucket that one is compared with, at most.
+#: Size of the window: a document is compared with so many that follow it in a bucket, at most.
 _WIDEST = 1 << 10
 #: Pairs that are kept together.
 _TOGETHER = 1 << 18
@@ -48,7 +48,7 @@ class FoundPairs(PairCounts):
 
 
 class _PairBuffer:
-    """Pairs that one thread finds, in arrays of one size, so that they can be mapped."""
+    """Pairs that one thread finds, in arrays of one size, which can be mapped to files."""
 
     def __init__(self, allocate: Allocate, size: int) -> None:
         self._columns = [allocate(size, kind) for kind in (np.int32, np.int32, np.float64)]
@@ -67,7 +67,7 @@ class _PairSearch(NamedTuple):
     compare: Callable[[int, int, Triple, np.ndarray], tuple[int, int]]
     total: int
     step: int
-    most: int  # pairs of a document
+    most: int  # pairs that one document can have
 
     def run(
         self, pool: Pool, allocate: Allocate, advance: Advance, left_out: int = 0
@@ -76,24 +76,26 @@ class _PairSearch(NamedTuple):
         counts = Local(lambda: np.zeros(2, np.int64))
 
         def work(low: int) -> int:
-            first, last, own = low, min(low + self.step, self.total), found()
-            if not own:
-                own.append(_PairBuffer(allocate, _TOGETHER))
+            first, last, buffers = low, min(low + self.step, self.total), found()
+            if not buffers:
+                buffers.append(_PairBuffer(allocate, _TOGETHER))
             while first < last:
-                out = own[-1].rows(own[-1].filled, own[-1].size)
+                out = buffers[-1].rows(buffers[-1].filled, buffers[-1].size)
                 first, more = self.compare(first, last, out, counts())
-                own[-1].filled += more
+                buffers[-1].filled += more
                 if first < last:  # the pairs of the next one might not fit
                     # Where those of two fit, no array but the first stays empty by half.
-                    half = own[-1].filled > own[-1].size // 2
-                    own.append(_PairBuffer(allocate, own[-1].size if half else 2 * self.most))
+                    half = buffers[-1].filled > buffers[-1].size // 2
+                    buffers.append(
+                        _PairBuffer(allocate, buffers[-1].size if half else 2 * self.most)
+                    )
             return last - low
 
         for done in pool.ordered(work, range(0, self.total, self.step)):
             if advance is not None:
                 advance(done, int(sum(c[0] for c in counts.all)))
         compared, ruled_out = np.sum([np.zeros(2, np.int64), *counts.all], axis=0).tolist()
-        parts = [some.rows(0, some.filled) for own in found.all for some in own]
+        parts = [buffer.rows(0, buffer.filled) for buffers in found.all for buffer in buffers]
         return FoundPairs(compared, ruled_out, left_out, parts)
 
 

@@ -18,7 +18,8 @@ _STEP = 64
 #: Members of a family that are counted on trial, those that are searched for, and those that are
 #: counted for an index: a shingle that is rare among so many is rare.
 _COUNTED, _TRIED, _MOST_COUNTED = 1024, 64, 8192
-#: Time to visit a document in a chain, and to add one, in looks at a bitmap: some 2 ns, 16 us.
+#: Costs of a visit to a document in a chain, and of adding one, in comparisons of a bitmap: some 2
+#: ns each, adding takes some 16 us.
 _VISIT, _ADD = 8, 8000
 
 
@@ -42,7 +43,7 @@ class RarestIndex:
         self._sets, self._of, self._threshold, self._pool = sets, of, threshold, pool
         self._large, self._members, self._allocate = large, _members(of, large), allocate
         #: bool[m]: documents that are searched for; the caller may take some out.
-        self.wanted = self._members.copy()
+        self.by_index = self._members.copy()
         self._memory = Local(lambda: search_memory(len(of), allocate))
         self._entries = 0
         #: Whether there is anything in the index.
@@ -71,9 +72,9 @@ class RarestIndex:
 
     def widen(self, full: np.ndarray) -> None:
         """Search for all documents of some large buckets, bool[buckets], too; start again."""
-        self.wanted = self.wanted | _members(self._of, full)
+        self.by_index = self.by_index | _members(self._of, full)
         theirs = np.zeros_like(full)
-        theirs[self._of[self.wanted]] = True  # and that of -1
+        theirs[self._of[self.by_index]] = True  # and that of -1
         self._members = _members(self._of, theirs & self._large)
         self._entries, self.active = 0, False
 
@@ -83,14 +84,16 @@ class RarestIndex:
             # Only sets of a size near those that are searched for can be similar to them; one more,
             # as this product is rounded in another way than a similarity.
             size = self._sets.size
-            self._near = self._members & (size + 1 >= self._threshold * size[self.wanted].min())
-            members = np.flatnonzero(self._near).astype(np.int32)
+            self._similar_size = self._members & (
+                size + 1 >= self._threshold * size[self.by_index].min()
+            )
+            members = np.flatnonzero(self._similar_size).astype(np.int32)
             counted = members[:: max(1, -(-len(members) // _MOST_COUNTED))]
             self._counters = count_shingles(self._sets, counted, self._pool)
             capacity = int(_prefix_lengths(self._sets.size[members], self._threshold).sum())
             self._chains = empty_chains(capacity)
             self.active = True
-        prefixes = self._prefixes(docs[self._near[docs] & (answers.duplicate_of[docs] < 0)])
+        prefixes = self._prefixes(docs[self._similar_size[docs] & (answers.duplicate_of[docs] < 0)])
         self._chains = with_capacity(
             self._chains, self._entries + len(prefixes.values), self._allocate
         )
@@ -100,7 +103,7 @@ class RarestIndex:
         self, first: int, last: int, answers: Answers, counts: Local[np.ndarray]
     ) -> None:
         """Find, for some documents of large buckets, the first kept one that is similar."""
-        docs = first + np.flatnonzero(self.wanted[first:last]).astype(np.int32)
+        docs = first + np.flatnonzero(self.by_index[first:last]).astype(np.int32)
         rare = self._prefixes(docs)
         chains, sets, of, threshold = self._chains, self._sets, self._of, self._threshold
         edges = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)

@@ -73,7 +73,7 @@ def resolve(
         kernels.among_themselves(first, last, buckets, kept, lanes, sets, threshold, *working)
 
     step = _SMALL_BATCH if len(lanes.size) else _BATCH
-    # No batch has both old and new documents, so that the new ones are compared with all old ones.
+    # No batch has both old and new documents: the new ones are compared with all old ones.
     for first in (*range(0, old, step), *range(old, documents, step)):
         last = min(first + step, old if first < old else documents)
         compared, staying = max(first, old), min(last, last_kept)
@@ -91,7 +91,7 @@ def resolve(
 
 def _nothing_kept(buckets: int, limits: Limits) -> KeptMembers:
     if limits.max_bucket is None:
-        # The second array is never written to, so that it takes no memory.
+        # The second array is never written to: it takes no memory.
         none = np.zeros(buckets, np.int32)
         return KeptMembers(limits.scratch.zeros(buckets, np.int32), none, _NO_LIMIT, limits.old)
     count, beyond = (limits.scratch.zeros(buckets, np.int32) for _ in range(2))

@@ -45,7 +45,7 @@ def content_hashes(sets: Sets) -> np.ndarray:
 
 
 def content_order(sets: Sets) -> np.ndarray:
-    """Return int64[m]: documents in an order that depends on what they contain, not on numbers.
+    """Return int64[m]: documents in an order that depends on their shingles, not on their numbers.
 
     Documents with the same smallest shingle follow one another, as similar ones often do.
     """

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.reading import Reader, Wanted
+from neardup.engines.reading import PartitionRows, Reader
 from neardup.io.formats.json_text import common_schema, joined_tables
 from neardup.io.outputs import OutputFile, plan_outputs
 from neardup.io.source import Records
@@ -88,8 +88,8 @@ class CleanCorpus:
 
     def table(self) -> pa.Table:
         """Return all documents to write as a table in memory."""
-        every = self._wanted(range(len(self.begins)), None)
-        parts = self.pool.ordered(lambda wanted: self._documents(wanted, True), every)
+        every = self._selected(range(len(self.begins)), None)
+        parts = self.pool.ordered(lambda selected: self._documents(selected, True), every)
         return joined_tables(list(parts), self.reader.schema)
 
     @property
@@ -99,27 +99,27 @@ class CleanCorpus:
     def _write(self, output: OutputFile, path: Path) -> None:
         with open_writer(path, output.layout) as writer:
 
-            def prepare(wanted: Wanted) -> Any:
-                return writer.prepare(self._documents(wanted, output.converted))
+            def prepare(selected: PartitionRows) -> Any:
+                return writer.prepare(self._documents(selected, output.converted))
 
-            # Several files are written at once: what waits for all of them is bounded.
+            # Several files are written at once: batches that wait for all of them are bounded.
             most = 1 + -(-self.pool.threads // self._together)
             numbers, source = range(output.first, output.end), self.reader.source
             one = numbers and len(source.files) > 1 and source.rereadable
             file = self.begins[output.first][0] if one and source.format != "text" else None
-            for prepared in self.pool.ordered(prepare, self._wanted(numbers, file), most):
+            for prepared in self.pool.ordered(prepare, self._selected(numbers, file), most):
                 writer.write(prepared)
 
-    def _documents(self, wanted: Wanted, as_table: bool) -> Any:
+    def _documents(self, selected: PartitionRows, as_table: bool) -> Any:
         """Return the documents of a partition, with all that is added and changed."""
-        cached = self.reader.held.pop(wanted.number, None)  # for the last time
-        kind = wanted.partition.table if as_table else wanted.partition.records
-        positions = _positions(wanted)
+        cached = self.reader.cached.pop(selected.number, None)  # for the last time
+        kind = selected.partition.table if as_table else selected.partition.records
+        positions = _positions(selected)
         added = None if self.form.adding is None else self.form.adding(positions)
-        found = kind(wanted.rows, wanted.documents, added, cached)
+        found = kind(selected.rows, selected.documents, added, cached)
         return found if self.form.changing is None else self.form.changing(positions, found)
 
-    def _wanted(self, numbers: range, file: int | None) -> Iterator[Wanted]:
+    def _selected(self, numbers: range, file: int | None) -> Iterator[PartitionRows]:
         """Yield the partitions of these numbers; ``file`` has all of them, if it is given."""
         if file is not None:
             found = self.reader.source.partitions(file)
@@ -129,15 +129,15 @@ class CleanCorpus:
         starts = self._starts
         for number, partition in zip(numbers, found, strict=False):
             first, last = starts[number : number + 2].tolist()
-            some = np.flatnonzero(self.kept[first:last])
-            if len(some):
-                rows = None if len(some) == last - first else some
-                yield Wanted(number, partition, first, rows, last - first)
+            rows_kept = np.flatnonzero(self.kept[first:last])
+            if len(rows_kept):
+                rows = None if len(rows_kept) == last - first else rows_kept
+                yield PartitionRows(number, partition, first, rows, last - first)
 
 
-def _positions(wanted: Wanted) -> np.ndarray:
-    rows = np.arange(wanted.documents) if wanted.rows is None else wanted.rows
-    return wanted.first + rows
+def _positions(selected: PartitionRows) -> np.ndarray:
+    rows = np.arange(selected.documents) if selected.rows is None else selected.rows
+    return selected.first + rows
 
 
 def stamp(path: Path) -> Stamp:

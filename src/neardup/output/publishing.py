@@ -93,7 +93,7 @@ def _work_folder(work: Path | None, resume: bool) -> Iterator[Path]:
                 undo.pop_all()
                 error.hint = f"the output is in {folder / _RESULT}; copy it, or remove it"
             elif "resume=True" in error.hint:
-                error.hint = "name a folder with `work`, so that the run can be resumed from there"
+                error.hint = "name a folder with `work`, and resume the run from there"
             raise
 
 

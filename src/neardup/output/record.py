@@ -14,7 +14,7 @@ from neardup.json_values import JSON
 from neardup.output.tables import id_type
 from neardup.state.about_work import about_work, bands_of
 
-#: Input files that are listed one by one, so that a message can name the one that has changed.
+#: Input files that are listed one by one: a message can name the one that has changed.
 _LISTED = 1000
 
 
@@ -67,7 +67,7 @@ def texts_digest(hashes: np.ndarray) -> str:
 
 
 def inputs_digest(inputs: list[list[Any]]) -> str:
-    """Return the SHA-256 (hex) of what identifies the input files, without their paths."""
+    """Return the SHA-256 (hex) of the entries of the input files, without their paths."""
     return digest_of([[size, time] for _, size, time in inputs])
 
 

@@ -14,7 +14,7 @@ from neardup.errors import NeardupError, OutputError, ResumeError, SpecError
 from neardup.io.source import Source
 from neardup.state.run_state import RunState
 
-#: Errors that mean that the input or a setting must be changed, so that there is nothing to resume.
+#: Errors after which there is nothing to resume: the input or a setting must be changed.
 _INPUT = (errors.FormatError, errors.ColumnError, errors.EncodingError, errors.DuplicateIdError)
 _LOST = (*_INPUT, SpecError, errors.OutputSizeError)
 
@@ -39,7 +39,7 @@ def require_files(out: str | Path, sources: Iterable[Source]) -> None:
     """Refuse to resume a run of a frame or a pipe, which can't be compared with an earlier one."""
     if any(not source.files for source in sources):
         raise ResumeError(
-            f"{out}: can't resume, since only files can be compared with what was read before",
+            f"{out}: can't resume, since only files can be compared with the input of that run",
             "start again with overwrite=True, or write the table to a file",
         )
 

@@ -49,7 +49,7 @@ def column_types(ids: pa.DataType) -> dict[str, pa.DataType]:
 def schema_of(outcome: Outcome, name: str) -> pa.Schema:
     """Return the schema of one of `TABLES`, or of the columns ``added`` to each record."""
     names, null = _COLUMNS[name]
-    if name == "clusters" and (_has_files(outcome) or outcome.places is not None):
+    if name == "clusters" and (_has_files(outcome) or outcome.locations is not None):
         names += ("file", "row")
     types = column_types(id_type(outcome))
     return pa.schema([pa.field(each, types[each], nullable=each in null) for each in names])
@@ -77,8 +77,9 @@ def _clusters(outcome: Outcome) -> tuple[int, Columns]:
         found += _answers(outcome, numbers, positions)
         if files:
             return found + _file_rows(outcome, names, positions)
-        places = outcome.places
-        return found + ([] if places is None else places.slice(rows.start, len(positions)).columns)
+        if outcome.locations is None:
+            return found
+        return found + outcome.locations.slice(rows.start, len(positions)).columns
 
     return outcome.corpus.documents, columns
 
@@ -97,11 +98,11 @@ def _answers(outcome: Outcome, numbers: np.ndarray, positions: np.ndarray) -> li
 
 
 def _has_files(outcome: Outcome) -> bool:
-    return bool(outcome.job.source.files and outcome.corpus.places)
+    return bool(outcome.job.source.files and outcome.corpus.partitions)
 
 
 def _file_rows(outcome: Outcome, names: Any, positions: np.ndarray) -> list[Any]:
-    files, rows = outcome.corpus.places_of(positions)
+    files, rows = outcome.corpus.records_of(positions)
     if outcome.job.source.format == "text":  # a file is a document, and a partition has several
         files, rows = (files + rows).astype(np.int32), np.zeros_like(rows)
     return [names.take(array_of(files)), array_of(rows)]
@@ -202,7 +203,7 @@ def added_schema(outcome: Outcome, names: Sequence[str]) -> pa.Schema:
 
 
 def adding(outcome: Outcome, names: Sequence[str]) -> Callable[[np.ndarray], pa.Table]:
-    """Return what gives the further columns of a corpus, some of `ADDED`, of some positions."""
+    """Return a function that makes further columns of a corpus, of `ADDED`, by positions."""
     cluster, numbers = outcome.answer.cluster, outcome.numbers()
     schema = schema_of(outcome, "added")
     sizes = np.bincount(cluster, minlength=outcome.corpus.documents)
@@ -215,5 +216,6 @@ def adding(outcome: Outcome, names: Sequence[str]) -> Callable[[np.ndarray], pa.
     return added
 
 
-#: How many rows each table has, and what makes its columns; there may be no order, and no edges.
+#: Functions for the number of rows of each table, and for its columns. There may be no order, and
+#: no edges.
 TABLES = {"clusters": _clusters, "order": _order, "edges": _edges}

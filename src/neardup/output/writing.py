@@ -183,7 +183,7 @@ def _corpus(
         chosen, names = ~kept, tables.OF_REMOVED
     return CleanCorpus(
         outcome.reader,
-        [(file, start) for file, start, _ in corpus.places],
+        [(file, start) for file, start, _ in corpus.partitions],
         corpus.ends,
         chosen,
         Form(
@@ -200,7 +200,7 @@ def _corpus(
 
 def _write_table(outcome: Outcome, folder: Path, format: str, name: str) -> None:
     schema = tables.schema_of(outcome, name)
-    # Of few columns do values repeat so that a dictionary helps.
+    # In few columns do values repeat often enough for a dictionary.
     varied = tuple(column for column in schema.names if column != "file")
     found = tables.tables_of(outcome, name)
     write_tables(folder / f"{name}.{format}", found, format, schema, varied)

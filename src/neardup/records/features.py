@@ -1,4 +1,4 @@
-"""Values of fields to shingles: those of a record together, and those of each field alone."""
+"""Values of fields to shingles: those of a record together, and those of each field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person should know of the fields before anything is compared."""
+"""Warnings about the fields before anything is compared."""
 
 from __future__ import annotations
 

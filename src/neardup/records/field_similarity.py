@@ -1,4 +1,4 @@
-"""How similar the records of a pair are, field by field and as a whole."""
+"""Similarities of the records of a pair: of each field, and in total."""
 
 from __future__ import annotations
 

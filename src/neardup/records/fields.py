@@ -1,4 +1,4 @@
-"""What is asked of a linkage: the fields that are compared, and how pairs are decided."""
+"""Settings of a linkage: the fields that are compared, and how pairs are decided."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class LinkSpec:
         _known("similarity", self.similarity, SIMILARITIES)
         _known("clustering of records", self.cluster, CLUSTERINGS)
         if type(self.seed) is not int or not 0 <= self.seed < 2**62:
-            raise SpecError(f"`seed` is {self.seed!r}; expected a whole number from 0 to 2**62 - 1")
+            raise SpecError(f"`seed` is {self.seed!r}; expected an integer from 0 to 2**62 - 1")
 
     def for_records(self, records: int) -> LinkSpec:
         """Return the same with the default of `block_at` for so many records."""

@@ -1,4 +1,4 @@
-"""The whole linkage: records to candidates, similarities, pairs and clusters."""
+"""The complete linkage: records to candidates, similarities, pairs and clusters."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def _ids(table: pa.Table, name: str, id: str | None) -> Column:
 
 
 def _strings(column: Column) -> pa.LargeStringArray:
-    """Return values as strings; whole numbers without a point, null where there is none."""
+    """Return values as strings; integers without a point, null where there is none."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):

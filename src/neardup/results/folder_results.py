@@ -165,7 +165,7 @@ class FolderResults(Results):
             found = list(pool.ordered(read, Reader(opened).partitions()))
         hashes = [np.empty((0, 2), np.uint64), *(part for part, _ in found)]
         order = self.positions_of
-        ids = pa.chunked_array([chunk for _, some in found for chunk in some], self.ids.type)
+        ids = pa.chunked_array([chunk for _, chunks in found for chunk in chunks], self.ids.type)
         same = texts_digest(np.concatenate(hashes)) == self.record["texts_digest"]
         known = self.ids if order is None else self.ids.take(np.argsort(order))
         if not same or (name and not ids.equals(known)):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.engines.local import Outcome
-from neardup.engines.reading import Reader, Wanted
+from neardup.engines.reading import PartitionRows, Reader
 from neardup.errors import InputError
 from neardup.io.source import Partition, Source
 from neardup.output import tables
@@ -45,14 +45,14 @@ class Results(ABC):
 
     @abstractmethod
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return one of `tables.TABLES` that there is, or some of its columns."""
+        """Return one of the `tables.TABLES` of this result, with the columns named."""
 
     def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the table of clusters, or some of its columns; a row for each document."""
+        """Return the table of clusters, with the columns named; a row for each document."""
         return self.table("clusters", columns)
 
     def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
-        """Return the table of edges, or some of its columns; None where pairs were not listed."""
+        """Return the table of edges, with the columns named; None where pairs were not listed."""
         return self.table("edges", columns) if self.spec.enumerates else None
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -123,14 +123,14 @@ class Results(ABC):
         try:
             if pa.types.is_large_binary(kind):
                 names = [i if isinstance(i, bytes) else os.fsencode(str(i)) for i in ids]
-                wanted: Any = pa.array(names, kind)
+                of_ids: Any = pa.array(names, kind)
             else:
-                wanted = pa.array([str(i) for i in ids], pa.large_string()).cast(kind)
+                of_ids = pa.array([str(i) for i in ids], pa.large_string()).cast(kind)
         except (ValueError, pa.ArrowNotImplementedError) as error:  # "a7" where ids are integers
             raise InputError(
                 f"{self.name}: ids are of type {kind}, and one given is not", hint
             ) from error
-        found: Any = pc.index_in(wanted, value_set=self.ids)
+        found: Any = pc.index_in(of_ids, value_set=self.ids)
         missing = np.flatnonzero(np.asarray(found.is_null()))
         if len(missing):
             shown = str(ids[int(missing[0])])[:100]
@@ -179,15 +179,15 @@ class Results(ABC):
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
         """Return the texts of documents by their numbers, in any order, read again."""
         positions = docs if self.positions_of is None else self.positions_of[docs]
-        wanted = np.unique(positions).astype(np.int64)
+        ascending = np.unique(positions).astype(np.int64)
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> list[str | None]:
             return partition.texts(rows, count).to_pylist()
 
-        found = list(chain.from_iterable(self.at(wanted).visit(read, threads)))
-        if len(found) != len(wanted):
+        found = list(chain.from_iterable(self.at(ascending).visit(read, threads)))
+        if len(found) != len(ascending):
             raise self.changed()
-        return [found[row] or "" for row in np.searchsorted(wanted, positions)]
+        return [found[row] or "" for row in np.searchsorted(ascending, positions)]
 
     def at(self, positions: np.ndarray) -> "Selection":
         """Return some documents of the input; ``positions``, int64[], are ascending."""
@@ -223,9 +223,9 @@ class Selection(NamedTuple):
         number of its documents; its results are yielded.
         """
 
-        def done(some: Wanted) -> A:
-            assert some.rows is not None
-            return work(some.partition, some.rows, some.documents)
+        def done(selected: PartitionRows) -> A:
+            assert selected.rows is not None
+            return work(selected.partition, selected.rows, selected.documents)
 
         with Pool(threads) as pool:
             yield from pool.ordered(done, self.reader.again(self.ends, self.positions))

@@ -7,7 +7,7 @@ import numpy as np
 
 from neardup.errors import SpecError
 from neardup.recipe import Recipe
-from neardup.spec import Spec, check_probability, check_whole
+from neardup.spec import Spec, check_integer, check_probability
 
 #: Longest signature that is chosen automatically.
 MAX_HASHES = 1024
@@ -51,7 +51,7 @@ def candidate_probability(
     """Return P(candidate | similarity) = 1 - (1 - s**rows)**num_bands.
 
     Raises:
-        SpecError: A similarity is not in [0, 1], or bands or rows are no whole number from 1 on.
+        SpecError: A similarity is not in [0, 1], or bands or rows are not integers from 1 on.
 
     >>> round(candidate_probability(0.5, 42, 3), 3)
     0.996
@@ -62,8 +62,8 @@ def candidate_probability(
     elif similarity.dtype.kind not in "fiu" or ((similarity < 0) | (similarity > 1)).any():
         raise SpecError("`similarity` has a value that is no number in [0, 1]")
     for name, number in (("num_bands", num_bands), ("rows", rows)):
-        whole = int(number) if isinstance(number, np.integer) else number
-        check_whole(f"`{name}`", whole, 1, 2**63 - 1)
+        value = int(number) if isinstance(number, np.integer) else number
+        check_integer(f"`{name}`", value, 1, 2**63 - 1)
     found = _chance(similarity, num_bands, rows)
     return found if isinstance(similarity, np.ndarray) else float(found)
 
@@ -111,7 +111,7 @@ def bands_for_recall(threshold: float, recall: float, rows: int) -> int:
 
 
 def band_cost(bands: Bands, threshold: float, documents: int, common: float) -> float:
-    """Return what some bands cost: hashing, grouping, and comparing pairs in vain.
+    """Return the cost of some bands: hashing, grouping, and comparing pairs in vain.
 
     In nanoseconds of one core; good for comparing choices only. ``common`` is the mean similarity
     of unrelated documents.
@@ -119,16 +119,16 @@ def band_cost(bands: Bands, threshold: float, documents: int, common: float) -> 
     num_bands, rows, _ = bands
     pairs = np.exp(-_CENTRES / common)
     pairs *= documents**2 / 2 / pairs.sum() * (threshold > _CENTRES)
-    near = _CENTRES > 0.1
+    related = _CENTRES > 0.1
     # Unrelated documents collide by chance, in one band or another; those of a family in many
     # bands, but two documents are compared once, and large families are searched by an index.
-    chance = (pairs * _CENTRES**rows)[~near].sum() * num_bands * _PRUNED
+    chance = (pairs * _CENTRES**rows)[~related].sum() * num_bands * _PRUNED
     # Bitmaps tell pairs apart that are some way below the threshold.
     cost = np.where(threshold - 0.15 > _CENTRES, _PRUNED, _PAIR)
-    family = (pairs * _chance(_CENTRES, num_bands, rows) * cost)[near].sum()
-    searched = _SEARCH * math.sqrt(pairs[near].sum() * 2)
+    family = (pairs * _chance(_CENTRES, num_bands, rows) * cost)[related].sum()
+    search = _SEARCH * math.sqrt(pairs[related].sum() * 2)
     hashing = num_bands * (rows * _HASH + _BAND)
-    return documents * hashing + float(chance) + min(float(family), searched)
+    return documents * hashing + float(chance) + min(float(family), search)
 
 
 def choose_bands(
@@ -136,8 +136,8 @@ def choose_bands(
 ) -> Bands:
     """Choose the cheapest bands that find a pair at ``threshold`` with probability ``recall``.
 
-    Every choice considered reaches the recall; what is weighed is the cost of hashing, of grouping,
-    and of comparing the pairs that become candidates without being similar.
+    Every choice considered reaches the recall. The chosen one has the lowest cost of hashing, of
+    grouping, and of comparing the pairs that become candidates without being similar.
 
     Args:
         threshold: Similarity at which the recall is asked for, in (0, 1].
@@ -187,7 +187,7 @@ def recipe_for(spec: Spec) -> Recipe:
 
 
 def advice_on_bands(spec: Spec, documents: int) -> str:
-    """Return what makes a run faster whose bands are chosen for far fewer documents; or nothing."""
+    """Return advice for a run whose bands are chosen for far fewer documents; or nothing."""
     chosen = spec.documents or spec.num_bands or spec.method == "allpairs"
     if documents <= _MANY or chosen:
         return ""

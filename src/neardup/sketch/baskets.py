@@ -17,12 +17,12 @@ from neardup.errors import InputError
 #: Items of a document.
 Basket: TypeAlias = Sequence[str | int | None] | Set[str | int | None]
 
-EXPECTED = "lists of strings or whole numbers"
+EXPECTED = "lists of strings or integers"
 _ESCAPES = (("\\", "\\\\"), ("\n", "\\n"))
 
 
 class ItemError(TypeError):
-    """An item is neither a string nor a whole number; the message names its type."""
+    """An item is neither a string nor an integer; the message names its type."""
 
 
 def is_basket(value: object) -> bool:
@@ -30,8 +30,8 @@ def is_basket(value: object) -> bool:
     return isinstance(value, list | tuple | Set | np.ndarray)
 
 
-def holds_baskets(type: pa.DataType) -> bool:
-    """Return whether an Arrow array of this type has lists of strings or of whole numbers."""
+def is_basket_type(type: pa.DataType) -> bool:
+    """Return whether an Arrow array of this type has lists of strings or of integers."""
     value: Any = getattr(type, "value_type", None)
     if value is None or pa.types.is_dictionary(type) or not str(type).startswith(_LISTS):
         return False
@@ -45,7 +45,7 @@ def basket_text(items: Iterable[Any]) -> str:
     """Return the text of a basket; None among its items is left out, and a set is sorted.
 
     Raises:
-        ItemError: An item is neither a string nor a whole number.
+        ItemError: An item is neither a string nor an integer.
 
     >>> basket_text(["ice cream", 7, None, "milk"])
     'ice cream\\n7\\nmilk\\n'
@@ -91,7 +91,7 @@ def basket_texts(lists: Any) -> pa.LargeStringArray:
     """Return the texts of baskets; null is an empty one, and null items are left out.
 
     Args:
-        lists: Arrow array of lists, see `holds_baskets`.
+        lists: Arrow array of lists, see `is_basket_type`.
 
     Raises:
         InputError: It has no such lists.
@@ -101,7 +101,7 @@ def basket_texts(lists: Any) -> pa.LargeStringArray:
     pc = cast(Any, _pc)
     if isinstance(lists, pa.ChunkedArray):
         lists = lists.combine_chunks()
-    if not holds_baskets(lists.type):
+    if not is_basket_type(lists.type):
         raise InputError(f"the baskets are of type {lists.type}; expected {EXPECTED}")
     items, parents = pc.list_flatten(lists), pc.list_parent_indices(lists)
     if items.null_count:

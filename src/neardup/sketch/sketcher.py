@@ -13,7 +13,7 @@ from neardup.kernels.jaccard import fill_bitmaps
 from neardup.recipe import Recipe
 from neardup.sketch.texts import Ragged, Texts
 from neardup.sketch.tokenising import Tokeniser, batches
-from neardup.spec import SCHEMES, ShingleSpec, check_whole
+from neardup.spec import SCHEMES, ShingleSpec, check_integer
 
 #: Words of a document's bitmap.
 BITMAP_WORDS = 4
@@ -26,7 +26,7 @@ _MOST = 1 << 16
 
 
 class Sketches(NamedTuple):
-    """What is kept of some documents."""
+    """Hashes, sizes and band keys of some documents."""
 
     hashes: np.ndarray  # uint64[n, 2]: of the token sequence; equal for exact duplicates
     tokens: np.ndarray  # int32[n]: number of tokens
@@ -47,7 +47,7 @@ class Sketches(NamedTuple):
 
 @functools.cache
 def affine_parameters(seed: int, num_hashes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return odd factors and constants, uint32, with room up to a multiple of `_LANES`."""
+    """Return odd factors and constants, uint32, padded to a multiple of `_LANES`."""
     width = -(-num_hashes // _LANES) * _LANES
     draws = np.array([splitmix(np.uint64(seed), np.uint64(i)) for i in range(width)], np.uint64)
     return (draws >> np.uint64(32)).astype(np.uint32) | np.uint32(1), draws.astype(np.uint32)
@@ -118,11 +118,11 @@ class Sketcher:
     def _fill_keys(self, shingles: Ragged, keys: np.ndarray) -> None:
         if not self.recipe.num_bands:
             return
-        # Signatures of short documents take more room than their text: some at a time.
+        # Signatures of short documents take more memory than their text: a batch at a time.
         step = max(1, _SIGNATURES // self.recipe.num_hashes)
         for low in range(0, len(keys), step):
-            some = Ragged(shingles.values, shingles.offsets[low : low + step + 1])
-            signing.band_keys(self._signer(some), self.recipe.rows, keys[low : low + step])
+            batch = Ragged(shingles.values, shingles.offsets[low : low + step + 1])
+            signing.band_keys(self._signer(batch), self.recipe.rows, keys[low : low + step])
 
 
 def signatures(
@@ -138,7 +138,7 @@ def signatures(
     Args:
         texts: Arrow array of strings, or a list.
         num_hashes: Entries of a signature.
-        shingle: What a document becomes; word:5 by default.
+        shingle: How a text becomes a set of shingles; word:5 by default.
         scheme: ``"affine32"`` or ``"oph32"``, see `Signer`.
         seed: Seed of the hash functions.
 
@@ -151,8 +151,8 @@ def signatures(
         >>> bool((two[0] == two[1]).all())
         True
     """
-    check_whole("`num_hashes`", num_hashes, 1, _MOST)
-    check_whole("`seed`", seed, 0, 2**63 - 1)
+    check_integer("`num_hashes`", num_hashes, 1, _MOST)
+    check_integer("`seed`", seed, 0, 2**63 - 1)
     tokeniser = Tokeniser(shingle or ShingleSpec())
     shingles = tokeniser.shingles(tokeniser.tokens(*tokeniser.normalise(texts))[0])
     if tokeniser.spec.bag:
@@ -172,8 +172,8 @@ def band_keys(signatures: np.ndarray, num_bands: int, rows: int) -> np.ndarray:
         SpecError: The signatures are too short, or none.
     """
     check_matrix("signatures", signatures, np.uint32)
-    check_whole("`num_bands`", num_bands, 1, _MOST)
-    check_whole("`rows`", rows, 1, _MOST)
+    check_integer("`num_bands`", num_bands, 1, _MOST)
+    check_integer("`rows`", rows, 1, _MOST)
     if num_bands * rows > signatures.shape[1]:
         raise SpecError(
             f"{num_bands} bands of {rows} rows need {num_bands * rows} hashes; "

@@ -22,7 +22,7 @@ from neardup.sketch.baskets import (
 )
 from neardup.spec import ShingleSpec
 
-#: What the public functions take as texts.
+#: Types of texts that the public functions take.
 Texts: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str | Basket | None]"
 
 # Read-only, as the buffers of Arrow are: kernels are compiled for one kind of array only.

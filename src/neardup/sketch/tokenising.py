@@ -14,8 +14,8 @@ from neardup.sketch.ignoring import Ignored
 from neardup.sketch.texts import Ragged, Texts, as_text, joined, normalise, text_buffers
 from neardup.spec import ShingleSpec, check_shingle
 
-#: Bytes of text that go through all steps together, so that what is between them stays in the
-#: processor's cache.
+#: Bytes of text that go through all steps together: intermediate arrays stay in the processor's
+#: cache.
 _BATCH_BYTES = 256 << 10
 _NOWHERE = np.empty(0, dtype=np.int64)
 _NO_SPANS = kernels.Spans(_NOWHERE, _NOWHERE)
@@ -37,7 +37,7 @@ def batches(offsets: np.ndarray) -> list[tuple[int, int]]:
 class Stemmer:
     """Replaces the hash of each token by the hash of its stem, of a Snowball algorithm.
 
-    A token is stemmed when it first occurs, and looked up by its hash from then on, so that
+    A token is stemmed when it first occurs, and looked up by its hash from then on.
     PyStemmer sees each distinct token of a corpus about once.
     """
 
@@ -48,7 +48,7 @@ class Stemmer:
         self._keep_case = keep_case
         self._lock = threading.Lock()
         self._count = 0  # tokens that were stemmed; two threads may both stem one
-        # Replaced as a whole, never changed, so that readers need no lock.
+        # The pair is replaced, never changed: readers need no lock.
         self._table = (np.zeros(1 << 16, dtype=np.uint64), np.zeros(1 << 16, dtype=np.uint64))
 
     def __call__(self, tokens: np.ndarray, data: np.ndarray, spans: kernels.Spans) -> None:
@@ -62,8 +62,8 @@ class Stemmer:
         self, tokens: np.ndarray, data: np.ndarray, spans: kernels.Spans, missing: np.ndarray
     ) -> None:
         new, index, inverse = np.unique(tokens[missing], return_index=True, return_inverse=True)
-        places = missing[index]
-        limits = zip(spans.first[places].tolist(), spans.last[places].tolist(), strict=True)
+        rows = missing[index]
+        limits = zip(spans.first[rows].tolist(), spans.last[rows].tolist(), strict=True)
         strings = [data[first:last].tobytes().decode() for first, last in limits]
         if not self._keep_case:
             # As the kernel lowers: each character by itself.
@@ -93,7 +93,7 @@ class Stemmer:
 class _Workspace(threading.local):
     """Arrays that a thread uses again from call to call.
 
-    Arrays of many MB that are made anew for every batch cost more in page faults than the kernels
+    Arrays of many MB that are allocated for every batch cost more in page faults than the kernels
     that fill them. The buffers of `words` are kept together: seven calls less for a single text.
     """
 
@@ -181,7 +181,7 @@ class Tokeniser:
         return Ragged(tokens[:count], starts), spans
 
     def _items(self, data: np.ndarray, offsets: np.ndarray) -> Ragged:
-        """Return the items of each basket by their hashes, sorted, so that equal sets are equal."""
+        """Return the items of each basket by their hashes, sorted: equal sets have equal arrays."""
         first, last = int(offsets[0]), int(offsets[-1])
         lines = data[first:last]
         ends = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(lines == ord("\n")) + 1])
@@ -195,10 +195,10 @@ class Tokeniser:
         kept = space.words
         if kept and len(kept.lowered) >= size + 2 * LANES and len(kept.runs) > documents:
             return kept
-        room = (len(kept.lowered) - 2 * LANES, len(kept.runs) - 1) if kept else (0, 0)
+        capacity = (len(kept.lowered) - 2 * LANES, len(kept.runs) - 1) if kept else (0, 0)
         size, documents = (
             old if old >= new else new + new // 4
-            for new, old in zip((size, documents), room, strict=True)
+            for new, old in zip((size, documents), capacity, strict=True)
         )
         most = (size + documents) // 2 + 1
         found = kernels.WordBuffers(
@@ -251,7 +251,7 @@ def shingle_sets(texts: Texts, spec: ShingleSpec | None = None) -> Ragged:
 
     Args:
         texts: Arrow array of strings, or a list; None counts as empty.
-        spec: What a document becomes; word:5 by default.
+        spec: How a text becomes a set of shingles; word:5 by default.
 
     Returns:
         Sets by document.

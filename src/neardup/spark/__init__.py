@@ -32,7 +32,7 @@ __all__ = sorted(_NAMES)
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and PySpark with it: the stages by themselves don't need it."""
+    """Import a name when it is first used, and PySpark with it: the stages don't need it."""
     if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -25,7 +25,7 @@ class Checkpoint(NamedTuple):
     folder: str | None
 
     def begin(self, about: dict[str, Any]) -> None:
-        """Write down what the job is; raise ResumeError if that is not the one that was begun."""
+        """Store the settings of the job; raise ResumeError if another job was begun here."""
         if self.folder is None:
             return
         path, session = f"{self.folder}/about", self.df.sparkSession
@@ -44,7 +44,7 @@ class Checkpoint(NamedTuple):
         """Return the table of a stage, which is not run again if it is stored.
 
         Without a folder, a final one can't be recomputed if an executor is lost. But its plan does
-        not hold those of all stages before, which would double with each round.
+        not contain those of all earlier stages. They would double with each round.
         """
         if self.folder is None and final:
             return make().localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)

@@ -1,4 +1,4 @@
-"""What is refused before the work: columns, ids, and more ids than machines can hold."""
+"""Checks before the work: columns, ids, and more ids than fit into memory."""
 
 import re
 from collections.abc import Iterable
@@ -9,13 +9,13 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from neardup.errors import ColumnError, DuplicateIdError, SpecError
-from neardup.spark.spark_ordering import WHOLE_TYPES, column, is_canonical, is_number
+from neardup.spark.spark_ordering import INTEGER_TYPES, column, is_canonical, is_number
 from neardup.spec import Spec
 
 #: Of unsigned numbers of 64 bits in Parquet, Spark makes decimals.
 _IDS = re.compile(r"string|bigint|int|smallint|tinyint|decimal\(\d+,0\)")
 _RESULT = ("cluster", "kept", "duplicate_of", "similarity")
-#: Bytes of an id that is sent to all machines, in memory; and what Spark can send.
+#: Bytes of an id that is sent to all machines, in memory; and the limit of Spark for all.
 _ID_BYTES, _MOST_SENT = 100, 8 << 30
 
 
@@ -32,7 +32,7 @@ def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
     if types[text] != "string":
         raise ColumnError(f"column {text!r} is of type {types[text]}; expected string")
     if not _IDS.fullmatch(types[id]):
-        raise ColumnError(f"column {id!r} is of type {types[id]}; expected string or whole numbers")
+        raise ColumnError(f"column {id!r} is of type {types[id]}; expected string or integers")
     if id.lower() in _RESULT:
         message = f"`id` is {id!r}, which is also a column of the result"
         raise ColumnError(message, "give the column of the ids another name")
@@ -49,7 +49,7 @@ def with_columns(df: DataFrame, text: str, id: str, kind: str = "string") -> Dat
 
 
 class Ids(NamedTuple):
-    """What is known of the ids."""
+    """Number, type and checksum of the ids."""
 
     documents: int
     type: str  # as which they are ordered: that of the column, or of numbers if these are text
@@ -64,7 +64,7 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = (), private: bool 
     hashed = f.bit_xor(f.xxhash64(column(id), *map(column, others)))
     groups = df.groupBy(column(id).alias("id")).agg(f.count("*").alias("n"), hashed.alias("hash"))
     text, size = f.col("id").cast("string"), f.length("id")
-    tests = [is_canonical(text, kind) for kind in WHOLE_TYPES]
+    tests = [is_canonical(text, kind) for kind in INTEGER_TYPES]
     tests += [is_number(text), text.rlike(r"^[0-9]+\z")]
     found = ["sum(n)", "min(if(n > 1, id, null))", "count_if(id is null)", "bit_xor(hash)"]
     columns = *map(f.expr, found), f.min(size) == f.max(size), *map(f.bool_and, tests)
@@ -79,12 +79,12 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = (), private: bool 
     kind = dict(df.dtypes)[id]
     if kind != "string" or not documents:
         return Ids(documents or 0, kind, digest or 0)
-    kinds = [whole for whole, fit in zip(WHOLE_TYPES, fits, strict=True) if fit]
+    kinds = [number_type for number_type, fit in zip(INTEGER_TYPES, fits, strict=True) if fit]
     if number and not (kinds or (digits and even)):  # digits of one length are in order as text
         raise ColumnError(
-            f"column {id!r} holds numbers as text, with fractions, signs, exponents, or zeros "
+            f"column {id!r} contains numbers as text, with fractions, signs, exponents, or zeros "
             "before them, or beyond 38 digits: they would be ordered otherwise than on one machine",
-            "write them as whole numbers, or with as many digits each, or put a letter before each",
+            "write them as integers, or with as many digits each, or put a letter before each",
         )
     return Ids(documents, kinds[0] if kinds else kind, digest)
 

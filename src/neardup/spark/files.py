@@ -1,4 +1,4 @@
-"""Files of a job on Spark: inputs to a DataFrame, and what was found to a folder."""
+"""Files of a job on Spark: inputs to a DataFrame, and results to a folder."""
 
 import json
 import os
@@ -26,18 +26,18 @@ from neardup.state.about_work import about_work, bands_of
 from neardup.state.output_folder import output_folder, write_record
 
 _CSV = {"header": True, "multiLine": True, "escape": '"'}
-#: What Spark calls formats of text, with their options.
+#: Spark's names for formats of text, with their options.
 _FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "csv": ("csv", _CSV),
     "tsv": ("csv", _CSV | {"sep": "\t"}),
     "jsonl": ("json", {}),
 }
 #: Options of Spark's readers: by default they take the columns of the first file for all others,
-#: and make nulls of what they can't read, or of what they read only if its columns are asked for.
+#: and make nulls of values that they can't read, or of those in columns that are not selected.
 _STRICT = {"mode": "FAILFAST", "enforceSchema": False, "columnPruning": False}
 #: And of its writers: by default they cut blanks, and leave out members that are null.
 _CUT = ("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "ignoreNullFields")
-_WHOLE = dict.fromkeys(_CUT, False)
+_UNCUT = dict.fromkeys(_CUT, False)
 
 
 @contextmanager
@@ -110,8 +110,8 @@ def format_of(name: str) -> str:
 
 def _with_options(side: Any, format: str, options: dict[str, Any]) -> Any:
     """Return a reader or writer of a format, with options if that is one of text."""
-    name, own = _FORMATS.get(format, (format, None))
-    return side.format(name).options(**({} if own is None else own | options))
+    name, defaults = _FORMATS.get(format, (format, None))
+    return side.format(name).options(**({} if defaults is None else defaults | options))
 
 
 @worker_errors()
@@ -121,7 +121,7 @@ def write(
     """Write the clean corpus, the tables and ``run.json`` into a new folder.
 
     Args:
-        run: What was found.
+        run: Result of a job.
         folder: Where; Spark must be able to write there.
         format: Of the clean corpus.
         single_file: Write each of them as one file, with neardup's own writers; then the folder
@@ -146,7 +146,7 @@ def write(
     check_new(spark, folder)
     written = {name: table for name, table in tables.items() if table is not None}
     for name, table in written.items():
-        _with_options(table.write, kinds[name], _WHOLE).save(f"{folder}/{name}")
+        _with_options(table.write, kinds[name], _UNCUT).save(f"{folder}/{name}")
     values = _record(run, format)
     if Path(folder).is_dir():
         return write_record(Path(folder), "spark", values)

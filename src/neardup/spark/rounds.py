@@ -15,16 +15,16 @@ from neardup.spec import Spec
 
 #: See `neardup.spark.checkpoint.Checkpoint.stage`.
 Stage = Callable[..., DataFrame]
-#: Slices of the keep order for each range, which is some of them: documents differ in size.
+#: Slices of the keep order for each range, which is a few of them: documents differ in size.
 _SLICES = 8
 #: From so many ranges on, half as many comparisons as their square take long.
 _MANY = 200
-#: Tables of what was found that are put into one.
+#: Tables of answers that are put into one.
 _TOGETHER = 16
 
 
 class _Found:
-    """What all rounds found, in a few tables: each of a level is about 16 of the level below."""
+    """Answers of all rounds, in a few tables: each of a level is about 16 of the level below."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -59,9 +59,9 @@ class _Found:
 def compare_large(
     candidates: DataFrame, sets: DataFrame, spec: Spec, task_bytes: int, stage: Stage
 ) -> DataFrame:
-    """Compare candidates of large roots; a task has a range in memory and what is kept of another.
+    """Compare candidates of large roots; a task has a range in memory and kept rows of another.
 
-    In its round a range is resolved by itself; then what is kept of it removes documents from each
+    In its round a range is resolved by itself; then its kept documents remove others from each
     of the later ranges, one task for each. ``task_bytes`` is of shingle sets.
     """
     rows, last = _ranges(candidates, sets, spec, task_bytes, stage)
@@ -75,23 +75,23 @@ def compare_large(
     roots = one_per_partition(candidates.sparkSession, last + 1)
     found = _Found(stage)
 
-    def own(turn: int) -> DataFrame:
-        some = found.alive(rows.where(f.col("range") == turn))
-        some = some.withColumn("root", f.lit(turn).cast("long"))
-        return steps.solved(some, spec, 1, task_bytes)
+    def resolve(turn: int) -> DataFrame:
+        within = found.alive(rows.where(f.col("range") == turn))
+        within = within.withColumn("root", f.lit(turn).cast("long"))
+        return steps.solved(within, spec, 1, task_bytes)
 
     def later(turn: int) -> DataFrame:
-        some = found.alive(rows.where(f.col("range") >= turn))
+        left = found.alive(rows.where(f.col("range") >= turn))
         others = f.explode(f.sequence(f.lit(turn + 1), f.lit(last)))
-        kept = some.where(f.col("range") == turn).withColumn("with", others)
-        rest = some.where(f.col("range") > turn).withColumn("with", f.col("range"))
+        kept = left.where(f.col("range") == turn).withColumn("with", others)
+        rest = left.where(f.col("range") > turn).withColumn("with", f.col("range"))
         rest = rest.where("not old") if "old" in rest.columns else rest
         both = kept.unionByName(rest).withColumn("earlier", f.col("range") == turn)
         both = both.withColumn("root", _nth(roots, f.col("with"))).drop("with")
         return steps.solved(both, spec, last + 1, task_bytes)
 
     for turn in range(last + 1):
-        found.add(stage(f"round-{turn}", partial(own, turn), True))
+        found.add(stage(f"round-{turn}", partial(resolve, turn), True))
         if turn < last:
             found.add(stage(f"round-{turn}-later", partial(later, turn), True))
     return reduce(DataFrame.unionByName, found.tables)

@@ -1,4 +1,4 @@
-"""What Spark, Hadoop and the workers raise, as errors of ours: one line, without texts."""
+"""Errors of Spark, Hadoop and the workers as errors of ours: one line, without texts."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from neardup import errors
 
-#: What they say, and what it means.
+#: Patterns of their messages, and the error that each becomes.
 _KNOWN: dict[str, errors.NeardupError] = {
     r"\[PATH_NOT_FOUND\]": errors.InputNotFoundError("{file}: there is no such file"),
     "CSV header does not conform|number of columns in the CSV header": errors.FormatError(
@@ -44,7 +44,7 @@ _KNOWN: dict[str, errors.NeardupError] = {
 }
 
 
-#: What is said of the Python of executors if it does not start, or lacks something.
+#: Messages about the Python of executors if it does not start, or lacks something.
 _PYTHON = (
     r"ModuleNotFoundError: No module named '([\w.]+)'|No package metadata was found for (\S+)|"
     r"\[(?:PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION)\] ([^\n]+)|"
@@ -55,7 +55,7 @@ _PYTHON = (
 
 @contextmanager
 def worker_errors() -> Iterator[None]:
-    """Raise an error of ours that a worker raised as what it is, in one line."""
+    """Raise an error of ours that a worker raised with its own type, in one line."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:  # some errors of Java are not converted

@@ -1,4 +1,4 @@
-"""The whole job on Spark."""
+"""The complete job on Spark."""
 
 import time
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from neardup.spark.rounds import compare_large
 from neardup.spark.spark_errors import worker_errors
 from neardup.spark.spark_ordering import column
 from neardup.spark.workers import versions
-from neardup.spec import Spec, check_whole
+from neardup.spec import Spec, check_integer
 from neardup.spec import preset as settings_of
 
 
 @dataclass(frozen=True)
 class SparkRun:
-    """What a job found.
+    """The result of a job.
 
     Attributes:
         df: The input.
@@ -103,9 +103,9 @@ def dedup(
     Args:
         df: Documents, from any source.
         text: Column with the text.
-        id: Column with ids, strings or whole numbers, each once.
+        id: Column with ids, strings or integers, each once.
         against: Documents of an old corpus, with ids of their own: all of them stay, and count as
-            the first ones. But for pairs, the result has rows for ``df`` alone.
+            the first ones. But for pairs, the result has rows for ``df`` only.
         preset: ``"web"`` (the default), ``"clinical"`` or ``"records"``.
         spec: All settings in one object, instead of a preset.
         checkpoint: Folder that all machines reach: finished stages are stored there, and a job that
@@ -115,7 +115,7 @@ def dedup(
         settings: Fields of `neardup.Spec` that override it, such as ``threshold=0.8``.
 
     Returns:
-        What was found, as DataFrames.
+        The results, as DataFrames.
 
     Raises:
         ColumnError: A column is not there, or of another type.
@@ -128,7 +128,7 @@ def dedup(
     if spec is not None and preset is not None:
         raise SpecError("`spec` and `preset` are both given", "leave one out")
     begin, spec = time.monotonic(), (spec or settings_of(preset or "web")).replace(**settings)
-    check_whole("`task_bytes`", task_bytes, 1, 2**63 - 1)
+    check_integer("`task_bytes`", task_bytes, 1, 2**63 - 1)
     df = checks.with_columns(df, text, id)
     checks.check_columns(df, text, id, spec)
     given, kind = df, dict(df.dtypes)[id]
@@ -150,21 +150,21 @@ def dedup(
     sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))
     same = partial(steps.duplicates, sketches, spec, ids.documents, task_bytes)
     same = store.stage("duplicates", same)
-    wanted = partial(steps.candidates, sketches, same, spec, ids.documents, task_bytes)
-    found = store.stage("candidates", wanted)
+    candidates = partial(steps.candidates, sketches, same, spec, ids.documents, task_bytes)
+    found = store.stage("candidates", candidates)
     documents, size, roots = sizes_of(found, spec, task_bytes)
     checks.check_sent(df.sparkSession, documents + same.count())
     large = f.col("root").isin(roots)
 
-    def sets(some: DataFrame) -> DataFrame:
-        return steps.shingle_sets(df, some, spec, text, id)
+    def sets(rows: DataFrame) -> DataFrame:
+        return steps.shingle_sets(df, rows, spec, text, id)
 
-    some = found.where(~large)
-    near = partial(steps.compare, some, sets(some), spec, size, task_bytes)
-    compared = store.stage("compared", near)
+    rows = found.where(~large)
+    small = partial(steps.compare, rows, sets(rows), spec, size, task_bytes)
+    compared = store.stage("compared", small)
     if roots:
-        some = found.where(large)
-        far = compare_large(some, sets(some), spec, task_bytes, store.stage)
+        rows = found.where(large)
+        far = compare_large(rows, sets(rows), spec, task_bytes, store.stage)
         compared = compared.unionByName(far)
 
     new = sketches if against is None else sketches.where("not old")
@@ -182,7 +182,7 @@ def dedup(
 def sizes_of(candidates: DataFrame, spec: Spec, task_bytes: int) -> tuple[int, int, list[int]]:
     """Return the documents, the bytes of their shingle sets, and roots too large for a task.
 
-    SpecError if there are some, and pairs are listed, for which a task needs all of them.
+    SpecError if there are any, and pairs are listed, for which a task needs all of them.
     """
     size = f.sum("shingles") * 8
     groups = candidates.groupBy("root").agg(f.count("*").alias("count"), size.alias("size"))

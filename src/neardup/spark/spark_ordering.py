@@ -8,9 +8,9 @@ from neardup.spark.workers import order_of
 from neardup.spec import Spec
 from neardup.stages.number_text import EXACT, NUMBER, REMEDY
 
-#: Types of whole numbers that are text, the first that fits; one machine compares 38 digits, too.
-WHOLE_TYPES = ("bigint", "decimal(38,0)")
-_WHOLE = r"^[+-]?[0-9]+\z"
+#: Types of integers that are text, the first that fits; one machine compares 38 digits, too.
+INTEGER_TYPES = ("bigint", "decimal(38,0)")
+_INTEGER = r"^[+-]?[0-9]+\z"
 
 
 def column(name: str) -> Column:
@@ -24,7 +24,7 @@ def is_number(values: Column) -> Column:
 
 
 def is_canonical(values: Column, kind: str) -> Column:
-    """Whether texts are whole numbers of a type, as Spark writes them, or null."""
+    """Whether texts are integers of a type, as Spark writes them, or null."""
     return values.try_cast(kind).cast("string").eqNullSafe(values)
 
 
@@ -38,16 +38,16 @@ def ordered_by(df: DataFrame, name: str) -> Column:
         return values
     number = values.try_cast("double")
     finite = f.when(f.abs(number) < float("inf"), f.abs(number))
-    wholes = [values.rlike(_WHOLE) & values.try_cast(k).isNotNull() for k in WHOLE_TYPES]
-    tests = [f.coalesce(f.bool_and(test), f.lit(True)) for test in (is_number(values), *wholes)]
+    fitting = [values.rlike(_INTEGER) & values.try_cast(k).isNotNull() for k in INTEGER_TYPES]
+    tests = [f.coalesce(f.bool_and(test), f.lit(True)) for test in (is_number(values), *fitting)]
     numeric, *fits, largest = df.agg(*tests, f.max(finite)).first()
     if not numeric:
         return values
-    for kind, fit in zip(WHOLE_TYPES, fits, strict=True):
+    for kind, fit in zip(INTEGER_TYPES, fits, strict=True):
         if fit:
             return values.cast(kind)
     if (largest or 0.0) >= EXACT:
-        message = f"column {name!r} holds numbers as text that Spark can't compare exactly"
+        message = f"column {name!r} contains numbers as text that Spark can't compare exactly"
         raise ColumnError(message, REMEDY)
     return values.cast("double")
 

@@ -20,7 +20,7 @@ from neardup.spec import Spec
 
 #: A column that marks documents of an old corpus, which are kept.
 OLD = "neardup: old"
-#: Bytes of shingle sets that a task holds.
+#: Bytes of shingle sets that a task has in memory.
 TASK_BYTES = 1 << 28
 #: Bytes of a document in a bucket, for each band; while a task marks it, but for its keys; and
 #: while its exact duplicates are found.
@@ -30,13 +30,13 @@ _ENTRY, _MARKED, _HASHED = 14, 100, 100
 def recipe_of(spec: Spec) -> Recipe:
     """Choose the bands, as one machine does.
 
-    SpecError if what is asked for can't be done on a cluster.
+    SpecError if a setting is not for a cluster.
     """
     for name, default in {"method": "lsh", "max_bucket": None, "order_by": None}.items():
         if (value := getattr(spec, name)) != default:
             raise SpecError(f"`{name}` is {value!r}, which is not for Spark", "leave it out")
     if spec.cluster == "louvain":
-        raise SpecError("`cluster` is 'louvain', which needs the whole graph on one machine")
+        raise SpecError("`cluster` is 'louvain', which needs the complete graph on one machine")
     return recipe_for(spec)
 
 
@@ -138,20 +138,20 @@ def candidates(
     sizes = roots.groupBy("root").count().where(f.col("count") > most)
     large = f.col("root").isin([row["root"] for row in sizes.collect()])
     found = filled.drop("tokens", "hash").join(roots, "doc")
-    some = found.where(~large).repartition(parts, "root").sortWithinPartitions("root")
-    marked = _mapped(some, workers.mark, found.schema, spec=spec, task_bytes=task_bytes)
+    small = found.where(~large).repartition(parts, "root").sortWithinPartitions("root")
+    marked = _mapped(small, workers.mark, found.schema, spec=spec, task_bytes=task_bytes)
     return marked.unionByName(found.where(large)).drop("doc", "bitmap")
 
 
 def shingle_sets(
-    df: DataFrame, wanted: DataFrame, spec: Spec, text: str = "text", id: str = "id"
+    df: DataFrame, candidates: DataFrame, spec: Spec, text: str = "text", id: str = "id"
 ) -> DataFrame:
     """Read the texts of some documents again, and return their ``set`` of shingles.
 
     The ids of these are sent to all machines, and not the texts to the ids.
     """
     texts = df.select(column(id).alias("id"), column(text).alias("text"))
-    roots = wanted.select("id", f.col("root").alias("doc"))
+    roots = candidates.select("id", f.col("root").alias("doc"))
     chosen = texts.join(f.broadcast(roots), "id")
     schema = f"root long, id {dict(texts.dtypes)['id']}, set binary"
     return _mapped(chosen, workers.sets, schema, recipe=recipe_of(spec))
@@ -164,7 +164,7 @@ def compare(
     bytes: int = 0,
     task_bytes: int = TASK_BYTES,
 ) -> DataFrame:
-    """Compare candidates exactly: what is a duplicate of what, see `neardup.spark.workers.solve`.
+    """Compare candidates exactly, to find the duplicates: see `neardup.spark.workers.solve`.
 
     ``bytes`` is the size of their sets, see `shingle_sets`, or an estimate.
     """
@@ -203,7 +203,7 @@ def edges(compared: DataFrame, duplicates: DataFrame, spec: Spec) -> DataFrame:
     """Return pairs that reach the threshold: ``id_a`` before ``id_b``, and ``similarity``.
 
     With ``pairs="all"`` these are all pairs. Else one document represents a group of exact
-    duplicates, and each of the others has an edge to that one, and to what it is a duplicate of.
+    duplicates, and each of the others has edges to that one and to its ``duplicate_of``.
     """
     found = compared.where("edge").selectExpr("id a", "other b", "similarity")
     same = duplicates.selectExpr("first a", "id b", "1.0D similarity")

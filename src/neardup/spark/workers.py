@@ -1,7 +1,7 @@
-"""What runs in Spark's Python workers: the stages of the package, over partitions of Arrow batches.
+"""The stages of the package in Spark's Python workers, over partitions of Arrow batches.
 
-Each function is given to ``DataFrame.mapInArrow``. What it returns is a function of the rows of its
-partition, in whatever order they come, so that a task that is run again returns the same.
+Each function is given to ``DataFrame.mapInArrow``. Its result depends on the rows of its partition,
+not on their order: a task that is run again returns the same.
 """
 
 import gc
@@ -58,12 +58,12 @@ def run(batches: Batches, task: Callable[..., Rows], driver: Versions, **given: 
 
 
 def nothing(batches: Batches) -> Rows:
-    """Return what is given, if what all tasks need is there."""
+    """Return the rows as they are; fails where an executor lacks a package."""
     yield from batches
 
 
 def sketch(batches: Batches, spec: Spec, recipe: Recipe) -> Rows:
-    """Turn ``text`` to sketches. Other columns stay: ``doc``, ``id``, and what orders documents."""
+    """Turn ``text`` to sketches. Other columns stay: ``doc``, ``id``, and that of `keep`."""
     for batch in batches:
         columns: dict[str, Any] = {n: batch.column(n) for n in batch.schema.names}
         text = columns.pop("text")
@@ -140,62 +140,76 @@ def sets(batches: Batches, recipe: Recipe) -> Rows:
 
 
 def solve(batches: Batches, spec: Spec, task_bytes: int) -> Rows:
-    """Compare the documents of whole components.
+    """Compare the documents of complete components.
 
     Rows are sorted by ``root``. They have ``id``, ``keys``, ``set``, and ``best`` where documents
     are ordered by it; keys and set of a document may be in two rows. Documents that are marked
-    ``old`` are kept. With ``earlier``, each ``root`` is compared by itself, and only what is a
-    duplicate of a document that is marked by it is reported.
+    ``old`` are kept. With ``earlier``, each ``root`` is compared by itself, and only duplicates of
+    documents that are marked by it are reported.
 
     Yields removed documents, and others that are not the first of their cluster: ``id``, ``other``
     that it is a duplicate of, ``similarity``, ``cluster``. Where pairs are listed, ``edge`` marks
     them: ``id``, ``other``, ``similarity``.
     """
     for rows in arrow.groups_of(batches, "root", task_bytes // _PARTS):
-        whole = one_batch(rows)
-        if "earlier" not in whole.schema.names:
-            yield from _solve(whole, spec)
+        batch = one_batch(rows)
+        if "earlier" not in batch.schema.names:
+            yield from _solve(batch, spec)
         else:
-            for root in pc.unique(whole["root"]):
-                yield from _solve(whole.filter(pc.equal(whole["root"], root)), spec)
+            for root in pc.unique(batch["root"]):
+                yield from _solve(batch.filter(pc.equal(batch["root"], root)), spec)
 
 
-def _solve(whole: pa.RecordBatch, spec: Spec) -> Rows:
-    names = [name for name in whole.schema.names if name != "set"]
-    given = whole.select(names).filter(pc.is_valid(whole["keys"]))
-    if not len(given):
+def _solve(batch: pa.RecordBatch, spec: Spec) -> Rows:
+    """Compare the documents of a batch, whose rows have keys, a set, or both."""
+    names = [name for name in batch.schema.names if name != "set"]
+    documents = batch.select(names).filter(pc.is_valid(batch["keys"]))
+    if not len(documents):
         return
-    given, marks = in_order(given, spec), [name for name in _MARKS if name in names]
-    among, old = "earlier" not in marks, int(numbers(given[marks[0]]).sum()) if marks else 0
-    ids, with_set = given["id"], whole.filter(pc.is_valid(whole["set"]))
-    place: Any = pc.index_in(ids, value_set=with_set["id"])
-    if place.null_count:
-        message = "a document of the sketches is not in the input any more"
-        raise InputError(message, "start again, with another checkpoint")
-    own = np.arange(len(ids))
-    named = _rows(doc=array_of(own), keys=arrow.fixed_lists_of(words(given["keys"])))
-    buckets = list(bucket_stage.bucket(bucket_stage.band_rows([named])))
-    binary: Any = with_set["set"].take(place)
-    _, ends, data = binary.buffers()
-    offsets = np.frombuffer(ends, np.int64, len(binary) + 1) // 8
-    lists = arrow.lists_of(np.frombuffer(data or b"", np.uint64, offsets[-1]), offsets)
-    shingles = pa.RecordBatch.from_arrays([array_of(own), lists], schema=sketch_stage.SETS)
-    limits = Limits(old=old, among=among)
+    documents = in_order(documents, spec)
+    marks = [name for name in _MARKS if name in names]
+    old = int(numbers(documents[marks[0]]).sum()) if marks else 0
+    limits = Limits(old=old, among="earlier" not in marks)
+    ids, doc = documents["id"], np.arange(len(documents))
+    with_keys = _rows(doc=array_of(doc), keys=arrow.fixed_lists_of(words(documents["keys"])))
+    buckets = list(bucket_stage.bucket(bucket_stage.band_rows([with_keys])))
+    shingles = _sets_of(ids, batch)
     (answer,) = match_stage.resolve(buckets, [shingles], spec.threshold, limits=limits)
-    found: Any = answer["duplicate_of"]
-    other = numbers(found.fill_null(-1))
-    cluster = np.where(other < 0, own, other)
-    if spec.enumerates and among:
+    duplicate_of: Any = answer["duplicate_of"]
+    target = numbers(duplicate_of.fill_null(-1))
+    cluster = np.where(target < 0, doc, target)
+    if spec.enumerates and limits.among:
         (edges,) = match_stage.pairs(buckets, [shingles], spec.threshold, answers=[answer])
         a, b, none = ids.take(edges["a"]), ids.take(edges["b"]), pa.nulls(len(edges), ids.type)
         yield _found(True, a, b, edges["similarity"], none)
         if spec.cluster != "star":
             needed = [shingles] if spec.cluster == "bounded" else []
-            (of,) = cluster_stage.cluster([edges], needed, spec.cluster, spec.minimum_in_cluster)
-            cluster[numbers(of["doc"])] = numbers(of["cluster"])
-    rows = array_of(np.flatnonzero((other >= 0) | (cluster != own)))
-    others, clusters = (ids.take(some.take(rows)) for some in (found, array_of(cluster)))
+            (labels,) = cluster_stage.cluster(
+                [edges], needed, spec.cluster, spec.minimum_in_cluster
+            )
+            cluster[numbers(labels["doc"])] = numbers(labels["cluster"])
+    rows = array_of(np.flatnonzero((target >= 0) | (cluster != doc)))
+    others, clusters = (ids.take(of.take(rows)) for of in (duplicate_of, array_of(cluster)))
     yield _found(False, ids.take(rows), others, answer["similarity"].take(rows), clusters)
+
+
+def _sets_of(ids: Any, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the sets of documents, of schema `sketch_stage.SETS`, in the order of their ids.
+
+    Raises:
+        InputError: A document has no set.
+    """
+    with_set = batch.filter(pc.is_valid(batch["set"]))
+    row: Any = pc.index_in(ids, value_set=with_set["id"])
+    if row.null_count:
+        message = "a document of the sketches is not in the input any more"
+        raise InputError(message, "start again, with another checkpoint")
+    binary: Any = with_set["set"].take(row)
+    _, ends, data = binary.buffers()
+    offsets = np.frombuffer(ends, np.int64, len(binary) + 1) // 8
+    lists = arrow.lists_of(np.frombuffer(data or b"", np.uint64, offsets[-1]), offsets)
+    doc = array_of(np.arange(len(ids)))
+    return pa.RecordBatch.from_arrays([doc, lists], schema=sketch_stage.SETS)
 
 
 def _found(edge: bool, id: Any, other: Any, similarity: Any, cluster: Any) -> pa.RecordBatch:

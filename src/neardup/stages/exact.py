@@ -24,14 +24,14 @@ def first_of_equal(hashes: np.ndarray, docs: np.ndarray, rank: np.ndarray) -> np
     # Few documents have equal ones: only those whose first half of the hash is shared are sorted.
     members, starts = group(hashes[docs, 0], docs)
     for low, high in runs(np.diff(starts), _TOGETHER):
-        some = members[starts[low] : starts[high]]
+        batch = members[starts[low] : starts[high]]
         bucket = np.repeat(np.arange(low, high, dtype=np.int32), np.diff(starts[low : high + 1]))
-        other = hashes[some, 1]
-        by_hash = np.lexsort((rank[some], other, bucket))
-        some, other, bucket = some[by_hash], other[by_hash], bucket[by_hash]
-        new = np.ones(len(some), dtype=np.bool_)
+        other = hashes[batch, 1]
+        by_hash = np.lexsort((rank[batch], other, bucket))
+        batch, other, bucket = batch[by_hash], other[by_hash], bucket[by_hash]
+        new = np.ones(len(batch), dtype=np.bool_)
         new[1:] = (bucket[1:] != bucket[:-1]) | (other[1:] != other[:-1])
-        first[some] = some[np.maximum.accumulate(np.where(new, np.arange(len(some)), 0))]
+        first[batch] = batch[np.maximum.accumulate(np.where(new, np.arange(len(batch)), 0))]
     return first
 
 

@@ -76,11 +76,11 @@ class BlobTable:
         first = connection.execute(text).fetchone()[0]
         text = self.named("INSERT INTO <>_data VALUES (?, zeroblob(?))")
         for number, low in enumerate(range(0, len(data), _SLICE), first):
-            some = data[low : low + _SLICE]
-            connection.execute(text, (number, len(some)))
+            part = data[low : low + _SLICE]
+            connection.execute(text, (number, len(part)))
             # A third less work than handing over the bytes as a value, which is copied twice.
             with connection.blobopen(f"{self.name}_data", "data", number) as blob:
-                blob.write(some)
+                blob.write(part)
         row = _Row(len(data), first, zlib.crc32(data), json.dumps(about).encode())
         text = self.named("REPLACE INTO <> VALUES (?, ?, ?, ?, ?, ?, ?)")
         connection.execute(text, (*key, *row, _crc(*key, row)))

@@ -1,4 +1,4 @@
-"""The SQLite files of a run: transactions, locks, checksums, and errors in our words.
+"""The SQLite files of a run: transactions, locks, checksums, and errors as those of neardup.
 
 Blobs of some MB are appended far more often than anything is changed, so there is a rollback
 journal and no write-ahead log: appended pages go to the file once, and to the journal not at all.
@@ -23,7 +23,7 @@ from neardup.private_files import CHECK, make_private, system_error, system_erro
 PAGE = 65536
 _CACHE_KIB = 16384  # further pages are written out before the commit
 _SAMPLES, _SAMPLE = 64, 4096  # of a file, and bytes of each
-#: What SQLite reports, as errors of the system.
+#: Errors of SQLite, as errors of the system.
 _UNWRITABLE = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,
     sqlite3.SQLITE_IOERR_WRITE: errno.EFBIG,
@@ -215,7 +215,7 @@ class Database:
 
 
 def refuse_links(*paths: Path) -> None:
-    """Refuse what would have a run write to where somebody else points."""
+    """Refuse a link, by which another user could have a run write elsewhere."""
     for path in paths:
         if path.is_symlink():
             raise OutputError(f"{path} is a symbolic link", "remove it, or name another output")

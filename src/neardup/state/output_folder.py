@@ -1,11 +1,11 @@
-"""Output folders: what in them may be replaced, and how a result appears, complete, by rename.
+"""Output folders: files that may be replaced, and a result that appears, complete, by rename.
 
-A result is made in the folder ``.run`` in the output folder, which also has the lock, so that one
-process at a time writes there. When all is on the disk, the new folder takes the name of the old
+A result is made in the folder ``.run`` in the output folder, which also has the lock: one process
+at a time writes there. When all is on the disk, the new folder takes the name of the old
 one in one step of the system. Where that can't be done (the folder is a mount point, or its parent
 can't be written), the files are moved one by one, the record last.
 
-Only files that the record ``run.json`` of an earlier result lists are replaced. What else is in
+Only files that the record ``run.json`` of an earlier result lists are replaced. Everything else in
 the folder keeps its name.
 """
 
@@ -36,13 +36,13 @@ def files_below(folder: Path) -> list[str]:
     """Return the names of all files below a folder, relative to it, sorted."""
     found: list[str] = []
     for top, _, names in os.walk(folder):
-        inside = Path(top).relative_to(folder)
-        found += [(inside / name).as_posix() for name in names]
+        below = Path(top).relative_to(folder)
+        found += [(below / name).as_posix() for name in names]
     return sorted(found)
 
 
 def list_files(folder: Path) -> dict[str, list[str] | int | None]:
-    """Return what ``run.json`` lists: of a folder its files, or their number if there are many."""
+    """Return the entries of ``run.json``: of a folder its files, or their number if many."""
     found: dict[str, list[str] | int | None] = {RECORD: None}
     for path in sorted(folder.iterdir()):
         names = files_below(path) if path.is_dir() else None
@@ -131,7 +131,7 @@ def _not_ours(path: Path) -> OutputError:
 
 
 def _ours(out: Path) -> dict[str, Any]:
-    """Return what may be replaced in a folder: names, and of folders the files in them."""
+    """Return the entries that may be replaced: names, and of folders the files in them."""
     record = read_record(out)
     found: dict[str, Any] = {} if record is None else dict(record["files"])
     with suppress(OSError, ValueError):  # of a result whose files were being moved one by one

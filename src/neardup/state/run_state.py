@@ -1,4 +1,4 @@
-"""The finished work of a run, so that it can be resumed after it was killed."""
+"""The finished work of a run, from which it is resumed after it was killed."""
 
 import json
 import re
@@ -193,7 +193,7 @@ class RunState(AbstractContextManager["RunState"]):
     def done(self, stage: str) -> set[int]:
         return {number for name, number in list(self._index) if name == stage}
 
-    # What else belongs to a run.
+    # Other files of a run.
 
     def scratch_folder(self, name: str) -> Path:
         """Return a folder, made if missing, that is as private as the run's, and goes with it.
@@ -210,9 +210,9 @@ class RunState(AbstractContextManager["RunState"]):
         return path
 
     def owner(self) -> str:
-        """Return what names this folder in a shared store, and no other folder of its path.
+        """Return the name of this folder in a shared store, which no other folder of its path has.
 
-        It stays if the run is replaced, so that its remains in the store can be removed.
+        It stays if the run is replaced: then its remains in the store can be removed.
         """
         path = self.folder / _OWNER
         refuse_links(path)

@@ -1,7 +1,7 @@
 """Notes of patients in which earlier notes are copied forward, and which words were copied.
 
 The words before and after a copied stretch, and those that replace changed ones, occur
-once in the corpus, so that the ground truth is exact: no copy is longer by chance.
+once in the corpus. So the ground truth is exact: no copy is longer by chance.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.spec import check_probability, check_whole
+from neardup.spec import check_integer, check_probability
 from neardup.synth.demo_notes import draw
 from neardup.synth.note_files import Written, write_notes
 
@@ -57,8 +57,8 @@ class CopySpec:
     templates: float = 0.3
 
     def __post_init__(self) -> None:
-        check_whole("documents", self.documents, 1, 10_000_000)
-        check_whole("seed", self.seed, 0, 2**63 - 1)
+        check_integer("documents", self.documents, 1, 10_000_000)
+        check_integer("seed", self.seed, 0, 2**63 - 1)
         for name in ("edits", "templates"):
             check_probability(name, getattr(self, name), low_open=False, high_open=False)
 
@@ -120,7 +120,7 @@ def notes(spec: CopySpec) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]
                 one.add([next(once)])
         one.add(_words(rng, 20, 150))
         for _ in range(int(rng.integers(0, 3)) if earlier[of] else 0):
-            _copy_some(one, earlier[of], rng, spec.edits)
+            _copy_stretches(one, earlier[of], rng, spec.edits)
             one.add(_words(rng, 5, 40))
         earlier[of] = [*earlier[of][1 - _BACK :], one.note]
         yield (
@@ -141,7 +141,9 @@ def _words(rng: np.random.Generator, low: int, high: int) -> list[str]:
     return ["".join(filter(str.isalnum, word)) for word in drawn]
 
 
-def _copy_some(one: _Writer, earlier: list[_Note], rng: np.random.Generator, edits: float) -> None:
+def _copy_stretches(
+    one: _Writer, earlier: list[_Note], rng: np.random.Generator, edits: float
+) -> None:
     """Copy a stretch of a note, up to each word that is changed."""
     source = earlier[int(rng.integers(len(earlier)))]
     words = int(rng.integers(_SHORTEST, _LONGEST + 1))

@@ -1,7 +1,7 @@
 """Notes like clinical ones, and which of them were derived from which.
 
-The words of a note depend on the seed and its position only, so that no note is kept for those
-that are derived from it.
+The words of a note depend on the seed and its position only. No note is cached for those that are
+derived from it.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neardup.errors import SpecError
-from neardup.spec import check_probability, check_whole
+from neardup.spec import check_integer, check_probability
 from neardup.synth.note_files import Written, write_notes
 
 KINDS = ("progress", "discharge", "admission", "nursing", "radiology", "consult", "operative", "ed")
@@ -48,7 +48,7 @@ TRUTH = pa.schema({"doc": _DOC, "id": _NAME, "kind": _NAME, **_OF_SOURCE})
 
 @dataclass(frozen=True, slots=True)
 class NoteSpec:
-    """What synthetic notes depend on; ``near`` and ``exact`` are shares of all.
+    """Parameters of synthetic notes; ``near`` and ``exact`` are shares of all.
 
     >>> NoteSpec(1000).counts
     {'original': 700, 'near': 200, 'exact': 100}
@@ -60,8 +60,8 @@ class NoteSpec:
     exact: float = 0.1
 
     def __post_init__(self) -> None:
-        check_whole("documents", self.documents, 1, 2**31 - 1)
-        check_whole("seed", self.seed, 0, 2**63 - 1)
+        check_integer("documents", self.documents, 1, 2**31 - 1)
+        check_integer("seed", self.seed, 0, 2**63 - 1)
         for name, share in (("near", self.near), ("exact", self.exact)):
             check_probability(name, share, low_open=False, high_open=False)
         if self.counts["original"] < 1:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from neardup.errors import InputNotFoundError, RecipeError, SpecError
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.index_check import require_last_commit
+from neardup.index.location import index_folder, require_local
 from neardup.index.merging import clean
-from neardup.index.place import index_folder, require_local
 from neardup.index.transactions import Core
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability, recipe_for

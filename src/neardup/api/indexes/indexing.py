@@ -53,7 +53,7 @@ from neardup.io.opening import Reading
 from neardup.recipe import Recipe
 from neardup.sketch.baskets import basket_items, is_basket
 from neardup.sketch.texts import as_text
-from neardup.spec import ShingleSpec, Spec, check_whole
+from neardup.spec import ShingleSpec, Spec, check_integer
 
 if TYPE_CHECKING:
     from neardup.api.runs import Run
@@ -193,7 +193,7 @@ class Index:
         return False
 
     def __enter__(self) -> Self:
-        with self._core.catalogue.own_lock():  # refused once it is closed
+        with self._core.catalogue.thread_lock():  # refused once it is closed
             return self
 
     def __exit__(self, *error: object) -> None:
@@ -234,10 +234,10 @@ class Index:
         """Return ids as the index has them, of texts that spell them.
 
         Args:
-            ids: Such as ``"17"`` for the id 17, where ids are whole numbers.
+            ids: Such as ``"17"`` for the id 17, where ids are integers.
 
         Raises:
-            InputError: Ids are whole numbers, and one given is not.
+            InputError: Ids are integers, and one given is not.
         """
         with self._core.reading() as state:
             return typed_ids(ids, state.ids)
@@ -293,7 +293,7 @@ class Index:
         """
         limit = required_threshold(self._spec, self.recipe, threshold)
         if top is not None and (type(top) is not int or top < 1):
-            raise SpecError(f"`top` is {spelled(top)}; expected a whole number, 1 or more")
+            raise SpecError(f"`top` is {spelled(top)}; expected an integer, 1 or more")
         return found_in(
             self._core, self._asked(texts, Reading(text, id, items=self._items)), limit, top=top
         )
@@ -365,7 +365,7 @@ class Index:
             >>> {tuple(ids) for ids in index.buckets()}
             {(0, 1)}
         """
-        check_whole("`minimum`", minimum, 1, 2**31)
+        check_integer("`minimum`", minimum, 1, 2**31)
         return buckets_of(self._core, minimum)
 
     def check(self) -> list[str]:
@@ -397,7 +397,7 @@ class Index:
         Args:
             source: Texts in a list or an Arrow array, or a table, frame or file as for
                 `neardup.dedup`.
-            ids: An id for each, of strings or whole numbers, all of one kind; none may be there
+            ids: An id for each, of strings or integers, all of one kind; none may be there
                 already.
             on_conflict: What happens where an id is there: ``"error"``, ``"replace"`` the document
                 with it, or ``"skip"`` the new one. An id that is given twice is there when it comes

@@ -130,7 +130,7 @@ def _lines(
         elif not all(text is None or isinstance(text, str) for text in texts):
             raise FormatError(f"{where}: a text is not a string")
         if type(row[name]) not in (int, str):
-            raise InputError(f"{where}: the id is neither a string nor a whole number")
+            raise InputError(f"{where}: the id is neither a string nor an integer")
         joined = ("" if items else " ").join(text or "" for text in texts)
         yield _Line(line[:-1].rstrip(), row[name], joined)
 

@@ -1,1 +1,1 @@
-"""Copied words are cut: which, what takes their place, and the records with another text."""
+"""Copied words are cut: which, their replacement, and the records with another text."""

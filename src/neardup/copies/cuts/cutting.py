@@ -1,4 +1,4 @@
-"""Cut copied words out of a text: which characters go, and what takes their place."""
+"""Cut copied words out of a text: which characters go, and their replacement."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from neardup.copies.building import Passages
 from neardup.copies.cuts.cutting import complete
 from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
-from neardup.engines.reading import Wanted
+from neardup.engines.reading import PartitionRows
 from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
@@ -121,7 +121,7 @@ def complete_units(
     ends = np.cumsum(corpus.counts)
     tokens = found.tokens[found.numbers]
 
-    def work(wanted: Wanted) -> list[tuple[int, int, int, int, int]]:
+    def work(wanted: PartitionRows) -> list[tuple[int, int, int, int, int]]:
         assert wanted.rows is not None
         positions = wanted.first + wanted.rows
         counts = tokens[old + positions].astype(np.int64)

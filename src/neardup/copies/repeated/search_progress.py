@@ -1,4 +1,4 @@
-"""What of a search was done, so that one that was killed continues where it was."""
+"""Progress of a search, from which one that was killed continues."""
 
 from __future__ import annotations
 

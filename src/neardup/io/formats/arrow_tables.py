@@ -116,7 +116,7 @@ class TablePartition(Partition):
     def _kept(self, rows: Rows, count: int, cached: Cached) -> pa.Table:
         schema = self.schema()
         there: dict[str, Column] = {}
-        # Repaired texts are read again, so that the answer does not depend on the cache.
+        # Repaired texts are read again: the answer must not depend on the cache.
         if cached is not None and not cached.replaced:
             pairs = zip(cached.columns.schema, cached.columns.columns, strict=True)
             there = {f.name: c for f, c in pairs if f.type == schema.field(f.name).type}
@@ -187,7 +187,7 @@ def cut_batches(
                 start, first, size, parts = start + size, first + sum(map(len, parts)), 0, []
             is_new = False
             parts.append(table.slice(row, step))
-            # Differences of running shares, so that they add up to the batch.
+            # Differences of running shares, which add up to the batch.
             end = min(row + step, table.num_rows)
             size += total * end // table.num_rows - total * row // table.num_rows
     if parts:

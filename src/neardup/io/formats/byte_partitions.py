@@ -30,7 +30,7 @@ from neardup.kernels import scanning as kernels
 from neardup.sketch.baskets import ItemError, basket_text
 
 _NOTHING = (np.empty(0, np.uint8), np.empty(0, np.int64))  # is put into records
-_ITEMS_HINT = "expected an array of strings or whole numbers, or null; correct the record"
+_ITEMS_HINT = "expected an array of strings or integers, or null; correct the record"
 #: Where records can't become a table.
 KEEP_HINT = "leave the output in the format of the input, which keeps the records as they are"
 _EXACT = 1 << 53  # floats represent all integers up to here

@@ -101,16 +101,16 @@ def _scan(
     names: Sequence[str] = (),
 ) -> _Scan:
     """Find records, and the columns ``names`` of those that are ``there``; no check without."""
-    wanted = np.full(len(there), -1, np.int64)
+    row_of = np.full(len(there), -1, np.int64)
     for k, name in enumerate(names):
-        wanted[there.index(name)] = k
+        row_of[there.index(name)] = k
     capacity = raw.size // 2 + 1
     bounds = np.empty((capacity, 3), np.int32)
     values = np.empty((len(names), capacity, 2), np.int32)
     kinds = np.empty((len(names), capacity), np.uint8)
     code = np.uint8(ord(delimiter))
     count, why, stop, fields = csv_records(
-        raw.data, raw.size, code, final, wanted, len(there), bounds, values, kinds
+        raw.data, raw.size, code, final, row_of, len(there), bounds, values, kinds
     )
     return _Scan(bounds[:count], values, kinds, int(why), int(stop), int(fields))
 

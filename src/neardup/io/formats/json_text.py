@@ -43,7 +43,7 @@ def common_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
 def joined_tables(
     tables: Sequence[pa.Table], empty: Callable[[], pa.Schema], name: str = "the input"
 ) -> pa.Table:
-    """Join the tables of partitions in one schema; without any, that is what ``empty`` returns."""
+    """Join the tables of partitions in one schema; without any, that of ``empty``."""
     if not tables:
         return empty().empty_table()
     schema = common_schema([table.schema for table in tables])
@@ -150,7 +150,7 @@ def _to_json(value: Any) -> str:
 
 
 def _other(value: Any) -> Any:
-    """What JSON has no form for: ISO 8601 for times, base64 for bytes, else Python's text."""
+    """Convert other values for JSON: times to ISO 8601, bytes to base64, else Python's text."""
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, datetime.timedelta):

@@ -1,7 +1,7 @@
-"""JSON lines: cut at newlines; what a pass needs is found in the bytes, the rest stays there.
+"""JSON lines: cut at newlines; the fields that a pass needs are found in the bytes.
 
 Every line is checked as Python's parser would check it, but only the columns that are needed
-become Arrow arrays, so that the other columns may have any content.
+become Arrow arrays. The other columns may have any content.
 """
 
 import json
@@ -23,7 +23,7 @@ from neardup.kernels.scanning import DEEP, UNKNOWN, json_fields, json_lines
 
 _LINE_HINT = "every line must be one JSON object; correct or drop this line"
 _ARRAY_HINT = "one object a line is expected; convert with: jq -c '.[]' in.json > out.jsonl"
-_HEAD_BYTES = 8 << 20  # a column must be named within these, so that a typo shows at once
+_HEAD_BYTES = 8 << 20  # a column must be named within these: a typo shows at once
 _HEAD_LINES = 100
 _DEPTH = 1000  # levels of nesting
 _TOO_DEEP = f"nests more than {_DEPTH} levels deep"
@@ -183,16 +183,16 @@ def _still_missing(partition: JsonPartition, missing: set[str], names: dict[str,
     """Columns that no line has; none where a line is wrong. ``names`` gets keys of some lines."""
     raw = partition.raw()
     lines = partition.bounds(raw)
-    wanted = sorted(missing)
-    for some in (lines[:_HEAD_LINES], lines):
-        fields, _, why, _ = _find(raw, some, wanted)
+    names_missing = sorted(missing)
+    for batch in (lines[:_HEAD_LINES], lines):
+        fields, _, why, _ = _find(raw, batch, names_missing)
         found = np.array(fields.kinds.any(axis=1))
         if why or found.all():
             return set()
     for start, last, _ in lines[:_HEAD_LINES].tolist():
         text = raw.data[start : last + 1].tobytes().decode(errors="replace")
         names.update(dict.fromkeys(json.loads(text, parse_int=float)))
-    return {name for name, there in zip(wanted, found, strict=True) if not there}
+    return {name for name, there in zip(names_missing, found, strict=True) if not there}
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:

@@ -12,7 +12,7 @@ _BLANK = re.compile(b"[\r\n]*")
 
 
 class RecordLimit(NamedTuple):
-    """Bytes that a record may have, and what happens to a larger one."""
+    """Bytes that a record may have, and the treatment of a larger one."""
 
     size: int
     skips: bool  # it is left out, else refused

@@ -131,7 +131,7 @@ class _Cursor:
 
 @dataclass
 class _ParquetPartition(TablePartition):
-    """Whole row groups, or a slice of one: ``step`` rows, as the ``number``-th of them."""
+    """Complete row groups, or a slice of one: ``step`` rows, as the ``number``-th of them."""
 
     opened: _ParquetFile
     groups: range
@@ -139,12 +139,12 @@ class _ParquetPartition(TablePartition):
     number: int = 0
 
     def decoded(self, names: Sequence[str] | None) -> pa.Table:
-        wanted = None if names is None else tuple(names)
+        columns = None if names is None else tuple(names)
         try:
             if self.step:
-                table = self.opened.slice(self.groups.start, self.step, self.number, wanted)
+                table = self.opened.slice(self.groups.start, self.step, self.number, columns)
             else:
-                table = self.opened.groups(self.groups, wanted)
+                table = self.opened.groups(self.groups, columns)
             for column in table.columns:
                 if "dictionary" in str(column.type):  # Arrow takes the indices as they are
                     for chunk in column.chunks:
@@ -169,9 +169,11 @@ def cut(
     start = first = done = 0
     groups = [opened.metadata.row_group(i) for i in range(opened.metadata.num_row_groups)]
     total = max(1, sum(group.total_byte_size for group in groups))
-    for some, size in _together(_decoded_sizes(opened, columns, partition_bytes), partition_bytes):
-        rows = sum(groups[i].num_rows for i in some)
-        before, done = done, done + sum(groups[i].total_byte_size for i in some)
+    for together, size in _together(
+        _decoded_sizes(opened, columns, partition_bytes), partition_bytes
+    ):
+        rows = sum(groups[i].num_rows for i in together)
+        before, done = done, done + sum(groups[i].total_byte_size for i in together)
         if not rows:
             continue
         is_large = size > _LARGE * partition_bytes
@@ -180,7 +182,7 @@ def cut(
             share = (before + (done - before) * min(1, (number + 1) * step / rows)) / total
             end = opened.size if share == 1 else int(opened.size * share)
             yield _ParquetPartition(
-                index, start, end - start, first, file.path, columns, opened, some,
+                index, start, end - start, first, file.path, columns, opened, together,
                 step if step < rows else 0, number,
             )  # fmt: skip
             start = end
@@ -230,7 +232,7 @@ def _leaves(about: pq.FileMetaData) -> dict[str, int]:
 
 
 def _look(reader: pq.ParquetFile, group: int, names: Sequence[str]) -> None:
-    """Refuse columns of a row group of which the file notes what contradicts itself.
+    """Refuse columns of a row group whose metadata contradict one another.
 
     To ask for these notes without a reader would end the process.
     """

@@ -55,7 +55,7 @@ class TextPartition(TablePartition):
         self, rows: Rows, count: int, added: Added = None, cached: Cached = None
     ) -> TextFiles:
         if added is not None:
-            raise SpecError("plain texts have no fields, and some are to be added")
+            raise SpecError("plain texts have no fields, and fields are to be added")
         files = self._chosen(rows, count).files
         contents = [read_all(replace(file, compression=None)) for file in files]
         return TextFiles([file.name for file in files], contents)
@@ -88,9 +88,9 @@ def cut(
         fit = not columns.skip_large or fits(file, columns.max_document)
         # Those of a partition follow each other in the input.
         if not fit or size >= partition_bytes or end - first == _FILES or end == len(files):
-            some = files[first : end if fit else end - 1]
+            batch = files[first : end if fit else end - 1]
             name, out = "plain texts", int(not fit)
-            yield TextPartition(index + first, start, size, 0, name, columns, some, left_out=out)
+            yield TextPartition(index + first, start, size, 0, name, columns, batch, left_out=out)
             first, start, size = end, start + size, 0
 
 

@@ -18,8 +18,8 @@ from neardup.errors import DuplicateIdError, InputNotFoundError, SpecError
 from neardup.index.bodies import Id, Row, is_intact
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.incoming import checked_ids
+from neardup.index.location import index_folder, require_local
 from neardup.index.merging import Merger
-from neardup.index.place import index_folder, require_local
 from neardup.index.snapshot import BucketPairs, bucket_names
 from neardup.index.transactions import Core
 from neardup.recipe import Recipe

@@ -1,1 +1,1 @@
-"""What a linkage found: tables, files, scores, lines of text, a page; the objects of users."""
+"""Results of a linkage: tables, files, scores, lines of text, a page; the objects of users."""

@@ -1,4 +1,4 @@
-"""What a linkage found, as files in a folder that appears complete."""
+"""Results of a linkage as files in a folder that appears complete."""
 
 from __future__ import annotations
 

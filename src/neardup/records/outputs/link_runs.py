@@ -1,4 +1,4 @@
-"""What a linkage found: the objects that users work with."""
+"""Results of a linkage: the objects that users work with."""
 
 from __future__ import annotations
 

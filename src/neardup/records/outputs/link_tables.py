@@ -1,4 +1,4 @@
-"""What a linkage found, as tables; and as other tools take it."""
+"""Results of a linkage as tables, and in the formats of other tools."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def ragged(array: ArrowArray) -> Ragged:
 
 
 def columns_of(batches: Batches, *names: str) -> list[np.ndarray]:
-    """Return some columns of numbers, of all batches one behind the other."""
+    """Return some columns of numbers, those of all batches concatenated."""
     found = [[numbers(batch.column(name)) for name in names] for batch in batches]
     columns = zip(*found, strict=True) if found else [[np.empty(0, np.int64)]] * len(names)
     return [np.concatenate(column) for column in columns]

@@ -3,9 +3,10 @@
     spread   doc, keys                    -> share, entries   rows of a share go to one machine
     forest   entries                      -> doc, root        trees of the documents of some shares
     union    doc, root                    -> doc, root        components: all trees, joined
-    mark     doc, keys, shingles, bitmap  -> doc, root        of whole components
+    mark     doc, keys, shingles, bitmap  -> doc, root        of complete components
 
-Components are of candidates, which `mark` cuts into smaller ones.
+A ``share`` is a part of the key space. A ``root`` is the lowest document of a tree or a component,
+and its label. Components are of candidates, which `mark` cuts into smaller ones.
 """
 
 import numpy as np
@@ -82,7 +83,7 @@ def mark(batches: Batches, threshold: float) -> Rows:
 
 def _components(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     docs = np.unique(np.concatenate([a, b]))
-    x, y = (np.searchsorted(docs, some).astype(np.int32) for some in (a, b))
+    x, y = (np.searchsorted(docs, ends).astype(np.int32) for ends in (a, b))
     return docs, docs[connected(x, y, len(docs))]
 
 

@@ -1,4 +1,4 @@
-"""Buckets and sets to what is a duplicate of what, and to pairs."""
+"""Buckets and sets to the duplicates, each with the kept document, and to pairs."""
 
 import numpy as np
 import pyarrow as pa
@@ -40,11 +40,11 @@ def _buckets(batches: Batches, docs: np.ndarray, rank: np.ndarray) -> Buckets:
     there = np.isin(every, docs)
 
     def of_band(band: int) -> BandBuckets:
-        some = np.flatnonzero(there & (band_of[bucket] == band))
-        members = rank[np.searchsorted(docs, every[some])]
-        members = members[np.lexsort((members, bucket[some]))]
+        in_band = np.flatnonzero(there & (band_of[bucket] == band))
+        members = rank[np.searchsorted(docs, every[in_band])]
+        members = members[np.lexsort((members, bucket[in_band]))]
         # A bucket of which no set is there is none.
-        starts = np.unique(np.searchsorted(bucket[some], np.arange(len(band_of) + 1)))
+        starts = np.unique(np.searchsorted(bucket[in_band], np.arange(len(band_of) + 1)))
         return BandBuckets(members, starts.astype(np.int32))
 
     bands = np.unique(band_of).tolist()
@@ -54,7 +54,7 @@ def _buckets(batches: Batches, docs: np.ndarray, rank: np.ndarray) -> Buckets:
 def resolve(
     buckets: Batches, sets: Batches, threshold: float, threads: int = 1, limits: Limits = NO_LIMITS
 ) -> Rows:
-    """Decide what is kept, and what each removed document is a duplicate of.
+    """Decide which documents are kept, and of which one each removed document is a duplicate.
 
     Takes buckets, of schema `neardup.spark.stages.bucket_stage.BUCKETS`, and the sets of their
     documents, of schema `neardup.spark.stages.sketch_stage.SETS`; of those whose set is not there,
@@ -95,10 +95,10 @@ def pairs(
     for batch in answers:
         there = pc.is_valid(batch.column("duplicate_of"))
         doc, other, how = columns_of([batch.filter(there)], "doc", "duplicate_of", "similarity")
-        inside = np.isin(doc, docs)
-        rows = np.searchsorted(docs, doc[inside])
-        duplicate_of[rows] = np.searchsorted(docs, other[inside])
-        similarity[rows] = how[inside]
+        among = np.isin(doc, docs)
+        rows = np.searchsorted(docs, doc[among])
+        duplicate_of[rows] = np.searchsorted(docs, other[among])
+        similarity[rows] = how[among]
     if (duplicate_of >= 0).any():
         edges = edges.with_answers(duplicate_of, similarity)
     columns = docs[edges.a], docs[edges.b], edges.similarity

@@ -25,7 +25,7 @@ class _Partition(NamedTuple):
 
 
 class CassandraStore(BandStore):
-    """Holds runs in a keyspace, which is made if it is missing: SimpleStrategy, one replica.
+    """Stores runs in a keyspace, which is made if it is missing: SimpleStrategy, one replica.
 
     The entry of a partition is marked as incomplete before its keys are written, and as complete
     afterwards. Several processes may put different partitions of one run at once. Clocks of
@@ -83,7 +83,7 @@ class CassandraStore(BandStore):
         matrix = uuid.uuid4()
         self._session.ask(cql.ADD_RUN, [self.run, matrix, text])
         self._known = {}
-        # Read back: what was sent again after a lost answer finds that it was there already.
+        # Read back: a row that was sent again after a lost answer is there already.
         return self._read_header() is not None and self._matrix == matrix
 
     def _write_note(self, name: str, text: str) -> None:
@@ -164,7 +164,7 @@ class CassandraStore(BandStore):
             return
         matrix = found[0]
         entries = self._session.ask(cql.ENTRIES, [matrix])
-        # No partition is complete any more, so that an interrupted removal can be resumed.
+        # No partition is complete any more: an interrupted removal can be resumed.
         self._session.write(self._session.statement(cql.UNDO, [matrix, e[0]]) for e in entries)
         self._session.write(
             self._session.statement(cql.DROP_BLOB, [matrix, band, number])

@@ -9,8 +9,8 @@ SLICE = 1 << 20  # bytes of one row, far below half a commit log segment (16 MiB
 
 # Every table but the first is keyed by a number that a run is given when it is made: rows of one
 # that was dropped, or half dropped, are never taken for those of the next with its name. Keys of
-# one band and partition are together, so what a server reads or removes does not depend on how
-# many there are.
+# one band and partition are together: a read or a removal of them takes as long, however many
+# others there are.
 _TABLES = {
     "runs": "run text PRIMARY KEY, matrix uuid, header text",
     "notes": "matrix uuid, name text, value text, PRIMARY KEY (matrix, name)",
@@ -47,7 +47,7 @@ DROP_BLOB = "DELETE FROM <blobs> WHERE matrix = ? AND band = ? AND number = ?"
 
 
 def creation() -> list[str]:
-    """Return what makes the keyspace and, in it, the tables."""
+    """Return the statements that make the keyspace and, in it, the tables."""
     replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
     made = [f"CREATE KEYSPACE IF NOT EXISTS <> WITH replication = {replication}"]
     for name, columns in _TABLES.items():

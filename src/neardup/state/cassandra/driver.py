@@ -1,4 +1,4 @@
-"""Where a Cassandra is, connecting with it by cassandra-driver, and the meaning of its errors.
+"""Address of a Cassandra, connecting with it by cassandra-driver, and the meaning of its errors.
 
 A URL says where, and settings of the environment, of which no message shows any:
 ``NEARDUP_CASSANDRA_USER`` and ``_PASSWORD``, ``_CA`` (a file; it, or ``_TLS=1``, turns TLS on),
@@ -21,7 +21,7 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?", re.ASCI
 CONNECT_SECONDS = 10.0
 _REQUEST_SECONDS = 10.0
 
-#: What errors are about, by the name of their class or of one that it inherits from.
+#: The subject of errors, by the name of their class or of one that it inherits from.
 _KINDS = {
     "UnresolvableContactPoints": "no host",
     "AuthenticationFailed": "credentials",
@@ -117,7 +117,7 @@ def setting(name: str) -> str:
 
 def connect(contact: Contact) -> Any:
     """Return a session, whose cluster is to be shut down."""
-    # What it logs is for those who listen; without a handler Python prints it to stderr.
+    # Its log is for those who add a handler; without one Python prints it to stderr.
     logging.getLogger("cassandra").addHandler(logging.NullHandler())
     try:
         from cassandra import ConsistencyLevel, auth, cluster, policies, query

@@ -21,8 +21,8 @@ _T = TypeVar("_T")
 class Session:
     """A connection to a keyspace, made when it is opened; statements are those of `cql`.
 
-    What fails and may pass is sent again, with growing pauses, until the patience of the contact
-    is used up. Failures for good are raised as StoreError.
+    A statement whose error may pass is sent again, with growing pauses, until the patience of the
+    contact is used up. Permanent errors are raised as StoreError.
     """
 
     def __init__(self, contact: driver.Contact) -> None:
@@ -37,14 +37,14 @@ class Session:
             self._session = self._insist(lambda: driver.connect(self._contact), patience)
 
     def close(self) -> None:
-        session, self._session = self._session, None  # ends what is still being sent
+        session, self._session = self._session, None  # cancels writes that are still being sent
         self._prepared = {}
         if session is not None:
             with suppress(Exception):  # nothing is lost by it
                 session.cluster.shutdown()
 
     def statement(self, text: str, values: Iterable[object] = (), row_bytes: int = 1) -> Any:
-        """Return what can be sent; pages of its answer are limited by the bytes of a row."""
+        """Return a prepared statement; pages of its answer are limited by the bytes of a row."""
         prepared = self._prepared.get(text)
         if prepared is None:
             query = named(text, self._contact.keyspace)
@@ -56,7 +56,7 @@ class Session:
         return bound
 
     def ask(self, text: str, values: Iterable[object] = (), serial: bool = False) -> list[Any]:
-        """Return all rows; ``serial``: see what another process writes under a condition, too."""
+        """Return all rows; ``serial``: also those that another process writes under a condition."""
         statement = self.statement(text, values)
         if serial:
             from cassandra import ConsistencyLevel

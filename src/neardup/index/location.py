@@ -1,4 +1,4 @@
-"""Where an index is stored, and whether that is a place where it can work."""
+"""Location of an index, and whether its file system is one on which it can work."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def file_system_of(path: Path) -> str:
         mounts = psutil.disk_partitions(all=True)
     except OSError:
         return ""
-    place = os.path.realpath(path)
-    inside = [
+    real = os.path.realpath(path)
+    above = [
         mount
         for mount in mounts
-        if place == mount.mountpoint or place.startswith(mount.mountpoint.rstrip(os.sep) + os.sep)
+        if real == mount.mountpoint or real.startswith(mount.mountpoint.rstrip(os.sep) + os.sep)
     ]
-    # Of several mounts at one place the last one is seen, as over an automounter.
-    return max(reversed(inside), key=lambda mount: len(mount.mountpoint)).fstype if inside else ""
+    # Of several mounts at one path the last one is seen, as over an automounter.
+    return max(reversed(above), key=lambda mount: len(mount.mountpoint)).fstype if above else ""
 
 
 def is_writable_disk(path: Path) -> bool:
@@ -103,7 +103,7 @@ class CommitNote:
 
 
 def noted_commit(database: Path) -> int:
-    """Return what was noted last; 0 without a note.
+    """Return the generation that was noted last; 0 without a note.
 
     Raises:
         StoreError: The note is damaged.
