@@ -312,7 +312,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         "counts": counts,
         **corpus.record(format=old.format),
     }
-    results = _Found(corpus, found, {**about, **about_clock(clock)})
+    results = _Found(corpus, found, {"command": Against.command, **about, **about_clock(clock)})
     if out is None:
         return Against(results)
     with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
@@ -480,7 +480,8 @@ def decontaminate(
     about = {"settings": settings, "counts": counts, "test_files": by_file(items, found.table)}
     about |= corpus.record(format=format)
     if folder is None:
-        return Decontamination(found.table, kept, {**about, **about_clock(clock)})
+        about = {"command": Decontamination.command, **about, **about_clock(clock)}
+        return Decontamination(found.table, kept, about)
     form = Form(format, changing=cuts.changing() if cut else None)
     with output_folder(folder, overwrite, _MATCHES) as made, Pool(threads) as pool:
         with clock.stage("write clean corpus", len(kept)):

@@ -27,7 +27,7 @@ class OldCorpus(NamedTuple):
         core: The index.
         spec: Settings; ``keep``, ``order_by`` and ``max_bucket`` are for the batch.
         ids: Returns the ids that users know, of those that the index knows.
-        only: Whether only what is similar to it is removed; then all pairs are listed.
+        only: Whether only documents similar to it are removed; then all pairs are listed.
     """
 
     core: Core
@@ -123,7 +123,7 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
     if not old.only:
         return Decided(table, kept, None, 0)
     doc = np.concatenate([np.empty(0, np.int64), *(row for row, _, _ in pairs)])
-    names = [name for _, some, _ in pairs for name in some]
+    names = [name for _, named, _ in pairs for name in named]
     columns = {
         "doc": array_of(doc),
         "doc_id": take_ids(corpus.ids(), doc),

@@ -1,6 +1,6 @@
 """Which documents of a training corpus contain a test item, or a passage of it; exactly.
 
-The test items are in memory, and the training corpus is read once, so that it may have any size.
+The test items are in memory, and the training corpus, of any size, is read once.
 Items shorter than a shingle are looked for word by word, as they are.
 """
 
@@ -63,7 +63,7 @@ class _Pairs(NamedTuple):
 
 
 class Stretches(NamedTuple):
-    """What is cut: rows of words that match, with what is between them."""
+    """Rows of words that match and are cut, with the characters between them."""
 
     document: np.ndarray  # int64[stretches]: positions, ascending
     words: np.ndarray  # int64[stretches]
@@ -79,7 +79,7 @@ def _no_pairs() -> _Pairs:
 
 
 class Items:
-    """Test items, ready to be searched for.
+    """Test items, ready to be sought for.
 
     Args:
         corpus: The items, not read yet.
@@ -104,18 +104,18 @@ class Items:
         self.texts: Any = pa.concat_arrays(texts)
         short = np.concatenate(sizes) < asked.shingle.n
         words = np.array([len(row) for row in tokens], dtype=np.int64)
-        searched = short & (words >= asked.min_words)
+        sought = short & (words >= asked.min_words)
         #: Items shorter than a shingle that are looked for as they are, and those that are not.
-        self.short, self.too_short = int(searched.sum()), int((short & ~searched).sum())
-        self._short = np.flatnonzero(searched)
+        self.short, self.too_short = int(sought.sum()), int((short & ~sought).sum())
+        self._short = np.flatnonzero(sought)
         self._sequences = TokenSequences([tokens[item] for item in self._short.tolist()])
         counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
         values = np.concatenate([np.empty(0, np.uint64), *(part.values for part in parts)])
         sets = make_sets(Ragged(values, np.cumsum(counts)))
         # (The one shingle of a short item would be found only in a text that is equal to it.)
-        whole = np.where(short, 0, sets.size).astype(np.int32)
-        self._sets = Sets(sets.values, sets.begin, whole, sets.bitmaps)
-        self._sizes = whole.astype(np.int64)
+        counted_sizes = np.where(short, 0, sets.size).astype(np.int32)
+        self._sets = Sets(sets.values, sets.begin, counted_sizes, sets.bitmaps)
+        self._sizes = counted_sizes.astype(np.int64)
         self._search = ExactSearch(self._sets)
         self._pool = pool
 
@@ -136,27 +136,27 @@ class Items:
     def _of(self, texts: pa.LargeStringArray) -> tuple[_Pairs, Stretches]:
         """Return the matches of some documents, and what would be cut, by their rows."""
         doc, item, by, share = self._pairs(texts)
-        rows, place = np.unique(doc, return_inverse=True)
-        some: Any = texts.take(array_of(rows))
-        tokens = _tokens(self.words, some)
+        rows, row_of = np.unique(doc, return_inverse=True)
+        matched: Any = texts.take(array_of(rows))
+        tokens = _tokens(self.words, matched)
         runs = [
             longest_shared(tokens[row], self.tokens[i])
-            for row, i in zip(place.tolist(), item.tolist(), strict=True)
+            for row, i in zip(row_of.tolist(), item.tolist(), strict=True)
         ]
         passage = np.array(runs, dtype=np.int64).reshape(-1, 3)
         if self.asked.by == "passage":
             kept = (passage[:, 0] >= self.asked.shingle.n) | (by == _ITEM)
             doc, item, by, share = doc[kept], item[kept], by[kept], share[kept]
-            passage, place = passage[kept], place[kept]
+            passage, row_of = passage[kept], row_of[kept]
         where = np.full((len(doc), 2), -1)
         has = passage[:, 0] > 0
-        where[has] = characters(self.words, some, place[has], passage[has][:, [1, 0]])
+        where[has] = characters(self.words, matched, row_of[has], passage[has][:, [1, 0]])
         text = np.full(len(doc), None)
         if self.asked.texts:
-            cut = zip(place[has].tolist(), *where[has].T.tolist(), strict=True)
-            text[has] = [some[row].as_py()[first:last] for row, first, last in cut]
+            cut = zip(row_of[has].tolist(), *where[has].T.tolist(), strict=True)
+            text[has] = [matched[row].as_py()[first:last] for row, first, last in cut]
         pairs = _Pairs(doc, item, by, share, passage, where, text)
-        return pairs, self._stretches(some, tokens, rows, place, item)
+        return pairs, self._stretches(matched, tokens, rows, row_of, item)
 
     def _pairs(self, texts: pa.LargeStringArray) -> tuple[np.ndarray, ...]:
         """Return document, item, how they match, and containment of all candidates."""
@@ -199,15 +199,15 @@ class Items:
         texts: pa.LargeStringArray,
         tokens: list[np.ndarray],
         rows: np.ndarray,
-        place: np.ndarray,
+        row_of: np.ndarray,
         item: np.ndarray,
     ) -> Stretches:
         """Return the words of documents that are in a shingle of an item, or in a short item."""
-        if not self.asked.cut or not len(place):
+        if not self.asked.cut or not len(row_of):
             return _NOTHING
         of, runs = [], []
-        order = np.argsort(place, kind="stable")
-        limits = np.searchsorted(place[order], np.arange(len(tokens) + 1)).tolist()
+        order = np.argsort(row_of, kind="stable")
+        limits = np.searchsorted(row_of[order], np.arange(len(tokens) + 1)).tolist()
         for row, words in enumerate(tokens):
             items = item[order[limits[row] : limits[row + 1]]]
             for begin, count in self._runs(words, items):
@@ -238,8 +238,8 @@ class Items:
                 if int(self._short[sequence]) in short:
                     ends[at] += 1
                     ends[at + self._sequences.lengths[sequence]] -= 1
-        inside = np.concatenate([[0], (np.cumsum(ends[:-1]) > 0).astype(np.int8), [0]])
-        changes = np.flatnonzero(np.diff(inside)).reshape(-1, 2)
+        covered = np.concatenate([[0], (np.cumsum(ends[:-1]) > 0).astype(np.int8), [0]])
+        changes = np.flatnonzero(np.diff(covered)).reshape(-1, 2)
         return [(first, last - first) for first, last in changes.tolist()]
 
     def _limits(self, items: list[int]) -> list[tuple[int, int]]:
@@ -306,7 +306,7 @@ class Matches:
 
     Attributes:
         table: See `matches_of`.
-        cut: What is cut, if that was asked for.
+        cut: The stretches to cut, if they were asked for.
     """
 
     table: pa.Table

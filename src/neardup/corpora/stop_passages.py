@@ -1,4 +1,4 @@
-"""What a caller wants ignored: patterns, and passages that may be in a file."""
+"""Patterns and passages to ignore; the passages may be in a file."""
 
 from __future__ import annotations
 

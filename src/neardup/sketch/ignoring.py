@@ -1,6 +1,6 @@
-"""What is not compared: matches of regular expressions, and stop passages, become spaces.
+"""Matches of regular expressions, and stop passages, become spaces before texts are compared.
 
-A text keeps its length in bytes, so that offsets in it are those of the original.
+A text keeps its length in bytes: offsets in it are those of the original.
 """
 
 from __future__ import annotations

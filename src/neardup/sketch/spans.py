@@ -58,13 +58,13 @@ def ends_of(
 def _before_ignoring(
     text: pa.LargeStringArray, compared: pa.LargeStringArray, rows: np.ndarray, out: np.ndarray
 ) -> None:
-    """Turn offsets in texts without what is ignored into those in the original ones, in place."""
+    """Turn offsets in texts with spaces for matches into those in the original ones, in place."""
     documents, begins = np.unique(rows, return_index=True)
     limits = np.append(begins, len(rows)).tolist()
     for row, (low, high) in zip(documents.tolist(), pairwise(limits), strict=True):
         original, spaced = (
-            np.frombuffer(some[row].as_py().encode(), np.uint8) & 0xC0 != 0x80
-            for some in (text, compared)
+            np.frombuffer(version[row].as_py().encode(), np.uint8) & 0xC0 != 0x80
+            for version in (text, compared)
         )
         starts = np.append(np.flatnonzero(spaced), len(spaced))
         characters = np.concatenate([[0], np.cumsum(original)])
@@ -94,8 +94,8 @@ def _to_original(
 def _origins(original: str, spec: ShingleSpec) -> tuple[np.ndarray, np.ndarray]:
     """Return, for each character of the normalised text, first and last of the original ones.
 
-    A text is cut before each character that can't combine with what is before it; what is between
-    two cuts is normalised by itself. Where that is not the normalised text, cuts are left out.
+    A text is cut before each character that can't combine with the one before it, and each piece is
+    normalised by itself. Where these do not make the normalised text, cuts are left out.
     """
 
     def normal(pieces: list[str]) -> list[str]:
