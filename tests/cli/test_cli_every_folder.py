@@ -25,8 +25,8 @@ READERS = {
 WORK = {
     "dedup": ("report explain audit evaluate recluster pairs", "Run"),
     "recluster": ("report explain audit evaluate recluster pairs", "Run"),
-    "dedup --against": ("explain", "Against"),
-    "decontaminate": ("", "Decontamination"),
+    "dedup --against": ("report explain", "Against"),
+    "decontaminate": ("report", "Decontamination"),
     "passages": ("report explain", "PassageRun"),
 }
 

@@ -118,9 +118,9 @@ def test_what_does_not_apply_to_a_batch_is_refused(tmp_path: Path) -> None:
     assert found.labels.tolist() == [0, 0, -1]
     nothing = neardup.dedup({"t": ["One two three four five six"]}, text="t", against=old)
     assert nothing.clean("arrow").schema.names == ["t"] and not nothing.keep_mask.any()
-    with pytest.raises(SpecError, match=r"written by neardup\.dedup"):
+    with pytest.raises(SpecError, match="is written by neardup"):
         found.save(tmp_path / "out")
-    with pytest.raises(neardup.InputError, match="made by neardup dedup --against; neardup audit"):
+    with pytest.raises(neardup.InputError, match="dedup --against; neardup audit"):
         found.audit()
     assert "removed" in found.explain(1).why and "old corpus" in found.explain(2).why
 

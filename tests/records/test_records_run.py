@@ -15,7 +15,6 @@ from made_records import NAMES, true_pairs
 
 import neardup
 from common import Command
-from neardup.records.outputs.link_files import read_links
 
 People = tuple[pa.Table, pa.Table]
 FIELDS = ",".join(NAMES)
@@ -62,17 +61,16 @@ def test_tables(linked: neardup.LinkRun) -> None:
     of = dict(zip(clusters["id"].to_pylist(), clusters["cluster"].to_pylist(), strict=True))
     together = [of[r["id_a"]] == of[r["id_b"]] for r in linked.pairs.to_pylist()]
     assert sum(together) > 0.95 * len(together)
-    assert min(linked.pairs["similarity"].to_pylist()) >= linked.threshold.value
+    assert min(linked.pairs["probability"].to_pylist()) >= linked.decide_at == 0.5
     assert linked.candidates.num_rows == linked.summary["counts"]["candidates"]
     assert "1,500 records" in repr(linked)
     assert "recall 0.99" in repr(linked.blocks)
 
 
-def test_another_threshold_is_a_look_at_what_is_known(linked: neardup.LinkRun) -> None:
-    strict = linked.at(0.9)
-    assert strict.threshold.value == 0.9
-    assert strict.threshold.kind == "given"
-    wanted = sum(s >= 0.9 for s in linked.candidates["similarity"].to_pylist())
+def test_another_probability_is_a_look_at_what_is_known(linked: neardup.LinkRun) -> None:
+    strict = linked.at(0.999)
+    assert strict.decide_at == 0.999
+    wanted = sum(p >= 0.999 for p in linked.candidates["probability"].to_pylist())
     assert strict.pairs.num_rows == wanted < linked.pairs.num_rows
     with pytest.raises(neardup.NeardupError, match="`decide_at` is 7"):
         linked.at(7)
@@ -94,14 +92,12 @@ def test_saved_and_evaluated_from_the_folder(
 ) -> None:
     out = linked.save(tmp_path / "out")
     assert {path.name for path in out.iterdir()} == {
-        *("pairs.parquet", "candidates.parquet", "clusters.parquet", "run.json")
+        *("pairs.parquet", "candidates.parquet", "clusters.parquet", "records.parquet", "run.json")
     }
     assert stat.S_IMODE(out.stat().st_mode) == 0o700
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in out.iterdir())
     assert pq.read_table(out / "pairs.parquet").num_rows == linked.pairs.num_rows
-    from neardup.records.outputs.link_scores import evaluate_links
-
-    assert evaluate_links(read_links(out)[0], people[1]) == linked.evaluate(people[1])
+    assert neardup.LinkRun.open(out).evaluate(people[1]) == linked.evaluate(people[1])
     with pytest.raises(neardup.NeardupError, match="exists"):
         linked.save(out)
     linked.save(out, overwrite=True)
@@ -111,8 +107,8 @@ def test_page(linked: neardup.LinkRun, tmp_path: Path) -> None:
     page = linked.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Just above the threshold" in page
     threshold = linked.summary["threshold"]
-    assert page.count("<rect ") == len(threshold["histogram"])
-    assert f"Threshold: {threshold['value']:g}, in the valley" in page
+    assert page.count("<rect ") == 40 + 2 * len(NAMES)
+    assert f"separated at {threshold['value']:g}, in the valley" in page
     assert "http" not in page.replace("http-equiv", "")
 
 
@@ -124,7 +120,7 @@ def test_commands(
     options = ("--id", "id", "--fields", FIELDS)
     done = command("link", people_file, *options, "-o", out, "--report", page)
     assert (done.code, done.out) == (0, "")
-    assert "<- threshold" in done.err
+    assert "<- separated" in done.err
     assert page.exists()
     assert json.loads((out / "run.json").read_text())["counts"] == linked.summary["counts"]
     done = command("evaluate", out, "--truth", truth, "--json")

@@ -7,7 +7,7 @@ import pytest
 from made_records import fields_similarity, grams, made_persons
 
 import neardup
-from neardup.records.threshold import find_valley
+from neardup.records.decision.threshold import find_valley
 
 FIELDS = ["given_name", "surname", "street", "suburb"]
 
@@ -144,9 +144,18 @@ def test_any_similarities_have_a_threshold(seed: int) -> None:
     assert 0 <= found.value <= 1
 
 
+def test_the_end_of_the_range_is_no_bottom() -> None:
+    """The mode of matches falls steeply at 0.8, towards equal records; the valley is at 0.46."""
+    rng = np.random.default_rng(1)
+    low, high = rng.gamma(9, 0.025, 100_000), rng.triangular(0.3, 0.65, 0.87, 16_000)
+    found = find_valley(np.concatenate([low[low < 0.9], high, np.ones(1300)]), 0.3)
+    assert found.kind == "valley"
+    assert 0.4 < (found.bottom or 0) < 0.6
+
+
 def test_without_two_modes_it_is_said() -> None:
     few = find_valley(np.array([0.2, 0.9]), 0.3)
-    assert (few.kind, few.value) == ("default", 0.5)
+    assert (few.kind, few.value) == ("few", 0.5)
     rng = np.random.default_rng(1)
     one = find_valley(np.clip(rng.normal(0.2, 0.05, 5000), 0, 1), 0.3)
     assert one.kind in ("shoulder", "default")

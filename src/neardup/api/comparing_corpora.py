@@ -24,6 +24,7 @@ from neardup.api.indexes.old_corpora import (
     is_corpus,
     open_corpus,
 )
+from neardup.api.listed_report import ListedReport
 from neardup.api.runs import Run
 from neardup.cluster.methods import counts_of
 from neardup.copies.cuts.records import check_changer
@@ -95,7 +96,7 @@ class _Found(Results):
         return self.reader.source
 
 
-class Against(Run):
+class Against(ListedReport, Run):  # type: ignore[misc]
     """What `neardup.dedup` with ``against`` found: the tables and the kept documents of a run.
 
     ``clusters`` has a column more, ``in_old``: whether ``duplicate_of`` is the id of a document of
@@ -138,11 +139,11 @@ class Against(Run):
         )
 
     audit, evaluate, recluster = AnyRun.audit, AnyRun.evaluate, AnyRun.recluster
-    report, pairs_with_texts = AnyRun.report, AnyRun.pairs_with_texts
+    pairs_with_texts = AnyRun.pairs_with_texts
 
 
 @dataclass(frozen=True, repr=False)
-class Decontamination(AnyRun):
+class Decontamination(ListedReport, AnyRun):
     """What `neardup.decontaminate` found.
 
     Attributes:
@@ -181,6 +182,12 @@ class Decontamination(AnyRun):
         if not found.record["settings"]["cut"]:
             kept[matches.column("train_doc").to_numpy()] = False
         return cls(matches, kept, found.record, found.folder)
+
+    @property
+    def _listed(self) -> MatchesFolder:
+        if self.folder is None:
+            raise SpecError("the page is made of an output folder", "give `out`")
+        return MatchesFolder(self.folder)
 
 
 class Old(NamedTuple):

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
-from neardup.api.run_tables import as_pandas, as_polars
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.finding import Inputs
@@ -35,6 +34,7 @@ from neardup.io.remote import is_remote, located
 from neardup.memory_plan import memory_of
 from neardup.result_record import read_record
 from neardup.results.any_run import AnyRun
+from neardup.results.dataframes import as_pandas, as_polars
 from neardup.results.shown import Shown
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from neardup.io.opening import Reading
 from neardup.memory_plan import memory_of
 from neardup.records.fields import Field, LinkSpec, fields_of
 from neardup.records.link_steps import block, decide
+from neardup.records.outputs.label_files import read_labels
 from neardup.records.outputs.link_runs import Blocks, LinkRun
 from neardup.records.record_files import Source
 from neardup.threads import Pool, check_threads
@@ -35,10 +36,11 @@ def link(
     against: str | os.PathLike[str] | RecordIndex | None = None,
     block_at: float | None = None,
     recall: float = 0.99,
-    decide_at: float | str = "valley",
+    decide_at: float = 0.5,
     similarity: str = "mixed",
     one_to_one: bool = False,
-    cluster: str = "star",
+    cluster: str = "average",
+    labels: object = None,
     tagged: bool = False,
     seed: int = 0,
     delimiter: str | None = None,
@@ -49,9 +51,11 @@ def link(
 ) -> LinkRun:
     """Find the records that are one, within a file or across two files.
 
-    Candidates share a bucket of banded MinHash signatures. They are compared field by field; a
-    field that is missing in one of the two records counts neither for nor against them. The
-    threshold is found without labels, in the valley of the histogram of similarities.
+    Candidates share a bucket of banded MinHash signatures, of the record or of one field. They are
+    compared field by field; a field that is missing in one of the two records counts neither for
+    nor against them. How much an agreement counts is learnt without labels, from pairs that the
+    valley of the histogram of similarities separates from the others; of two files from pairs that
+    are each other's best.
 
     Args:
         a: A path, a table of pyarrow, a frame of pandas or Polars, or a dict of lists.
@@ -65,15 +69,18 @@ def link(
         block_at: Jaccard similarity of two records at which ``recall`` is stated; 0.3 by default,
             and 0.5 for more than 200,000 records: the work grows with their square.
         recall: Probability that a pair at ``block_at`` becomes a candidate, in (0, 1).
-        decide_at: Similarity from which on two records are one, in (0, 1]; ``"valley"`` looks for
-            it in the histogram.
-        similarity: ``"fields"``: the mean over the fields that both records have, weighted by the
-            logarithm of their distinct values. ``"record"``: Jaccard similarity of the records'
-            3-grams. ``"idf"``: the same, with rare 3-grams weighing more. ``"mixed"``: the mean of
-            ``fields`` and ``idf``.
+        decide_at: Probability from which on two records are one, in (0, 1].
+        similarity: What the histogram is of. ``"fields"``: the mean over the fields that both
+            records have, weighted by the logarithm of their distinct values. ``"record"``: Jaccard
+            similarity of the records' 3-grams. ``"idf"``: the same, with rare 3-grams weighing
+            more. ``"mixed"``: a mean of ``fields`` and ``idf``, with more of the latter where
+            values have several words.
         one_to_one: Of each record the best pair only; for two files.
-        cluster: ``"star"``: a record and those that it is one with. ``"complete"``: any two records
-            of a cluster are one by themselves.
+        cluster: ``"average"``: the two clusters with the highest mean of log odds are merged, as
+            long as it is that of a match. ``"complete"``: any two records of a cluster are one by
+            themselves.
+        labels: Pairs that are known: a file, a table, or a list of two ids and whether they match.
+            Some hundred of them set the weights and the threshold, where the file has no valley.
         tagged: Shingles of one field do not equal those of another, so that swapped fields share
             none.
         seed: Seed of the hash functions.
@@ -105,7 +112,6 @@ def link(
         >>> link(new, against=index).clusters.select(["id", "cluster"]).to_pylist()
         [{'id': 3, 'cluster': 3}, {'id': 4, 'cluster': 0}]
     """
-    at = None if decide_at == "valley" else decide_at
     if one_to_one and b is None:
         raise SpecError("`one_to_one` is for two files, and there is one", "leave it out")
     spec = LinkSpec(
@@ -113,7 +119,7 @@ def link(
         block_at,
         recall,
         similarity,
-        at,  # type: ignore[arg-type]
+        decide_at,
         one_to_one,
         cluster,
         tagged,
@@ -124,8 +130,11 @@ def link(
     given = Source(a, b, id, Reading("text", None, None, *how))
     if against is None:
         with Pool(threads) as pool:
-            return LinkRun(decide(block(given, spec, pool, memory_of(memory)), pool))
-    if b is not None or spec != LinkSpec(_IN_INDEX) or memory is not None:
+            blocked = block(given, spec, pool, memory_of(memory))
+            known = None if labels is None else read_labels(labels, blocked.records)
+            return LinkRun(decide(blocked, pool, known))
+    used = (b, labels, memory)
+    if any(given is not None for given in used) or spec != LinkSpec(_IN_INDEX):
         raise SpecError(
             "with `against`, one file of records is linked with the settings of the index",
             "leave out all settings but `id`, and how files are read",

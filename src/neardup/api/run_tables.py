@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +12,11 @@ import pyarrow.compute as pc
 
 from neardup.api.arguments import checked
 from neardup.arrays import array_of
-from neardup.errors import DependencyError, InputError, SpecError
+from neardup.errors import InputError, SpecError
 from neardup.io.formats.json_text import joined_tables
 from neardup.io.frames import FrameSource
 from neardup.io.source import Partition
+from neardup.results.dataframes import as_pandas, as_polars
 from neardup.results.results import MemoryResults, Results
 from neardup.spec import Spec
 
@@ -219,20 +219,3 @@ class RunTables:
         if name == "clusters" and positions is not None:
             found = found.take(np.argsort(positions))
         return found
-
-
-def as_pandas(table: pa.Table, nullable: bool = False) -> pd.DataFrame:
-    pd = _imported("pandas")
-    kinds = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
-    return table.to_pandas(types_mapper=cast(Any, kinds.get) if nullable else None)
-
-
-def as_polars(table: pa.Table) -> pl.DataFrame:
-    return cast("pl.DataFrame", _imported("polars").from_arrow(table))
-
-
-def _imported(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise DependencyError(f"{name} is not installed", f"pip install {name}") from error

@@ -32,6 +32,7 @@ from neardup.results.shown import Shown
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
+    from neardup.inspect.one_cluster import Cluster
 
 #: Endings that neither a folder nor a report has.
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png", ".docx")
@@ -204,6 +205,23 @@ class Run(AnyRun, RunTables):
         return Evaluation(evaluate(self._results, truth, columns, kind, missing, only_named))
 
     @checked
+    def cluster(self, id: object, *, limit: int = 10, threads: int | None = None) -> Cluster:
+        """Return the cluster of a document, with the texts of its documents side by side.
+
+        Args:
+            id: Id of the document; its position where the run had no ids.
+            limit: Documents that are shown: the kept one, and those most similar to it.
+            threads: Number of threads; all cores by default.
+
+        Raises:
+            InputError: There is no document of that id; or the input is gone, or has changed.
+            SpecError: ``limit`` is below 1.
+        """
+        from neardup.inspect.one_cluster import cluster_of
+
+        return cluster_of(self._results, id, limit, threads)
+
+    @checked
     def pairs_with_texts(self, *, texts: bool = True) -> pa.Table:
         """Return pairs next to each other, for a person who goes through them.
 
@@ -219,7 +237,7 @@ class Run(AnyRun, RunTables):
         Raises:
             InputError: The input is gone or has changed.
         """
-        from neardup.inspect.pairs import pairs
+        from neardup.inspect.pair_texts import pairs
 
         return pa.concat_tables(pairs(self._results, texts))
 

@@ -163,7 +163,7 @@ class InputCorpus:
         return joined([table.select([name]) for table in self._columns]).column(0)
 
     def record(self, **output: Any) -> dict[str, Any]:
-        """Return what a record says of the corpus, once it was read, and of the clean one."""
+        """Return the members of a record on the corpus, once it was read, and on the clean one."""
         job, ends = self.job, np.cumsum(np.array(self.counts, np.int64))
         once = not self.how.get("given") or any(file.copy for file in job.source.files)
         return {

@@ -1,180 +1,168 @@
-"""Pairs that are one record, and clusters of them.
-
-A mean over fields is no metric: two records that are similar to a third may have nothing in common.
-So bounded clusters, whose bound is the triangle inequality, are not offered.
-"""
+"""Candidates to probabilities: similarities, the weights learnt from these, and the decision."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.cluster.edges import Edges
-from neardup.cluster.methods import components, kept_set, lowest, star
+from neardup.records.blocks.record_blocks import Candidates
+from neardup.records.decision.agreement_classes import exact
+from neardup.records.decision.frequencies import ValueCounts, value_counts
+from neardup.records.decision.labels import Labels, Marked, calibrated, learn_m, marked
+from neardup.records.decision.learning import (
+    Learnt,
+    Seeds,
+    learn,
+    seeds_at,
+    shares_of_matches,
+    support,
+    without_matches,
+)
+from neardup.records.decision.model import STEEP, Agreements, Model, logit, probability
+from neardup.records.decision.random_pairs import random_pairs
+from neardup.records.decision.rivals import BOTH, best_pairs, learn_two, rivals
+from neardup.records.decision.threshold import Threshold, find_valley
+from neardup.records.features import Features
+from neardup.records.field_similarity import Compared, Pairs, compare, with_words
+from neardup.records.fields import LinkSpec
+from neardup.records.record_files import Records
+from neardup.threads import Pool
+
+#: No valley is looked for below, where candidates are incomplete.
+_LOWEST = 0.3
+#: Share of the seeds that both views confirm, and share of the matches of one view that the other
+#: sees, below which seeds are coincidences.
+_CONFIRMED, _AGREED = 0.05, 0.8
 
 
-def matches(
-    a: np.ndarray, b: np.ndarray, similarity: np.ndarray, threshold: float, one_to_one: bool
-) -> np.ndarray:
-    """Return int64[]: which pairs are one record.
-
-    Args:
-        a: int32[pairs].
-        b: int32[pairs].
-        similarity: float64[pairs].
-        threshold: Minimum similarity.
-        one_to_one: Of each record only one pair: the most similar pairs first, ties by the numbers
-            of the records.
-    """
-    reach = np.flatnonzero(similarity >= threshold)
-    if not one_to_one:
-        return reach
-    left = reach[np.lexsort((b[reach], a[reach], -similarity[reach]))]
-    used: set[int] = set()
-    found = []
-    for k, x, y in zip(left.tolist(), a[left].tolist(), b[left].tolist(), strict=True):
-        if x not in used and y not in used:
-            used.update((x, y))
-            found.append(k)
-    return np.sort(np.array(found, np.int64))
-
-
-def cluster_records(edges: Edges, n: int, method: str) -> np.ndarray:
-    """Group the records that are one.
-
-    Args:
-        edges: Pairs that are one record.
-        n: Number of records.
-        method: ``"star"``: a record and those that it is one with; the records with most pairs
-            come first. ``"complete"``: any two records of a cluster are one by themselves.
-
-    Returns:
-        int32[n]: the lowest record of each one's cluster.
-
-    Examples:
-        >>> chain = Edges([0, 1], [1, 2], [0.9, 0.8])
-        >>> cluster_records(chain, 3, "star").tolist()
-        [0, 0, 0]
-        >>> cluster_records(chain, 3, "complete").tolist()
-        [0, 0, 2]
-    """
-    return lowest(star_centres(edges, n)) if method == "star" else _complete(edges, n)
-
-
-class Joined(NamedTuple):
-    """Clusters of records, of which the first are in clusters already.
+@dataclass(frozen=True)
+class Decision:
+    """How likely candidates are matches, and why.
 
     Attributes:
-        clusters: int64[n]: the number of each one's cluster.
-        centres: bool[n]: those that others can join, of stars.
+        compared: Similarities of the candidates.
+        agreements: Their classes of agreement.
+        values: Records by value.
+        model: Match weights.
+        threshold: The valley of the similarities.
+        log_odds: float64[candidates]: of a match.
     """
 
-    clusters: np.ndarray
-    centres: np.ndarray
+    compared: Compared
+    agreements: Agreements
+    values: ValueCounts
+    model: Model
+    threshold: Threshold
+    log_odds: np.ndarray
+
+    @property
+    def probability(self) -> np.ndarray:
+        """float64[candidates]: probability of a match; never NaN."""
+        return probability(self.log_odds)
+
+    def margin(self, decide_at: float) -> np.ndarray:
+        """Return float64[candidates]: log odds above those of a probability."""
+        return np.asarray(self.log_odds - logit(decide_at))
 
 
-def join_clusters(
-    edges: Edges, old: Joined, sizes: dict[int, int], numbers: np.ndarray, method: str
-) -> Joined:
-    """Let new records join the clusters of old ones; the clusters of these stay as they are.
+def decide_candidates(
+    records: Records,
+    features: Features,
+    spec: LinkSpec,
+    found: Candidates,
+    labels: Labels | None,
+    pool: Pool,
+) -> Decision:
+    """Compare candidates, and learn from them how likely each is a match.
 
     Args:
-        edges: Pairs that are one record; the second of each is new.
-        old: The old records, which come first.
-        sizes: Records of each cluster of these.
-        numbers: int64[new]: those that clusters get, whose first record is the new one.
-        method: As for `cluster_records`. A new record joins the star whose centre it is most
-            similar to, or the cluster all of whose records it is one with.
-
-    Examples:
-        >>> old = Joined(np.array([7]), np.array([True]))
-        >>> edges = Edges([0, 1, 2], [1, 2, 3], [0.9, 0.8, 0.7])
-        >>> join_clusters(edges, old, {7: 1}, np.array([8, 9, 10]), "star").clusters.tolist()
-        [7, 7, 9, 9]
+        records: The records.
+        features: Theirs.
+        spec: What is asked for.
+        found: The candidates.
+        labels: Pairs that are known, if any.
+        pool: Threads.
     """
-    first, n = len(old.clusters), len(old.clusters) + len(numbers)
-    if method == "star":
-        found = np.concatenate([old.clusters, np.full(len(numbers), -1)])
-        near = np.flatnonzero(edges.a < first)
-        near = near[old.centres[edges.a[near]]]
-        best = near[np.lexsort((-found[edges.a[near]], edges.similarity[near], edges.b[near]))]
-        found[edges.b[best]] = found[edges.a[best]]  # the most similar one comes last
-        free = (edges.a >= first) & (found[edges.a] < 0) & (found[edges.b] < 0)
-        centre = star_centres(Edges(edges.a[free], edges.b[free], edges.similarity[free]), n)
-        alone, labels = found < 0, lowest(centre)
+    compared = compare(features, spec, found.a, found.b, pool)
+    lowest = min(_LOWEST, spec.block_at or _LOWEST)
+    threshold = find_valley(compared.similarity, lowest)
+    two_files = len(records.ids) > 1
+    values = value_counts(features)
+    if two_files and len(spec.fields) > 1:
+        pairs = Pairs(found.a, found.b, pool)
+        compared = with_words(compared, records, features, spec, pairs)
+    agreements = agreements_of(found, compared, len(records), two_files)
+    if len(spec.fields) == 1 or threshold.kind == "few":
+        model = Model((), threshold.value)
     else:
-        names, unit = np.unique(old.clusters, return_inverse=True)
-        unit = np.concatenate([unit.reshape(-1), len(names) + np.arange(len(numbers))])
-        held = dict(enumerate(sizes[name] for name in names.tolist()))
-        of = _merge(Edges(unit[edges.a], unit[edges.b], edges.similarity), held)
-        unit = np.array([of.get(k, k) for k in unit.tolist()], np.int64)
-        alone, centre = unit >= len(names), np.arange(n)
-        found = names[np.where(alone, 0, unit)] if len(names) else unit
-        labels = lowest(np.unique(unit, return_inverse=True)[1].reshape(-1))
-    found[alone] = numbers[labels[alone] - first]
-    return Joined(found, np.append(old.centres, (alone & (centre == np.arange(n)))[first:]))
+        x, y = random_pairs(features)
+        other = compare(features, spec, x, y, pool)
+        if two_files:
+            other = with_words(other, records, features, spec, Pairs(x, y, pool))
+        drawn = Agreements(x, other.classes, other.similarity)
+        fields = agreements._replace(classes=compared.classes)
+        known = Learnt(features, values, fields, drawn, found.possible)
+        if two_files:
+            model = _of_two_files(known, agreements, threshold)
+        else:
+            seeds = _seeds(found, agreements, threshold, len(records))
+            model = _of_one_file(known, seeds, None if labels is None else marked(labels, found))
+            if threshold.kind in ("shoulder", "default") and labels is None:
+                confirmed, agreed = support(model, known, seeds)
+                if confirmed < _CONFIRMED and agreed < _AGREED:
+                    model = without_matches(model)
+    log_odds = model.log_odds(agreements, values)
+    if labels is not None:
+        model = calibrated(model, log_odds, marked(labels, found))
+        log_odds = model.log_odds(agreements, values)
+    return Decision(compared, agreements, values, model, threshold, log_odds)
 
 
-def star_centres(edges: Edges, n: int) -> np.ndarray:
-    """Return int32[n]: the centre of each one's star; records with most pairs are centres first."""
-    degree = np.bincount(edges.a, minlength=n) + np.bincount(edges.b, minlength=n)
-    order = np.lexsort((np.arange(n), -degree)).astype(np.int32)
-    place = np.empty(n, np.int32)
-    place[order] = np.arange(n, dtype=np.int32)
-    x, y = place[edges.a], place[edges.b]
-    sorted_ = Edges.gather([(np.minimum(x, y), np.maximum(x, y), edges.similarity)])
-    stars = star(kept_set(sorted_, n).duplicate_of)
-    return np.asarray(order[stars[place]])
+def _of_one_file(known: Learnt, seeds: Seeds, labels: Marked | None) -> Model:
+    classes = known.candidates.classes
+    if labels is not None:
+        seeds = seeds._replace(weights=labels.put(seeds.weights))
+    m = shares_of_matches(classes, seeds.weights)
+    return learn(known, seeds, learn_m(labels, classes, m))
 
 
-def _complete(edges: Edges, n: int) -> np.ndarray:
-    labels = components(edges, n)
-    sizes = np.bincount(labels, minlength=n)
-    within = np.bincount(labels[edges.a], minlength=n)
-    # Most components are complete as they are.
-    open_ = (within < sizes * (sizes - 1) // 2)[labels]
-    loose = np.flatnonzero(open_[edges.a])
-    labels = np.where(open_, np.arange(n), labels)
-    for doc, cluster in _merge(
-        Edges(edges.a[loose], edges.b[loose], edges.similarity[loose]), {}
-    ).items():
-        labels[doc] = cluster
-    return lowest(labels)
+def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -> Model:
+    """Learn from each other's best, unless chance alone gives such pairs.
 
-
-def _merge(edges: Edges, held: dict[int, int]) -> dict[int, int]:
-    """Merge clusters along edges from the most similar one down, if all their pairs are edges.
-
-    Args:
-        edges: Between units, ``a < b``; two units may have several.
-        held: Records of those units that are clusters already, which are not merged; other units
-            are single records.
-
-    Returns:
-        The lowest unit of the cluster of each unit that has an edge.
+    In files without a match there are pairs that are each other's best, too. What the fields say
+    of these, next to random pairs, is the evidence that there are matches at all.
     """
-    a, b = edges.a, edges.b
-    members = {unit: [unit] for unit in np.unique([a, b]).tolist()}
-    size = {unit: held.get(unit, 1) for unit in members}
-    of = {unit: unit for unit in members}
-    #: Number of edges between two clusters.
-    between: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    for x, y in zip(a.tolist(), b.tolist(), strict=True):
-        between[x][y] += 1
-        between[y][x] += 1
-    for i in np.lexsort((b, a, -edges.similarity)).tolist():
-        x, y = sorted((of[int(a[i])], of[int(b[i])]))
-        if x == y or y in held or between[x][y] < size[x] * size[y]:
-            continue
-        size[x] += size[y]
-        for doc in members.pop(y):
-            of[doc] = x
-            members[x].append(doc)
-        for other, count in between.pop(y).items():
-            del between[other][y]
-            if other != x:
-                between[x][other] += count
-                between[other][x] += count
-    return of
+    best = best_pairs(agreements, threshold.bottom)
+    model = learn_two(agreements, known.values, best)
+    seeds = Seeds(best.seeds, best.begin, best.begin)
+    plain = learn(known, seeds, shares_of_matches(known.candidates.classes, seeds.weights))
+    confirmed, agreed = support(plain, known, seeds)
+    if confirmed >= _CONFIRMED:
+        return model
+    sure = threshold.kind == "valley" and agreed >= _AGREED
+    return plain if sure else without_matches(plain)
+
+
+def agreements_of(
+    found: Candidates, compared: Compared, records: int, two_files: bool
+) -> Agreements:
+    """Return the agreements of candidates; of two files with whether they are each other's best."""
+    classes = compared.classes
+    if two_files and classes.shape[1] > 1:
+        best = rivals(found.a, found.b, compared.similarity, records)
+        classes = np.column_stack([classes, best])
+    return Agreements(found.a, classes, compared.similarity)
+
+
+def _seeds(found: Candidates, agreements: Agreements, threshold: Threshold, records: int) -> Seeds:
+    """Return the seeds: by the valley, or else the pairs that are each other's best."""
+    similarity = agreements.similarity
+    if threshold.bottom is not None:
+        return seeds_at(similarity, threshold.bottom, threshold.value)
+    if threshold.kind == "matches":
+        return seeds_at(similarity, threshold.value, threshold.value)
+    is_best = rivals(found.a, found.b, similarity, records) == BOTH
+    middle = float(np.median(similarity[is_best])) if is_best.any() else 1.0
+    weights = exact(is_best * probability(STEEP * (similarity - middle)))
+    return Seeds(weights, middle, threshold.value)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from neardup.match.verifying import similarities
-from neardup.records.blocking import hashed_sets, rare_enough, shared_weight
-from neardup.records.field_similarity import compare, field_weights
+from neardup.records.blocks.record_blocks import hashed_sets, rare_enough, shared_weight
+from neardup.records.decision.agreement_classes import EQUAL, MISSING
+from neardup.records.decision.model import Agreements, probability
+from neardup.records.field_similarity import Pairs, compare, with_words
 from neardup.records.link_steps import Linked
 from neardup.sketch.bands import candidate_probability
 from neardup.threads import Pool
@@ -23,32 +25,50 @@ def explain_pair(linked: Linked, x: int, y: int) -> dict[str, Any]:
     ends = np.zeros(1, np.int32), np.ones(1, np.int32)
     with Pool(1) as pool:
         compared = compare(features, spec, a, b, pool)
+        if len(blocked.records.ids) > 1 and len(spec.fields) > 1:
+            pair = Pairs(a, b, pool)
+            compared = with_words(compared, blocked.records, features, spec, pair)
         rarity = float(shared_weight(features, a, b, pool)[0][0])
         jaccard = max(0.0, float(similarities(hashed, *ends, 0.0, pool)[0]))
     place = np.flatnonzero((found.a == a[0]) & (found.b == b[0]))
-    value = float(compared.similarity[0])
-    weights = field_weights(features, spec)
-    fields = [
-        {
-            "field": field.name,
-            "values": [str(column[doc].as_py()) for doc in (x, y)],
-            "compare": field.compare,
-            "similarity": None if np.isnan(similarity) else round(float(similarity), 6),
-            "weight": round(float(weight), 4),
-        }
-        for field, column, similarity, weight in zip(
-            spec.fields, blocked.records.columns, compared.by_field[0], weights, strict=True
-        )
-    ]
+    decision, classes = linked.decision, compared.classes
+    if decision.agreements.classes.shape[1] > len(spec.fields):
+        # Whether they are each other's best is known of candidates only.
+        best = decision.agreements.classes[place[:1], -1] if len(place) else np.zeros(1, np.int8)
+        classes = np.column_stack([classes, best])
+    pair_of = Agreements(a, classes, compared.similarity)
+    bits = decision.model.parts(pair_of, decision.values)
+    log_odds = float(decision.model.log_odds(pair_of, decision.values)[0])
+    names = [*((f.name, f.compare) for f in spec.fields), ("each other's best", "rank")]
+    fields = []
+    for k, (name, how) in zip(range(classes.shape[1]), names, strict=False):
+        line: dict[str, Any] = {"field": name, "compare": how, "bits": None}
+        if bits["fields"]:
+            line["bits"] = round(bits["fields"][k], 4)
+        if k < len(spec.fields):
+            column, similarity = blocked.records.columns[k], compared.by_field[0, k]
+            line["values"] = [str(column[doc].as_py()) for doc in (x, y)]
+            line["similarity"] = None if np.isnan(similarity) else round(float(similarity), 6)
+            equal = classes[0, k] == EQUAL
+            line["frequency"] = int(decision.values.counts[a[0], k]) if equal else None
+            line["missing"] = bool(classes[0, k] == MISSING)
+        fields.append(line)
     return {
         "fields": fields,
-        "similarity": value,
-        "threshold": linked.threshold.value,
+        **{name: round(bits[name], 4) for name in ("prior", "dependences", "veto", "labels")},
+        "total": round(bits["total"], 4),
+        "log_odds": log_odds,
+        "score": bool(linked.dependent),
+        "probability": float(probability(np.array([log_odds]))[0]),
+        "decide_at": spec.decide_at,
+        "similarity": float(compared.similarity[0]),
         "match": bool(len(place)) and bool(np.isin(place, linked.pairs)[0]),
         "same_cluster": bool(linked.clusters[x] == linked.clusters[y]),
         "candidate": bool(len(place)),
         "block_similarity": jaccard,
-        "probability": candidate_probability(jaccard, found.bands.num_bands, found.bands.rows),
+        "candidate_probability": candidate_probability(
+            jaccard, found.bands.num_bands, found.bands.rows
+        ),
         "shared_weight": rarity,
         "enough_weight": rare_enough(features.counted),
     }

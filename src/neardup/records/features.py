@@ -43,6 +43,8 @@ class Features(NamedTuple):
             logarithm of the records over those that have it.
         distinct: int64[k]: distinct values of each field.
         counted: Records that weights and distinct values are counted in.
+        words: float64[k]: mean number of words of the values of a text field; 0 of others.
+        wordiness: The same of all text fields together.
     """
 
     records: Sets
@@ -52,6 +54,8 @@ class Features(NamedTuple):
     weights: np.ndarray
     distinct: np.ndarray
     counted: int
+    words: np.ndarray
+    wordiness: float
 
     @property
     def present(self) -> np.ndarray:
@@ -66,6 +70,7 @@ class _Some(NamedTuple):
     values: Ragged
     hashes: np.ndarray
     numbers: np.ndarray
+    words: np.ndarray
 
 
 def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool: Pool) -> Features:
@@ -98,7 +103,12 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
     counts = count_shingles(records, np.arange(documents, dtype=np.int32), pool)
     weights = np.log((documents + 1) / np.maximum(counts, 1)).astype(np.float32)
     weights = np.maximum(weights, 1e-6)
-    return Features(records, bare, hashes, numbers, weights, distinct, documents)
+    words = np.sum([part.words for part in some], axis=0)
+    of_text = np.array([field.compare == "text" for field in spec.fields])
+    filled = (hashes != 0).sum(axis=0) * of_text
+    means = np.divide(words, filled, out=np.zeros(len(words)), where=filled > 0)
+    wordiness = float(words.sum() / max(int(filled.sum()), 1))
+    return Features(records, bare, hashes, numbers, weights, distinct, documents, means, wordiness)
 
 
 def common_shingles(features: Features, limit: int) -> np.ndarray:
@@ -111,7 +121,9 @@ def _some(
 ) -> _Some:
     of_records, of_values, exact = tokenisers
     rows, fields = len(columns[0]), len(columns)
-    plain = [_plain(column, field) for column, field in zip(columns, spec.fields, strict=True)]
+    plain = [
+        plain_values(column, field) for column, field in zip(columns, spec.fields, strict=True)
+    ]
     numeric = [c for c, f in zip(plain, spec.fields, strict=True) if f.compare == "numeric"]
     # Record by record, so that what belongs to a record is in one place.
     order = np.arange(rows * fields).reshape(fields, rows).T.ravel()
@@ -134,11 +146,17 @@ def _some(
         Ragged(values.values.copy(), values.offsets),
         np.where(present, hashes[:, 0] | np.uint64(1), np.uint64(0)).reshape(rows, fields),
         np.column_stack([np.empty((rows, 0)), *(_numbers(column) for column in numeric)]),
+        np.array(
+            [
+                _words(c) if f.compare == "text" else 0
+                for c, f in zip(plain, spec.fields, strict=True)
+            ]
+        ),
     )
 
 
-def _plain(column: pa.LargeStringArray, field: Field) -> Any:
-    """Return what counts of some values."""
+def plain_values(column: pa.LargeStringArray, field: Field) -> Any:
+    """Return what counts of some values: letters and digits, digits, a number, or all of it."""
     if field.compare == "digits":
         return _replaced(column, _NO_DIGIT, "")
     if field.compare == "numeric":
@@ -149,6 +167,13 @@ def _plain(column: pa.LargeStringArray, field: Field) -> Any:
     if field.compare == "exact":
         return pc.utf8_trim_whitespace(column)
     return pc.utf8_trim_whitespace(_replaced(column, _NO_WORD, " "))
+
+
+def _words(plain: Any) -> int:
+    """Return the number of words of values, which single spaces separate."""
+    spaces: Any = pc.sum(pc.count_substring(plain, " "))
+    filled: Any = pc.sum(pc.not_equal(plain, string_scalar("")))
+    return int((spaces.as_py() or 0) + (filled.as_py() or 0))
 
 
 def _hashes(column: Any, tokeniser: Tokeniser) -> np.ndarray:

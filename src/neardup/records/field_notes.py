@@ -1,14 +1,19 @@
-"""Warnings about the fields before anything is compared."""
+"""Notes about the fields, and about the decision that was made by them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.arrays import strings_of
+from neardup.records.blocks.record_blocks import Candidates
+from neardup.records.deciding import Decision
+from neardup.records.decision.dependences import SAME, Dependence
+from neardup.records.decision.model import Model, view_log_odds
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
 from neardup.records.record_files import Records
@@ -30,6 +35,8 @@ def field_notes(records: Records, features: Features, spec: LinkSpec) -> Iterato
             if missing > _EMPTY:
                 what = _WITHOUT.get(field.compare, "is empty")
                 yield f"{source}: the field {field.name!r} {what} in {missing:.0%} of the records"
+            if features.distinct[k] == 1 and missing < 1:
+                yield f"{source}: the field {field.name!r} has one value, which says nothing"
             placed = _placeholders(records.columns[k][rows])
             if placed >= _PLACED and field.compare in ("text", "exact"):
                 yield (
@@ -44,3 +51,99 @@ def _placeholders(column: pa.LargeStringArray) -> float:
     trimmed: Any = pc.ascii_upper(pc.utf8_trim_whitespace(column))
     found: Any = pc.mean(pc.is_in(trimmed, value_set=words))
     return float(found.as_py())
+
+
+#: Mutual information of two fields among random pairs, in nats, from which on odds are too high;
+#: that of fields which agree together in candidates that differ, and log of how much more often.
+_DEPENDENT, _TOGETHER, _OFTEN = 0.1, 0.02, 1.0
+#: So many times the matches by random pairs than by candidates show such fields too.
+_MORE = 1.2
+#: Up to this share of records in several pairs, two files may be meant to match one to one.
+_SEVERAL = 0.2
+_WAYS_OUT = (
+    "mark some pairs on the page of the report and give them as `labels`, or give `decide_at`"
+)
+
+
+def decision_notes(
+    records: Records, spec: LinkSpec, found: Candidates, decision: Decision, pairs: np.ndarray
+) -> tuple[str, ...]:
+    """Return what a person should know of a decision.
+
+    Args:
+        records: The records.
+        spec: What was asked for.
+        found: The candidates.
+        decision: How likely they are matches.
+        pairs: int64[]: the candidates that are one record.
+    """
+    notes = []
+    two_files = len(records.ids) > 1
+    if two_files and not spec.one_to_one and len(pairs):
+        _, one = np.unique(found.a[pairs], return_counts=True)
+        _, two = np.unique(found.b[pairs], return_counts=True)
+        several = max((one > 1).mean(), (two > 1).mean())
+        if 0 < several < _SEVERAL:
+            notes.append(
+                f"{several:.1%} of the records that match are in several pairs; if each record has "
+                "one at most in the other file, `one_to_one` leaves the best"
+            )
+    if records.origin is not None and len(pairs):
+        name, second = records.origin
+        within = int((second[found.a[pairs]] == second[found.b[pairs]]).sum())
+        notes.append(
+            f"the file has two sources by its column {name!r}, and {within:,} of {len(pairs):,} "
+            "pairs are within one of them; give two files to find pairs across them only"
+        )
+    if not len(pairs):
+        at = f"{spec.decide_at:g}"
+        notes.append(f"no pair of records has a probability of {at} or more: there is no match")
+    kind = decision.threshold.kind
+    if kind == "few":
+        notes.append(
+            f"too few of {len(found.a):,} candidates differ to learn from; the similarity decides, "
+            f"from {decision.threshold.value:g} on, which is a guess: look at the pairs around it"
+        )
+    elif kind in ("shoulder", "default"):
+        notes.append(
+            "the histogram of similarities has no valley, so that matches are uncertain: "
+            f"{_WAYS_OUT}"
+        )
+    elif kind == "matches":
+        notes.append("nearly all candidates seem to be matches: look at those with low probability")
+    return tuple(notes)
+
+
+def dependence_note(names: tuple[str, ...]) -> str:
+    """Return the note on fields that depend on one another."""
+    return (
+        f"the fields {', '.join(names)} agree together in records that differ; probabilities are "
+        "called scores, as they are too high for pairs that agree in all of these"
+    )
+
+
+def dependent_fields(decision: Decision, names: list[str]) -> tuple[str, ...]:
+    """Return the fields that agree together in records that differ, so that odds are too high."""
+    views = {view.name: view for view in decision.model.views}
+    edges: list[Dependence] = []
+    if "random" in views:
+        edges += [edge for edge in views["random"].tree if edge.strength >= _DEPENDENT]
+    if _overconfident(decision.model, decision):
+        edges += [
+            edge
+            for edge in views["candidates"].tree
+            if edge.strength >= _TOGETHER and edge.ratios[SAME, SAME] >= _OFTEN
+        ]
+    fields = sorted({k for edge in edges for k in (edge.one, edge.two) if k < len(names)})
+    return tuple(names[k] for k in fields)
+
+
+def _overconfident(model: Model, decision: Decision) -> bool:
+    """Return whether random pairs see far more matches than candidates that differ do."""
+    if len(model.views) != 2:
+        return False
+    one, two = (
+        int((view_log_odds(view, decision.agreements, decision.values) >= 0).sum())
+        for view in model.views
+    )
+    return one > _MORE * two

@@ -7,22 +7,35 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.match.verifying import similarities
-from neardup.records.blocking import shared_weight
+from neardup.records.blocks.record_blocks import shared_weight
+from neardup.records.decision.agreement_classes import classes_of
+from neardup.records.decision.words import word_share, word_similarity
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
+from neardup.records.record_files import Records
 from neardup.threads import Pool
+
+
+class Pairs(NamedTuple):
+    """Pairs of records, int32[pairs] twice, and threads to look at them."""
+
+    a: np.ndarray
+    b: np.ndarray
+    pool: Pool
 
 
 class Compared(NamedTuple):
     """Similarities of some pairs.
 
     Attributes:
-        similarity: float64[pairs]: what decides.
+        similarity: float64[pairs]: of the records, to nine decimals.
         by_field: float32[pairs, k]: similarity of each field; NaN where a value is missing.
+        classes: int8[pairs, k]: class of agreement of each field.
     """
 
     similarity: np.ndarray
     by_field: np.ndarray
+    classes: np.ndarray
 
 
 def field_weights(features: Features, spec: LinkSpec) -> np.ndarray:
@@ -44,20 +57,77 @@ def compare(
         pool: Threads.
     """
     by_field = _by_field(features, spec, a, b, pool)
-    found = []
-    if spec.similarity in ("fields", "mixed"):
-        mean, total = _mean(by_field, field_weights(features, spec))
-        # Fields without two distinct values weigh nothing, unless there are no others.
-        constant = np.flatnonzero(total == 0)
-        factors = np.array([field.weight for field in spec.fields])
-        mean[constant] = _mean(by_field[constant], factors)[0]
-        found.append(mean)
-    if spec.similarity in ("idf", "mixed"):
-        found.append(_overlap(features, a, b, pool))
-    if spec.similarity == "record":
-        plain = features._replace(weights=np.ones_like(features.weights))
-        found.append(_overlap(plain, a, b, pool))
-    return Compared(np.clip(np.mean(found, axis=0), 0.0, 1.0), by_field)
+    similarity = np.zeros(len(a))
+    for kind, share in _mixture(features, spec):
+        if kind == "fields":
+            similarity += share * _of_fields(by_field, features, spec)
+        elif kind == "idf":
+            similarity += share * _overlap(features, a, b, pool)
+        else:
+            plain = features._replace(weights=np.ones_like(features.weights))
+            similarity += share * _overlap(plain, a, b, pool)
+    # The order of the two records may change the last bits.
+    similarity = np.clip(np.round(similarity, 9), 0.0, 1.0)
+    return Compared(similarity, by_field, _classes(features, by_field, a, b))
+
+
+def compared_of(
+    features: Features,
+    similarity: np.ndarray,
+    by_field: np.ndarray,
+    pairs: tuple[np.ndarray, np.ndarray],
+) -> Compared:
+    """Return what is known of pairs that were compared before."""
+    return Compared(similarity, by_field, _classes(features, by_field, *pairs))
+
+
+def with_words(
+    compared: Compared, records: Records, features: Features, spec: LinkSpec, found: Pairs
+) -> Compared:
+    """Return the same with values of several words compared by their words, too.
+
+    The similarity of the records stays. The share of the words is one half, or less where values
+    have fewer than two.
+
+    Args:
+        compared: Similarities.
+        records: The records.
+        features: Theirs.
+        spec: What is asked for.
+        found: Pairs, and threads.
+    """
+    a, b, pool = found
+    by_field = compared.by_field.copy()
+    for k, field in enumerate(spec.fields):
+        share = word_share(features.words[k])
+        if share:
+            words = word_similarity(records.columns[k], field, a, b, pool)
+            mixed = (1 - share) * by_field[:, k] + share * words
+            by_field[:, k] = np.where(np.isnan(words), by_field[:, k], mixed)
+    return compared._replace(by_field=by_field, classes=_classes(features, by_field, a, b))
+
+
+def _mixture(features: Features, spec: LinkSpec) -> list[tuple[str, float]]:
+    """Return the similarities of which the scalar is the mean, with their shares."""
+    if spec.similarity != "mixed":
+        return [(spec.similarity, 1.0)]
+    # Rare shingles say much of sentences, and little of names.
+    share = word_share(features.wordiness)
+    return [("fields", 1 - share), *([("idf", share)] if share else [])]
+
+
+def _of_fields(by_field: np.ndarray, features: Features, spec: LinkSpec) -> np.ndarray:
+    mean, total = _mean(by_field, field_weights(features, spec))
+    # Fields without two distinct values weigh nothing, unless there are no others.
+    constant = np.flatnonzero(total == 0)
+    factors = np.array([field.weight for field in spec.fields])
+    mean[constant] = _mean(by_field[constant], factors)[0]
+    return mean
+
+
+def _classes(features: Features, by_field: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    equal = (features.hashes[a] == features.hashes[b]) & ~np.isnan(by_field)
+    return classes_of(by_field, equal)
 
 
 def _mean(by_field: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from neardup.errors import SpecError, spelled
 
 COMPARISONS = ("text", "exact", "digits", "numeric")
 SIMILARITIES = ("mixed", "fields", "record", "idf")
-CLUSTERINGS = ("star", "complete")
+CLUSTERINGS = ("average", "complete")
 #: Defaults of `block_at`: the number of pairs that collide grows with the square of the records.
 _BLOCK_AT, _BLOCK_MANY_AT, _MANY = 0.3, 0.5, 200_000
 _EXAMPLE = 'for example "given_name" or "birth:digits"'
@@ -83,12 +83,11 @@ class LinkSpec:
         block_at: Similarity of two records at which the recall of the candidates is stated; None
             for 0.3, or 0.5 for more than 200,000 records.
         recall: Probability that a pair at ``block_at`` becomes a candidate, in (0, 1).
-        similarity: What decides: ``"fields"``, ``"record"``, ``"idf"``, or ``"mixed"``, the mean of
-            ``fields`` and ``idf``.
-        decide_at: Similarity from which on two records are one; None for the valley of the
-            histogram.
+        similarity: What seeds are found by: ``"fields"``, ``"record"``, ``"idf"``, or ``"mixed"``,
+            a mean of ``fields`` and ``idf`` by how many words values have.
+        decide_at: Probability from which on two records are one.
         one_to_one: A record is in one pair at most; of two files.
-        cluster: ``"star"`` or ``"complete"``.
+        cluster: ``"average"`` or ``"complete"``.
         tagged: Shingles of one field do not equal those of another.
         seed: Seed of the hash functions.
 
@@ -100,9 +99,9 @@ class LinkSpec:
     block_at: float | None = None
     recall: float = 0.99
     similarity: str = "mixed"
-    decide_at: float | None = None
+    decide_at: float = 0.5
     one_to_one: bool = False
-    cluster: str = "star"
+    cluster: str = "average"
     tagged: bool = False
     seed: int = 0
 
@@ -122,8 +121,7 @@ class LinkSpec:
         if self.block_at is not None:
             _share("block_at", self.block_at, one=True)
         _share("recall", self.recall, one=False)
-        if self.decide_at is not None:
-            _share("decide_at", self.decide_at, one=True, word=" or 'valley'")
+        _share("decide_at", self.decide_at, one=True)
         _known("similarity", self.similarity, SIMILARITIES)
         _known("clustering of records", self.cluster, CLUSTERINGS)
         if type(self.seed) is not int or not 0 <= self.seed < 2**62:
@@ -170,8 +168,8 @@ def _known(what: str, value: object, known: Sequence[str]) -> None:
         raise SpecError(f"{what} is {spelled(value)}; expected one of {', '.join(known)}")
 
 
-def _share(name: str, value: object, *, one: bool, word: str = "") -> None:
+def _share(name: str, value: object, *, one: bool) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not (0 < value < 1 or (one and value == 1)):  # type: ignore[operator]
         end = "]" if one else ")"
-        raise SpecError(f"`{name}` is {spelled(value)}; expected a number in (0, 1{end}{word}")
+        raise SpecError(f"`{name}` is {spelled(value)}; expected a number in (0, 1{end}")

@@ -7,21 +7,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.cluster.edges import Edges
 from neardup.errors import InputError, SpecError
 from neardup.memory_plan import require_for_records
-from neardup.records.blocking import Candidates, check_hashes, find_candidates
-from neardup.records.deciding import cluster_records, matches
+from neardup.records.blocks.field_blocks import Asked, add_field_blocks
+from neardup.records.blocks.record_blocks import Candidates, check_hashes, find_candidates
+from neardup.records.deciding import Decision, decide_candidates
+from neardup.records.decision.clusters import Scored, cluster_records, matches
+from neardup.records.decision.frequencies import row_hashes
+from neardup.records.decision.labels import Labels
 from neardup.records.features import Features, make_features
-from neardup.records.field_notes import field_notes
-from neardup.records.field_similarity import Compared, compare
+from neardup.records.field_notes import (
+    decision_notes,
+    dependence_note,
+    dependent_fields,
+    field_notes,
+)
 from neardup.records.fields import LinkSpec
 from neardup.records.record_files import Records, Source, read_records
-from neardup.records.threshold import Threshold, find_valley, given_threshold
 from neardup.threads import Pool
-
-#: No valley is looked for below, where candidates are incomplete.
-_LOWEST = 0.3
 
 
 class Against(NamedTuple):
@@ -68,21 +71,26 @@ class Linked:
 
     Attributes:
         blocked: Records and candidates.
-        compared: Similarities of the candidates.
-        threshold: From which similarity on two records are one.
+        decision: How likely the candidates are matches.
         pairs: int64[]: the candidates that are one record, ascending.
         clusters: int64[records]: the number of each one's cluster: that of its lowest record.
         sizes: int64[records]: records of that cluster.
         notes: What a person should know, a sentence each.
+        dependent: Fields that agree together in records that differ.
     """
 
     blocked: Blocked
-    compared: Compared
-    threshold: Threshold
+    decision: Decision
     pairs: np.ndarray
     clusters: np.ndarray
     sizes: np.ndarray
     notes: tuple[str, ...]
+    dependent: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> str:
+        """Name of the column of probabilities: ``score`` where they are too high."""
+        return "score" if self.dependent else "probability"
 
 
 def block(given: Source, spec: LinkSpec, pool: Pool, memory: int | None = None) -> Blocked:
@@ -100,6 +108,8 @@ def block(given: Source, spec: LinkSpec, pool: Pool, memory: int | None = None) 
     features = make_features(records.columns, spec, pool)
     _check(records, features)
     candidates = find_candidates(features, spec, records.first, pool)
+    asked = Asked(spec, records.first)
+    candidates = add_field_blocks(candidates, features, records.columns, asked, pool)
     notes = block_notes(records, features, candidates, spec)
     return Blocked(records, spec, features, candidates, notes)
 
@@ -125,60 +135,47 @@ def block_notes(
     return tuple(notes)
 
 
-def decide(blocked: Blocked, pool: Pool) -> Linked:
-    """Compare the candidates, choose the threshold, and group the records that are one."""
-    spec, candidates = blocked.spec, blocked.candidates
-    compared = compare(blocked.features, spec, candidates.a, candidates.b, pool)
-    if spec.decide_at is not None:
-        threshold = given_threshold(spec.decide_at, compared.similarity)
-    else:
-        threshold = find_valley(compared.similarity, min(_LOWEST, spec.block_at or _LOWEST))
-    return _grouped(blocked, compared, threshold)
+def decide(blocked: Blocked, pool: Pool, labels: Labels | None = None) -> Linked:
+    """Learn how likely the candidates are matches, and group the records that are one."""
+    decision = decide_candidates(
+        blocked.records, blocked.features, blocked.spec, blocked.candidates, labels, pool
+    )
+    return _grouped(blocked, decision)
 
 
 def decide_again(linked: Linked, decide_at: float) -> Linked:
-    """Return the same with another threshold.
+    """Return the same from another probability on.
 
     Raises:
-        SpecError: Records are in clusters of an index, which has one threshold.
+        SpecError: Records are in clusters of an index, which has one.
     """
     blocked = linked.blocked
     if blocked.against is not None:
         raise SpecError(
-            "clusters of an index have one threshold", "make an index with another `decide_at`"
+            "clusters of an index have one `decide_at`", "make an index with another one"
         )
     spec = replace(blocked.spec, decide_at=decide_at)
-    threshold = given_threshold(decide_at, linked.compared.similarity)
-    return _grouped(replace(blocked, spec=spec), linked.compared, threshold)
+    return _grouped(replace(blocked, spec=spec), linked.decision)
 
 
-def _grouped(blocked: Blocked, compared: Compared, threshold: Threshold) -> Linked:
-    spec, candidates, similarity = blocked.spec, blocked.candidates, compared.similarity
-    pairs = matches(candidates.a, candidates.b, similarity, threshold.value, spec.one_to_one)
-    edges = matched(candidates, compared, pairs)
-    labels = cluster_records(edges, len(blocked.records), spec.cluster)
-    notes = blocked.notes + _about(threshold)
+def _grouped(blocked: Blocked, decision: Decision) -> Linked:
+    spec, candidates = blocked.spec, blocked.candidates
+    scored = Scored(candidates.a, candidates.b, decision.margin(spec.decide_at))
+    pairs = matches(scored, spec.one_to_one)
+    labels = _clusters(blocked, scored, pairs)
+    dependent = dependent_fields(decision, spec.names)
+    notes = blocked.notes + decision_notes(blocked.records, spec, candidates, decision, pairs)
+    if dependent:
+        notes += (dependence_note(dependent),)
     sizes = np.bincount(labels)[labels]
-    return Linked(blocked, compared, threshold, pairs, labels.astype(np.int64), sizes, notes)
+    return Linked(blocked, decision, pairs, labels.astype(np.int64), sizes, notes, dependent)
 
 
-def matched(found: Candidates, compared: Compared, pairs: np.ndarray) -> Edges:
-    """Return candidates that are one record as edges."""
-    return Edges(found.a[pairs], found.b[pairs], compared.similarity[pairs])
-
-
-def _about(threshold: Threshold) -> tuple[str, ...]:
-    if threshold.kind == "shoulder":
-        return (
-            f"the histogram of similarities has no valley; {threshold.value:g} is where it bends: "
-            "look at the pairs around it, and give `decide_at`",
-        )
-    if threshold.kind == "default":
-        return (
-            f"the candidates have no histogram with two modes; {threshold.value:g} is a guess: "
-            "look at the pairs around it, and give `decide_at`",
-        )
-    return ()
+def _clusters(blocked: Blocked, scored: Scored, pairs: np.ndarray) -> np.ndarray:
+    if blocked.spec.one_to_one:  # pairs are clusters
+        scored = scored.take(pairs)
+    ranks = np.unique(row_hashes(blocked.features), return_inverse=True)[1].reshape(-1)
+    return cluster_records(scored, ranks, blocked.spec.cluster)
 
 
 def _check(records: Records, features: Features) -> None:

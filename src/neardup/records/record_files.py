@@ -18,6 +18,8 @@ from neardup.io.opening import Reading
 from neardup.records.fields import LinkSpec
 from neardup.report.numbers import counted
 
+#: Names of columns that say from which source a record is.
+_ORIGINS = ("source", "dataset", "database", "file", "origin", "catalogue", "catalog")
 #: A column of a table whose types are not known before it is read.
 Column = Any
 
@@ -32,6 +34,8 @@ class Records:
         columns: large_string[records] for each field, in the order of the fields.
         first: Records of the first source.
         id: Column of the ids; None for positions.
+        origin: Of one file: a column that seems to say from which of two sources a record is, and
+            bool[records], whether it is from the second one; None where there is none.
     """
 
     names: tuple[str, ...]
@@ -39,6 +43,7 @@ class Records:
     columns: tuple[pa.LargeStringArray, ...]
     first: int
     id: str | None = None
+    origin: tuple[str, np.ndarray] | None = None
 
     def __len__(self) -> int:
         return sum(len(ids) for ids in self.ids)
@@ -95,7 +100,20 @@ def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
         pa.concat_arrays([_strings(table.column(field)) for table in tables])
         for field in spec.names
     )
-    return Records(tuple(names), ids, columns, sizes[0], id)
+    origin = _origin(tables[0], spec) if b is None else None
+    return Records(tuple(names), ids, columns, sizes[0], id, origin)
+
+
+def _origin(table: pa.Table, spec: LinkSpec) -> tuple[str, np.ndarray] | None:
+    """Return the column that has the names of two sources, see `Records`."""
+    for name in table.column_names:
+        if name.lower() in _ORIGINS and name not in spec.names:
+            column: Column = table.column(name)
+            values: Any = pc.unique(column.drop_null())
+            if not pa.types.is_nested(column.type) and len(values) == 2:
+                second: Any = pc.fill_null(pc.equal(column, values[1]), False)
+                return name, second.to_numpy().astype(np.bool_)
+    return None
 
 
 def _checked(

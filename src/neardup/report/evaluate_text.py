@@ -8,7 +8,7 @@ from neardup.report.numbers import aligned, counted, labelled, percent, with_int
 Line = tuple[str, str]
 _SCORES = ("precision", "recall", "f1")
 _STARS = (
-    "A star has the documents that are similar to one kept document, so that true pairs between "
+    "A star has the documents that are similar to one kept document: true pairs between "
     "two stars count as not found; the other clusterings join more."
 )
 

@@ -1,4 +1,4 @@
-"""The record of any command in a few lines: a label, a number, and what it counts."""
+"""The record of any command in a few lines: a label, a number, and its unit."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -59,7 +59,7 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
     if not record["spec"]["max_bucket"] and _recall(record) >= _ENOUGH:
         yield "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
     if counts.get("not_compared"):
-        what = "pairs in very large buckets; edges may be missing, what is kept is not affected"
+        what = "pairs in very large buckets; edges may be missing, the kept set is not affected"
         if record["spec"]["max_bucket"]:
             what = "pairs in buckets above --max-bucket; kept documents may still be alike"
         yield "not compared", f"{counts['not_compared']:,}", what
@@ -154,7 +154,7 @@ def of_matches(record: dict[str, Any]) -> Iterator[Row]:
     yield "documents", f"{counts['documents']:,}", "of the training corpus"
     if settings["cut"]:
         contaminated = counts["contaminated"]
-        yield "kept", f"{counts['kept']:,}", share(counts["kept"], counts["documents"])
+        yield from _kept_and_removed(counts, "words that match are cut instead")
         yield "cut", f"{counts['cut_words']:,}", f"words, of {counted(contaminated, 'document')}"
     else:
         yield from _kept_and_removed(counts, "they contain a test item, or a passage of it")

@@ -77,23 +77,33 @@ _overwrite = o.option(
     type=click.Choice(["mixed", "fields", "record", "idf"]),
     default="mixed",
     group=o.COMPARED,
-    help="fields: weighted mean over the fields; record: 3-grams of the complete record; idf: the "
-    "same, rare ones weighing more; mixed: the mean of fields and idf.",
+    help="What the histogram is of. fields: weighted mean over the fields; record: 3-grams of the "
+    "record; idf: the same, rare ones weighing more; mixed: a mean of fields and idf.",
 )
 @o.option(
     "--decide-at",
-    metavar="S|valley",
-    default="valley",
+    type=float,
+    metavar="P",
+    default=0.5,
     group=o.COMPARED,
-    help="Similarity from which on two records are one; or the valley of the histogram.",
+    help="Probability from which on two records are one.",
 )
 @o.option("--one-to-one", is_flag=True, group=o.KEPT, help="Of each record the best pair only.")
 @o.option(
     "--cluster",
-    type=click.Choice(["star", "complete"]),
-    default="star",
+    type=click.Choice(["average", "complete"]),
+    default="average",
     group=o.KEPT,
-    help="star: a record and those that it is one with. complete: any two records of a cluster.",
+    help="average: the mean of the log odds of two clusters decides. complete: any two records of "
+    "a cluster are one by themselves.",
+)
+@o.option(
+    "--labels",
+    metavar="FILE",
+    type=o.PATH,
+    group=o.INPUT,
+    help="Pairs that are known: id_a, id_b, duplicate (true or false), such as those marked on "
+    "the page of a report.",
 )
 @o.local_out_option
 @_overwrite
@@ -104,9 +114,7 @@ _overwrite = o.option(
     group=o.OUTPUT,
     help="Make an index of the records too, for --against.",
 )
-@o.file_option(
-    "--report", what="Write a page with the histogram and the pairs around the threshold too."
-)
+@o.file_option("--report", what="Write a page with charts, clusters and pairs too.")
 @o.json_option
 @_tagged
 @_seed
@@ -123,7 +131,6 @@ def link(
     report: Path | None,
     json_: bool,
     quiet: bool,
-    decide_at: str,
     **options: Any,
 ) -> None:
     """Find the records that are one, in a file A or across two files A and B.
@@ -144,7 +151,7 @@ def link(
         raise OutputError(f"{index} exists already", "name another folder")
     from neardup.api.linking import link
 
-    run = link(*_two(files), decide_at=_similarity(decide_at), **options)
+    run = link(*_two(files), **options)
     run.save(out, overwrite=overwrite)
     if index is not None:
         run.index(index).close()
@@ -233,13 +240,6 @@ def _two(files: tuple[Path, ...]) -> tuple[Path, Path | None]:
     if len(files) > 2:
         raise SpecError(f"{len(files)} files; expected one or two", "put the others into one file")
     return files[0], files[1] if len(files) > 1 else None
-
-
-def _similarity(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def evaluate_links_of(

@@ -8,6 +8,7 @@ import click
 
 from neardup.cli import options as o
 from neardup.cli.showing import context_option, on_run, open_run, show_events, show_record
+from neardup.errors import SpecError
 from neardup.spec import CLUSTERINGS
 
 _AS_BEFORE = "[default: as in RUN]"
@@ -21,6 +22,7 @@ _AS_BEFORE = "[default: as in RUN]"
 @o.kept("--tree-threshold T", help=_AS_BEFORE)
 @o.kept("--keep first|longest|max:COLUMN|min:COLUMN", help=_AS_BEFORE)
 @o.kept("--pairs [kept|all]", help=_AS_BEFORE)
+@o.kept("--decide-at P", type=float, help="Of a linkage: minimum probability. " + _AS_BEFORE)
 @o.output_options
 @o.resource_options
 @o.json_option
@@ -28,7 +30,9 @@ _AS_BEFORE = "[default: as in RUN]"
 def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> None:
     """Re-cluster a finished run with other settings.
 
-    RUN is the output folder of neardup dedup. The result is that of a full run with these settings
+    RUN is the output folder of neardup dedup, or of neardup link; of the latter, --decide-at is
+    the only setting, and nothing is compared again.
+    Of neardup dedup, the result is that of a full run with these settings
     and the bands of RUN. With --no-clean, the tables of RUN suffice for a higher threshold if pairs
     were listed (--pairs all), or if no removed document falls below it. Else the input is read
     again, and must not have changed; its sketches are reused if RUN was made with --keep-run.
@@ -38,8 +42,19 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
     from neardup.inspect.recluster import Reclustering, changed
 
     opened, overwrite = open_run(run, "recluster"), options.pop("overwrite")
+    if opened.command == "link":
+        found = on_run(opened, "recluster", out, overwrite=overwrite, **options)
+        if not quiet:
+            click.echo(str(found), err=True)
+        if json_:
+            click.echo(json.dumps(found.summary, indent=2))
+        return
     if type(opened) is not Run:
         opened.recluster()
+    if options.pop("decide_at") is not None:
+        raise SpecError(
+            f"`decide_at` does not apply to an output of neardup {opened.command}", "leave it out"
+        )
     results = opened._results
     writing, resources = o.writing_of(options), o.resources_of(options)
     spec = changed(results.spec, **options)
@@ -78,7 +93,7 @@ def report(
 ) -> None:
     """Write the results of a run, or the content of an index, as one page for any browser.
 
-    RUN is the output folder of neardup dedup or neardup passages, or an index. The page needs no
+    RUN is the output folder of a command, or an index. The page needs no
     network and no server. Of a run it shows the result, the similarities with a slider for the
     threshold, and the clusters: search them, open them, see what their documents share, compare
     each with the one that it is a duplicate of, and judge it (the judgements are saved as a file
@@ -86,7 +101,10 @@ def report(
     An audit that was done before (neardup audit RUN) is shown too. Of an index it shows numbers,
     and which similarities it finds; then only --title, --overwrite and --quiet apply. Of passages
     it shows how much is copied, and the documents with the most copied words next to their sources;
-    --max-clusters is the number of these, and --no-text leaves the texts out.
+    --max-clusters is the number of these, and --no-text leaves the texts out. Of neardup
+    decontaminate, neardup dedup --against and neardup spark it shows the numbers, the counts of
+    each file with test items, and up to --max-clusters matches or removed documents; of matches
+    with the passage in its context. Every page is made to be printed, too.
     """
     from neardup.memory_plan import show_size
 

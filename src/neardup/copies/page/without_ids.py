@@ -1,4 +1,4 @@
-"""Passages for a page that has no ids: rows of the table of documents stand in their place."""
+"""Passages for a page that has no ids: it names rows of the table of documents instead."""
 
 from __future__ import annotations
 

@@ -7,25 +7,31 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import array_of
 from neardup.cluster.edges import Edges
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.incoming import checked_ids
 from neardup.match.verifying import similarities
-from neardup.records.blocking import (
+from neardup.records.blocks.field_blocks import Asked, add_field_blocks, of_one_field
+from neardup.records.blocks.record_blocks import (
+    Block,
+    block_at,
     common_of,
     find_candidates,
     hashed_sets,
     lowest_similarity,
-    record_keys,
     worth,
 )
-from neardup.records.deciding import Joined, join_clusters, matches
+from neardup.records.deciding import Decision, agreements_of
+from neardup.records.decision.clusters import Scored, join_clusters, matches
+from neardup.records.decision.learning import rescaled
+from neardup.records.decision.threshold import index_threshold
+from neardup.records.features import make_features
 from neardup.records.field_similarity import compare
 from neardup.records.incremental.record_store import RecordStore, Stored
-from neardup.records.link_steps import Against, Blocked, Linked, block_notes, matched
+from neardup.records.link_steps import Against, Blocked, Linked, block_notes
 from neardup.records.record_files import Records, Source, read_records
-from neardup.records.threshold import given_threshold
 from neardup.threads import Pool
 
 #: An index that has grown to so many times what it was made of is worth a new one.
@@ -50,25 +56,35 @@ def link_new(store: RecordStore, given: Source, pool: Pool) -> Linked:
     spec = store.spec
     records = read_records(given._replace(id=given.id or store.id), spec, alone=1)
     features = store.features(records.columns, pool)
-    filled = np.flatnonzero(features.records.size)
-    keys = record_keys(features, filled, store.bands, spec.seed, pool)
+    keys = store.keys(features, records.columns, pool)
     among = find_candidates(features, spec, len(records), pool, store.bands)
+    if store.blocks:
+        asked = Asked(spec, len(records), store.blocks)
+        among = add_field_blocks(among, features, records.columns, asked, pool)
     notes = block_notes(records, features, among, spec)
     with store.core.writing() as state:
         numbers = state.documents + np.arange(len(records))
         ids = checked_ids(numbers if records.id is None else records.ids[0])
         store.require_new(ids)
-        found = store.candidates(keys)
-        docs, place = np.unique(found.doc, return_inverse=True)
+        found = [store.candidates(keys, part) for part in range(len(store.blocks) + 1)]
+        docs = np.unique(np.concatenate([part.doc for part in found]))
         old, against = store.fetch(docs), Against(state.documents, len(docs))
         every = _together(old, ids, records)
         if len(docs):
             features = store.features(every.columns, pool)
-        pairs = place.reshape(-1).astype(np.int32), (filled[found.row] + len(docs)).astype(np.int32)
+        pairs = [
+            (
+                np.searchsorted(docs, part.doc).astype(np.int32),
+                (part.row + len(docs)).astype(np.int32),
+            )
+            for part in found
+        ]
         notes += _grown(store, state.documents + len(ids))
-        blocked = _with_pairs(Blocked(every, spec, features, among, notes, against), *pairs, pool)
-        linked, joined = _decided(blocked, store, old.joined, numbers, pool)
-        store.insert(Stored(ids, records.columns, joined), filled, keys)
+        blocked = Blocked(every, spec, features, among, notes, against)
+        blocked = _with_pairs(blocked, store, pairs, pool)
+        linked = _decided(blocked, store, old.clusters, numbers, pool)
+        clusters = linked.clusters[blocked.new :]
+        store.insert(Stored(ids, records.columns, clusters), keys)
     store.after_insert()
     return linked
 
@@ -78,7 +94,7 @@ def _grown(store: RecordStore, records: int) -> tuple[str, ...]:
         return ()
     return (
         f"the index has {records:,} records, and was made of {store.counted:,}; weights and bands "
-        "are those of the first: make a new one from a linkage of all records",
+        "are those of the first: `relink` reports what one linkage of all records would change",
     )
 
 
@@ -92,44 +108,105 @@ def _together(old: Stored, ids: list[Id], new: Records) -> Records:
     return Records(new.names, (id_values(ids, kind),), columns, len(ids), new.id)
 
 
-def _with_pairs(blocked: Blocked, a: np.ndarray, b: np.ndarray, pool: Pool) -> Blocked:
-    """Return the same with candidates among the new records, and those pairs that are any, too."""
+def _with_pairs(
+    blocked: Blocked, store: RecordStore, pairs: list[tuple[np.ndarray, np.ndarray]], pool: Pool
+) -> Blocked:
+    """Return the same with candidates among the new records, and those pairs that are any, too.
+
+    Args:
+        blocked: The new records with their candidates.
+        store: The index.
+        pairs: Old and new records that share a bucket: of whole records, then of each block.
+        pool: Threads.
+    """
     features, spec, among = blocked.features, blocked.spec, blocked.candidates
-    every = np.arange(len(blocked.records))
-    hashed = hashed_sets(features.records, every, common_of(features))
+    hashed = hashed_sets(features.records, np.arange(len(blocked.records)), common_of(features))
+    a, b = pairs[0]
     similarity = similarities(hashed, a, b, lowest_similarity(spec), pool)
     reached = np.flatnonzero(similarity >= 0)
     part = a[reached], b[reached], similarity[reached]
     kept = reached[worth(features, spec, part, pool)]
+    parts = [(a[kept], b[kept], similarity[kept])]
+    blocks = [among.blocks[0]._replace(pairs=len(kept), added=len(kept))]
+    seen = _keys(*parts[0][:2])
+    for fields, (x, y) in zip(store.blocks, pairs[1:], strict=True):
+        x, y = _alike(blocked, fields, x, y, pool)
+        new = ~np.isin(_keys(x, y), seen)
+        seen = np.concatenate([seen, _keys(x[new], y[new])])
+        name = " + ".join(spec.fields[k].name for k in fields)
+        blocks.append(Block(name, len(x), int(new.sum()), fields))
+        similarity = np.maximum(similarities(hashed, x[new], y[new], 0.0, pool), 0.0)
+        parts.append((x[new], y[new], similarity))
     inside = among.a + blocked.new, among.b + blocked.new, among.similarity
-    edges = Edges.gather([(a[kept], b[kept], similarity[kept]), inside])
+    edges = Edges.gather([*parts, inside])
     assert blocked.against is not None
-    possible = blocked.against.records * (len(every) - blocked.new) + among.possible
+    records = len(blocked.records) - blocked.new
     found = replace(
         among,
         a=edges.a,
         b=edges.b,
         similarity=edges.similarity,
-        compared=among.compared + len(a),
-        possible=possible,
+        compared=among.compared + sum(len(x) for x, _ in pairs),
+        possible=blocked.against.records * records + among.possible,
+        blocks=_sum(tuple(blocks), among.blocks),
     )
     return replace(blocked, candidates=found)
 
 
+def _keys(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.asarray(a.astype(np.int64) << 32 | b)
+
+
+def _sum(one: tuple[Block, ...], two: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Add up what blocks found against the index and among the new records."""
+    more = {block.fields: block for block in two}
+    return tuple(
+        block._replace(
+            pairs=block.pairs + more[block.fields].pairs,
+            added=block.added + more[block.fields].added,
+        )
+        if block.fields in more
+        else block
+        for block in one
+    )
+
+
+def _alike(
+    blocked: Blocked, fields: tuple[int, ...], a: np.ndarray, b: np.ndarray, pool: Pool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs whose values are equal, or of one field similar."""
+    hashes = blocked.features.hashes
+    equal = np.ones(len(a), np.bool_)
+    for k in fields:
+        equal &= (hashes[a, k] == hashes[b, k]) & (hashes[a, k] != 0)
+    field = blocked.spec.fields[fields[0]]
+    if len(fields) == 1 and field.compare != "exact" and not equal.all():
+        docs, which = np.unique(np.concatenate([a, b]), return_inverse=True)
+        alone = of_one_field(field, blocked.spec)
+        values = blocked.records.columns[fields[0]].take(array_of(docs))
+        sets = make_features((values,), alone, pool).records
+        x, y = np.split(which.reshape(-1).astype(np.int32), 2)
+        equal |= similarities(sets, x, y, block_at(alone), pool) >= 0
+    return a[equal], b[equal]
+
+
 def _decided(
-    blocked: Blocked, store: RecordStore, old: Joined, numbers: np.ndarray, pool: Pool
-) -> tuple[Linked, Joined]:
+    blocked: Blocked, store: RecordStore, old: np.ndarray, numbers: np.ndarray, pool: Pool
+) -> Linked:
     """Compare the candidates, and let new records join clusters."""
     spec, found = blocked.spec, blocked.candidates
     compared = compare(blocked.features, spec, found.a, found.b, pool)
-    similarity = compared.similarity
-    threshold = replace(given_threshold(store.threshold, similarity), kind="index")
-    pairs = matches(found.a, found.b, similarity, threshold.value, one_to_one=False)
-    edges = matched(found, compared, pairs)
-    sizes = store.sizes(old.clusters)
-    joined = join_clusters(edges, old, sizes, numbers, spec.cluster)
-    for cluster in joined.clusters[blocked.new :].tolist():
+    agreements = agreements_of(found, compared, len(blocked.records), two_files=False)
+    values = store.values.of(blocked.features, blocked.new)
+    model = rescaled(store.model, agreements, values, found.possible)
+    threshold = index_threshold(store.threshold, compared.similarity)
+    log_odds = model.log_odds(agreements, values)
+    decision = Decision(compared, agreements, values, model, threshold, log_odds)
+    scored = Scored(found.a, found.b, decision.margin(spec.decide_at))
+    sizes = store.sizes(old)
+    clusters = join_clusters(scored, old, sizes, numbers, spec.cluster)
+    for cluster in clusters[blocked.new :].tolist():
         sizes[cluster] = sizes.get(cluster, 0) + 1
-    of = np.array([sizes[cluster] for cluster in joined.clusters.tolist()], np.int64)
-    linked = Linked(blocked, compared, threshold, pairs, joined.clusters, of, blocked.notes)
-    return linked, Joined(joined.clusters[blocked.new :], joined.centres[blocked.new :])
+    of = np.array([sizes[cluster] for cluster in clusters.tolist()], np.int64)
+    pairs = matches(scored, one_to_one=False)
+    return Linked(blocked, decision, pairs, clusters, of, blocked.notes)

@@ -72,9 +72,9 @@ class RecordIndex:
         A cluster has the number of its first record, and keeps it.
         """
         with self._store.core.reading() as state:
-            ids, _, joined = self._store.everything()
-        sizes = np.bincount(joined.clusters)[joined.clusters]
-        columns = [id_values(ids, state.ids), array_of(joined.clusters), array_of(sizes)]
+            ids, _, clusters = self._store.everything()
+        sizes = np.bincount(clusters)[clusters] if len(clusters) else clusters
+        columns = [id_values(ids, state.ids), array_of(clusters), array_of(sizes)]
         return pa.Table.from_arrays(columns, ["id", "cluster", "size"])
 
     def evaluate(

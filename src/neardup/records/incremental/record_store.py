@@ -6,7 +6,6 @@ import json
 import zlib
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,18 +22,19 @@ from neardup.index.merging import Merger
 from neardup.index.snapshot import BucketPairs, bucket_names
 from neardup.index.transactions import Core
 from neardup.recipe import Recipe
-from neardup.records.blocking import block_at, record_keys
-from neardup.records.deciding import Joined, star_centres
+from neardup.records.blocks.record_blocks import block_at, record_keys
+from neardup.records.decision.model import Model
 from neardup.records.features import RECORD, Features, make_features
 from neardup.records.fields import LinkSpec
-from neardup.records.link_steps import Linked, matched
+from neardup.records.incremental.field_keys import KnownValues, field_keys, known_values
+from neardup.records.link_steps import Linked
 from neardup.sketch.bands import Bands, candidate_probability
 from neardup.threads import Pool
 
 #: The database of an index of records.
 DATABASE = "records.sqlite"
 _TABLES = (
-    "CREATE TABLE weights (one INTEGER PRIMARY KEY, data BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    "CREATE TABLE learnt (name TEXT PRIMARY KEY, data BLOB NOT NULL, checksum INTEGER NOT NULL)",
     "CREATE TABLE sizes (cluster INTEGER PRIMARY KEY, size INTEGER NOT NULL)",
 )
 _COUNT = "INSERT INTO sizes VALUES (?, 1) ON CONFLICT (cluster) DO UPDATE SET size = size + 1"
@@ -50,19 +50,43 @@ class Stored(NamedTuple):
     Attributes:
         ids: Theirs.
         columns: large_string[records] for each field.
-        joined: Their clusters.
+        clusters: int64[]: their clusters.
     """
 
     ids: list[Id]
     columns: tuple[pa.LargeStringArray, ...]
-    joined: Joined
+    clusters: np.ndarray
+
+
+class Keys(NamedTuple):
+    """Keys of some records.
+
+    Attributes:
+        rows: int64[m]: which records these are; others have no shingles.
+        values: uint64[m, columns]: band keys, then those of fields; 0 for a missing value.
+        ends: Where the columns of whole records and those of each block end.
+    """
+
+    rows: np.ndarray
+    values: np.ndarray
+    ends: list[int]
+
+    def of(self, docs: np.ndarray) -> np.ndarray:
+        """Return the keys of documents, int64[m]; a missing value shares no bucket."""
+        own: np.ndarray = docs[:, None].astype(np.uint64) * np.uint64(self.values.shape[1])
+        own = own + np.arange(self.values.shape[1], dtype=np.uint64) + np.uint64(1)
+        own = own * np.uint64(0xBF58476D1CE4E5B9)
+        own ^= own >> np.uint64(31)
+        missing = self.values == 0
+        missing[:, : self.ends[0]] = False
+        return np.asarray(np.where(missing, own, self.values))
 
 
 class RecordStore:
     """An index of records that is open.
 
-    A document of the index is a record; its body has its cluster, whether it is a centre, and the
-    values of its fields. Nothing of this changes.
+    A document of the index is a record; its body has its cluster and the values of its fields.
+    Nothing of this changes.
 
     Args:
         folder: Where it is; None in memory.
@@ -78,18 +102,16 @@ class RecordStore:
         self.id: str | None = about["id"]
         recall = candidate_probability(block_at(self.spec), recipe.num_bands, recipe.rows)
         self.bands = Bands(recipe.num_bands, recipe.rows, recall)
+        #: Similarity at the foot of the valley.
+        self.threshold: float = about["threshold"]
         self.core = Core(folder, catalogue, recipe, self.threshold, False)
         #: Records that the weights were counted in.
         self.counted: int = about["counted"]
-        self._distinct = np.array(about["distinct"], np.int64)
-        self._weights: np.ndarray | None = None
+        #: Numbers of the fields that have blocks of their own, and of pairs of these.
+        self.blocks: tuple[tuple[int, ...], ...] = tuple(map(tuple, about["blocks"]))
+        self._about = about
+        self._learnt: dict[str, bytes] = {}
         self._merger = Merger(self.core)
-
-    @property
-    def threshold(self) -> float:
-        """Similarity from which on two records are one."""
-        assert self.spec.decide_at is not None, "make_store"
-        return self.spec.decide_at
 
     def close(self) -> None:
         """Wait for merges of segments, and let go of the files; every later call is refused."""
@@ -98,26 +120,67 @@ class RecordStore:
 
     def features(self, columns: tuple[pa.LargeStringArray, ...], pool: Pool) -> Features:
         """Prepare records, with the weights of the index."""
-        if self._weights is None:
-            with self.core.catalogue.reading():
-                rows = self.core.catalogue.rows("SELECT data, checksum FROM weights")
-            if len(rows) != 1 or zlib.crc32(rows[0][0]) != rows[0][1]:
-                raise self.core.catalogue.damaged("its weights")
-            self._weights = np.frombuffer(zlib.decompress(rows[0][0]), "<f4").astype(np.float32)
+        weights = np.frombuffer(self._read("weights"), "<f4").astype(np.float32)
         made = make_features(columns, self.spec, pool)
-        return made._replace(weights=self._weights, distinct=self._distinct, counted=self.counted)
+        return made._replace(
+            weights=weights,
+            distinct=np.array(self._about["distinct"], np.int64),
+            counted=self.counted,
+            words=np.array(self._about["words"]),
+            wordiness=self._about["wordiness"],
+        )
+
+    @property
+    def model(self) -> Model:
+        """Match weights of the linkage that the index was made of."""
+        return Model.from_dict(json.loads(self._read("model")))
+
+    @property
+    def values(self) -> KnownValues:
+        """How often values are in the records that the index was made of."""
+        return KnownValues.from_bytes(self._read("values"), self._about["present"])
+
+    def _read(self, name: str) -> bytes:
+        """Return what was learnt, which never changes."""
+        if name not in self._learnt:
+            with self.core.catalogue.reading():
+                text = "SELECT data, checksum FROM learnt WHERE name = ?"
+                rows = self.core.catalogue.rows(text, (name,))
+            if len(rows) != 1 or zlib.crc32(rows[0][0]) != rows[0][1]:
+                raise self.core.catalogue.damaged(f"its {name}")
+            self._learnt[name] = zlib.decompress(rows[0][0])
+        return self._learnt[name]
+
+    def keys(
+        self, features: Features, columns: tuple[pa.LargeStringArray, ...], pool: Pool
+    ) -> Keys:
+        """Return the band keys of records, and those of their fields."""
+        filled = np.flatnonzero(features.records.size)
+        of_record = record_keys(features, filled, self.bands, self.spec.seed, pool)
+        parts = [
+            field_keys(features, columns, self.spec, fields, pool)[filled] for fields in self.blocks
+        ]
+        ends = np.cumsum([of_record.shape[1], *(part.shape[1] for part in parts)])
+        return Keys(filled, np.hstack([of_record, *parts]), ends.tolist())
 
     # Within a transaction.
 
-    def candidates(self, keys: np.ndarray) -> BucketPairs:
-        """Find the records that share a bucket with new ones, uint64[rows, bands]."""
+    def candidates(self, keys: Keys, part: int) -> BucketPairs:
+        """Find the records that share a bucket with new ones.
+
+        Args:
+            keys: Of the new records.
+            part: 0 for the buckets of whole records; k + 1 for those of block k.
+        """
         none = np.empty(0, np.int64)
         rows, docs = [none], [none]
-        for low in range(0, len(keys), _ASKED):
-            found = self.core.snapshot.candidates(bucket_names(keys[low : low + _ASKED]))
+        first, last = keys.ends[part - 1] if part else 0, keys.ends[part]
+        for low in range(0, len(keys.values), _ASKED):
+            names = bucket_names(keys.values[low : low + _ASKED])[:, first:last]
+            found = self.core.snapshot.candidates(np.ascontiguousarray(names))
             rows.append(low + found.row)
             docs.append(found.doc)
-        return BucketPairs(np.concatenate(rows), np.concatenate(docs))
+        return BucketPairs(keys.rows[np.concatenate(rows)], np.concatenate(docs))
 
     def fetch(self, docs: np.ndarray) -> Stored:
         """Return some records, by their numbers in ascending order."""
@@ -135,11 +198,10 @@ class RecordStore:
         bodies = [json.loads(row.body) for row in rows]
         columns = tuple(
             strings_of([body[k].encode() for body in bodies])
-            for k in range(2, 2 + len(self.spec.fields))
+            for k in range(1, 1 + len(self.spec.fields))
         )
         clusters = np.array([body[0] for body in bodies], np.int64)
-        centres = np.array([body[1] for body in bodies], np.bool_)
-        return Stored([row.id for row in rows], columns, Joined(clusters, centres))
+        return Stored([row.id for row in rows], columns, clusters)
 
     def sizes(self, clusters: np.ndarray) -> dict[int, int]:
         """Return the numbers of records of some clusters; those of new ones are left out."""
@@ -166,21 +228,16 @@ class RecordStore:
                 "leave out records that were linked before, or give each record an id of its own",
             )
 
-    def insert(self, new: Stored, filled: np.ndarray, keys: np.ndarray) -> None:
-        """Insert records.
-
-        Args:
-            new: The records.
-            filled: int64[m]: those that have shingles, ascending.
-            keys: uint64[m, bands]: their band keys.
-        """
+    def insert(self, new: Stored, keys: Keys) -> None:
+        """Insert records with their keys."""
         values = zip(*(column.to_pylist() for column in new.columns), strict=True)
-        clusters, centres = new.joined.clusters.tolist(), new.joined.centres.tolist()
+        clusters = new.clusters.tolist()
         bodies = [
-            json.dumps([cluster, int(centre), *row], ensure_ascii=False).encode()
-            for cluster, centre, row in zip(clusters, centres, values, strict=True)
+            json.dumps([cluster, *row], ensure_ascii=False).encode()
+            for cluster, row in zip(clusters, values, strict=True)
         ]
-        self.core.enter(filled + self.core.store(new.ids, bodies), bucket_names(keys))
+        docs = keys.rows + self.core.store(new.ids, bodies)
+        self.core.enter(docs, bucket_names(keys.of(docs)))
         self.core.catalogue.insert(_COUNT, [(cluster,) for cluster in clusters])
 
     def after_insert(self) -> None:
@@ -227,7 +284,7 @@ def open_store(folder: Path) -> RecordStore:
 def _filled(linked: Linked, folder: Path | None, path: Path | None) -> RecordStore:
     blocked = linked.blocked
     records, features, bands = blocked.records, blocked.features, blocked.candidates.bands
-    spec = replace(blocked.spec, decide_at=linked.threshold.value)
+    spec, decision = blocked.spec, linked.decision
     recipe = Recipe(RECORD, seed=spec.seed, num_bands=bands.num_bands, rows=bands.rows)
     about: dict[str, Any] = {
         "recipe": recipe.as_dict(),
@@ -235,25 +292,36 @@ def _filled(linked: Linked, folder: Path | None, path: Path | None) -> RecordSto
         "id": records.id,
         "counted": len(records),
         "distinct": features.distinct.tolist(),
+        "words": features.words.tolist(),
+        "wordiness": features.wordiness,
+        "present": decision.values.present.tolist(),
+        "threshold": linked.decision.threshold.value,
+        "blocks": [list(block.fields) for block in blocked.candidates.blocks if block.fields],
     }
     catalogue = Catalogue(path, Options())
     catalogue.create(about)
     store = RecordStore(folder, catalogue)
-    weights = zlib.compress(features.weights.astype("<f4").tobytes(), 1)
-    edges = matched(blocked.candidates, linked.compared, linked.pairs)
-    centres = star_centres(edges, len(records)) == np.arange(len(records))
+    learnt = {
+        "weights": features.weights.astype("<f4").tobytes(),
+        "model": json.dumps(decision.model.as_dict()).encode(),
+        "values": known_values(features, decision.values).to_bytes(),
+    }
     ids = checked_ids(records.ids[0])
     with store.core.writing(), Pool() as pool:
         for statement in _TABLES:
             catalogue.execute(statement)
-        catalogue.execute("INSERT INTO weights VALUES (1, ?, ?)", (weights, zlib.crc32(weights)))
+        for name, data in learnt.items():
+            packed = zlib.compress(data, 1)
+            catalogue.execute(
+                "INSERT INTO learnt VALUES (?, ?, ?)", (name, packed, zlib.crc32(packed))
+            )
         store.require_new(ids)
+        keys = store.keys(features, records.columns, pool)
         for low in range(0, len(records), _STORED):
             some = slice(low, low + _STORED)
-            docs = low + np.flatnonzero(features.records.size[some])
-            keys = record_keys(features, docs, bands, spec.seed, pool)
+            first, last = np.searchsorted(keys.rows, [low, low + _STORED])
+            own = Keys(keys.rows[first:last] - low, keys.values[first:last], keys.ends)
             columns = tuple(column[some] for column in records.columns)
-            joined = Joined(linked.clusters[some], centres[some])
-            store.insert(Stored(ids[some], columns, joined), docs - low, keys)
+            store.insert(Stored(ids[some], columns, linked.clusters[some]), own)
     store.after_insert()
     return store

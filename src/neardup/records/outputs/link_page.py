@@ -2,49 +2,151 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from neardup.arrays import array_of
+from neardup.records.decision.model import logit
 from neardup.records.explaining import explain_pair
 from neardup.records.link_steps import Linked
-from neardup.records.outputs.link_text import about_threshold
+from neardup.records.outputs.link_tables import cluster_table, weight_table
+from neardup.records.outputs.link_text import about_threshold, render
 from neardup.report.outfile import check_file, write_file
-from neardup.report.visible import html_page
+from neardup.report.visible import html_page, visible
 
-#: Pairs on each side of the threshold that are shown.
-_SHOWN = 12
+#: Pairs on each side of the threshold that are shown, clusters, and records of a cluster.
+_SHOWN, _CLUSTERS, _RECORDS = 20, 300, 20
+#: Log odds at the ends of the histogram, in bits, and its classes.
+_WIDEST, _BINS = 40, 40
 
 
-def write_link_page(linked: Linked, summary: dict[str, Any], path: Path, overwrite: bool) -> Path:
+def write_link_page(
+    linked: Linked,
+    summary: dict[str, Any],
+    path: Path,
+    overwrite: bool,
+    evaluation: dict[str, Any] | None = None,
+) -> Path:
     """Write the page; only its owner can read it.
+
+    Args:
+        linked: What was found.
+        summary: Of it.
+        path: File to write.
+        overwrite: Replace it.
+        evaluation: What `LinkRun.evaluate` returned, if there is a truth.
 
     Raises:
         OutputError: The file exists, or can't be written.
     """
     path = check_file(path, (), overwrite)
+    shown, records = clusters_shown(linked)
     page = html_page(
         f"{__package__}:link.html.jinja",
         ["plain.css", f"{__package__}:link.css"],
+        [f"{__package__}:link.js"],
         title=" and ".join(linked.blocked.records.names),
         about=about_threshold(summary["threshold"]),
         summary=summary,
         counts=summary["counts"],
-        threshold=summary["threshold"],
+        histogram=odds_histogram(linked),
+        weights=field_weights_shown(linked),
+        decision=None if evaluation is None else evaluation["decision"],
+        fields=linked.blocked.spec.names,
+        clusters=shown,
+        records=records,
         groups=_around(linked),
     )
     write_file(path, page.encode())
     return path
 
 
+def card(linked: Linked, summary: dict[str, Any]) -> str:
+    """Return what a notebook shows: a few lines and the histogram, without values of records."""
+    bars = odds_histogram(linked)
+    most = max([1.0, *(np.log1p(bar["count"]) for bar in bars)])
+    rects = "".join(
+        f'<rect x="{k * 10}" y="{80 - 80 * np.log1p(bar["count"]) / most:.1f}" width="9" '
+        f'height="{80 * np.log1p(bar["count"]) / most:.1f}" fill="#2a9d8f"/>'
+        for k, bar in enumerate(bars)
+    )
+    return (
+        f"<pre>{html.escape(visible(render(summary, histogram=False)))}</pre>"
+        f'<svg width="{10 * len(bars)}" height="80" role="img" '
+        f'aria-label="Candidates by log odds">{rects}</svg>'
+    )
+
+
+def odds_histogram(linked: Linked) -> list[dict[str, Any]]:
+    """Return the candidates by log odds, in bits; the first and the last class are open."""
+    bits = np.clip(linked.decision.log_odds / np.log(2), -_WIDEST, _WIDEST - 1e-9)
+    counts, edges = np.histogram(bits, _BINS, (-_WIDEST, _WIDEST))
+    return [
+        {"from": float(low), "count": count}
+        for low, count in zip(edges[:-1], counts.tolist(), strict=True)
+    ]
+
+
+def field_weights_shown(linked: Linked) -> list[dict[str, Any]]:
+    """Return what the lowest and the highest agreement of each field count, in bits."""
+    found: dict[str, list[list[float]]] = {}
+    views: dict[tuple[str, str], list[float]] = {}
+    for row in weight_table(linked).to_pylist():
+        views.setdefault((row["field"], row["view"]), []).append(row["bits"])
+    for (field, _), bits in views.items():
+        found.setdefault(field, []).append(bits)
+    return [
+        {"field": field, "low": float(mean[0]), "high": float(mean[-1])}
+        for field, bits in found.items()
+        for mean in [np.mean(bits, axis=0)]
+    ]
+
+
+def clusters_shown(linked: Linked) -> tuple[list[dict[str, Any]], int]:
+    """Return the largest clusters with the values of their records, and how many there are."""
+    table, blocked = cluster_table(linked), linked.blocked
+    labels = linked.clusters[blocked.new :]
+    order = np.argsort(labels, kind="stable")
+    starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
+    sizes = np.diff(np.append(starts, len(order)))
+    several = np.flatnonzero(sizes > 1)
+    picked = several[np.lexsort((starts[several], -sizes[several]))][:_CLUSTERS]
+    shown = []
+    for k in picked.tolist():
+        rows = order[starts[k] : starts[k] + min(sizes[k], _RECORDS)]
+        ids = table.take(array_of(rows)).to_pylist()
+        members = [
+            {
+                "source": line["source"],
+                "id": str(line["id"]),
+                "cells": [str(column[row + blocked.new]) for column in blocked.records.columns],
+            }
+            for row, line in zip(rows.tolist(), ids, strict=True)
+        ]
+        cluster = int(labels[order[starts[k]]])
+        shown.append({"cluster": cluster, "size": int(sizes[k]), "members": members})
+    return shown, len(several)
+
+
 def _around(linked: Linked) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return explanations of the pairs that are closest to the threshold, above and below it."""
-    found, similarity = linked.blocked.candidates, linked.compared.similarity
-    order = np.argsort(similarity, kind="stable")
-    middle = int(np.searchsorted(similarity[order], linked.threshold.value))
+    found, log_odds = linked.blocked.candidates, linked.decision.log_odds
+    order = np.argsort(log_odds, kind="stable")
+    middle = int(np.searchsorted(log_odds[order], logit(linked.blocked.spec.decide_at)))
     above, below = order[middle : middle + _SHOWN], order[max(0, middle - _SHOWN) : middle][::-1]
     return [
-        (title, [explain_pair(linked, int(found.a[k]), int(found.b[k])) for k in rows])
+        (title, [_explained(linked, int(found.a[k]), int(found.b[k])) for k in rows])
         for title, rows in (("Just above the threshold", above), ("Just below it", below))
     ]
+
+
+def _explained(linked: Linked, a: int, b: int) -> dict[str, Any]:
+    records = linked.blocked.records
+    ids = [
+        str(records.ids[-1][doc - records.first if second else doc])
+        for doc, second in ((a, False), (b, len(records.ids) > 1))
+    ]
+    return {**explain_pair(linked, a, b), "ids": ids}

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import InputError
+from neardup.errors import InputError, SpecError
+from neardup.records.decision.clusters import Scored, matches
+from neardup.records.decision.threshold import Threshold
 from neardup.records.link_steps import Blocked, Linked, decide_again
 from neardup.records.outputs import link_tables as tables
-from neardup.records.threshold import Threshold
 from neardup.results.any_run import AnyRun
 
 if TYPE_CHECKING:
     import pandas
+    import polars
 
     from neardup.records.incremental.record_index import RecordIndex
 
 _NAMES = ("a", "b")
+#: Probabilities for which pairs are counted.
+PROBABILITIES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 
 
 class Blocks:
@@ -101,6 +106,7 @@ class Blocks:
             "rows": found.bands.rows,
             "block_at": self._blocked.spec.block_at,
             "recall": found.bands.recall,
+            "blocks": [{**block._asdict(), "fields": [*block.fields]} for block in found.blocks],
         }
 
     def evaluate(
@@ -147,18 +153,24 @@ class LinkRun(AnyRun):
 
     Args:
         linked: What was found.
+        path: Folder that it was read from, if any.
     """
 
     command = "link"
 
-    def __init__(self, linked: Linked) -> None:
-        self._linked = linked
+    def __init__(self, linked: Linked, path: Path | None = None) -> None:
+        self._linked, self._path = linked, path
+
+    @property
+    def path(self) -> Path | None:
+        """The output folder that was opened, or written last; None in memory."""
+        return self._path
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
         return (
             f"<LinkRun: {counts['records']:,} records, {counts['candidates']:,} candidates, "
-            f"{counts['pairs']:,} pairs from {self.threshold.value:g} on, "
+            f"{counts['pairs']:,} pairs from probability {self.decide_at:g} on, "
             f"{counts['clusters']:,} clusters>"
         )
 
@@ -166,14 +178,16 @@ class LinkRun(AnyRun):
     def pairs(self) -> pa.Table:
         """A row for each pair of records that are one.
 
-        Columns: ``id_a``, ``id_b``; ``similarity`` float64; ``present``, the fields that both have;
-        ``similarity_FIELD`` float32, null where a value is missing.
+        Columns: ``id_a``, ``id_b``; ``probability`` of a match, ``log_odds`` (natural logarithm)
+        and ``similarity``, float64; ``present``, the fields that both have; ``similarity_FIELD``
+        float32, null where a value is missing. The probability is called ``score`` where fields
+        depend on one another, so that it is too high; a note has their names.
         """
         return tables.scored_table(self._linked, self._linked.pairs)
 
     @property
     def candidates(self) -> pa.Table:
-        """The same for all candidates, below the threshold too."""
+        """The same for all candidates, those below `decide_at` too."""
         every = np.arange(len(self._linked.blocked.candidates.a))
         return tables.scored_table(self._linked, every)
 
@@ -192,9 +206,14 @@ class LinkRun(AnyRun):
         return Blocks(self._linked.blocked)
 
     @property
+    def decide_at(self) -> float:
+        """Probability from which on two records are one."""
+        return self._linked.blocked.spec.decide_at
+
+    @property
     def threshold(self) -> Threshold:
-        """From which similarity on two records are one, where it comes from, the histogram."""
-        return self._linked.threshold
+        """The valley of the similarities, from which seeds are taken, and their histogram."""
+        return self._linked.decision.threshold
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -203,7 +222,7 @@ class LinkRun(AnyRun):
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Settings, counts and threshold, as plain values."""
+        """Settings, counts, threshold and match weights, as plain values."""
         linked, threshold = self._linked, self.threshold
         spec, new = linked.blocked.spec, linked.blocked.new
         clusters, rows = np.unique(linked.clusters[new:], return_index=True)
@@ -224,27 +243,123 @@ class LinkRun(AnyRun):
                 "bottom": threshold.bottom,
                 "modes": None if threshold.modes is None else list(threshold.modes),
                 "histogram": threshold.counts.tolist(),
-                "others": self.thresholds(),
             },
+            "probabilities": self.thresholds(),
+            "model": linked.decision.model.as_dict(),
+            "dependent": list(linked.dependent),
             "notes": list(self.notes),
         }
 
     def thresholds(self) -> list[dict[str, Any]]:
-        """Return how many candidates reach each threshold, in steps of 0.05."""
-        similarity = np.sort(self._linked.compared.similarity)
-        steps = [k / 20 for k in range(1, 21)]
-        return [
-            {"threshold": at, "pairs": len(similarity) - int(np.searchsorted(similarity, at))}
-            for at in steps
-        ]
+        """Return how many pairs there are from each of some probabilities on."""
+        found = self._linked
+        pairs = Scored(found.blocked.candidates.a, found.blocked.candidates.b, np.empty(0))
+        lines = []
+        for at in PROBABILITIES:
+            scored = pairs._replace(margin=found.decision.margin(at))
+            count = len(matches(scored, found.blocked.spec.one_to_one))
+            lines.append({"probability": at, "pairs": count})
+        return lines
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> LinkRun:
+        """Open the output folder of a linkage, which `save` or ``neardup link`` wrote.
+
+        Raises:
+            InputError: It is no such folder, of another version, or damaged.
+            SpecError: Another command made it, or the linkage was against an index.
+        """
+        from neardup.records.outputs.link_opening import open_links
+
+        return cls(open_links(Path(folder)), Path(folder))
+
+    def pairs_with_records(self) -> pa.Table:
+        """Return the pairs with the values of both records next to one another.
+
+        Columns: ``id_a``, ``id_b``, ``probability`` (or ``score``, see `pairs`), then ``FIELD_a``
+        and ``FIELD_b``, strings.
+        """
+        return tables.pairs_with_records(self._linked)
+
+    def weights(self) -> pa.Table:
+        """Return what agreements count: a row for each view, field and class of similarity.
+
+        Columns: ``view`` (``random`` pairs or ``candidates``), ``field``, ``from`` and ``to``,
+        similarities; ``m`` and ``u``, the shares of the matches and of others in that class;
+        ``bits``, the match weight. Values from 1 to 1 are equal; of the random view, equal values
+        also count by their own frequency.
+        """
+        return tables.weight_table(self._linked)
+
+    def to_pandas(self, table: str = "pairs") -> pandas.DataFrame:
+        """Return ``pairs``, ``candidates``, ``clusters``, ``weights`` or ``pairs_with_records``.
+
+        Raises:
+            DependencyError: pandas is not installed.
+            SpecError: There is no such table.
+        """
+        from neardup.results.dataframes import as_pandas
+
+        return as_pandas(self._named(table))
+
+    def to_polars(self, table: str = "pairs") -> polars.DataFrame:
+        """Return one of these tables as a frame of Polars.
+
+        Raises:
+            DependencyError: Polars is not installed.
+            SpecError: There is no such table.
+        """
+        from neardup.results.dataframes import as_polars
+
+        return as_polars(self._named(table))
+
+    def _named(self, table: str) -> pa.Table:
+        known = ("pairs", "candidates", "clusters", "weights", "pairs_with_records")
+        if table not in known:
+            raise SpecError(f"table is {table!r}; expected one of {', '.join(known)}")
+        found: Any = getattr(self, table)
+        given: pa.Table = found() if callable(found) else found
+        return given
+
+    def __str__(self) -> str:
+        from neardup.records.outputs.link_text import render
+
+        return render(self.summary, histogram=False)
+
+    def _repr_html_(self) -> str:
+        from neardup.records.outputs.link_page import card
+
+        return card(self._linked, self.summary)
 
     def at(self, decide_at: float) -> LinkRun:
-        """Return the same linkage with another threshold; nothing is compared again.
+        """Return the same linkage from another probability on; nothing is compared again.
 
         Raises:
             SpecError: It is not in (0, 1].
         """
         return LinkRun(decide_again(self._linked, decide_at))
+
+    def recluster(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        decide_at: float | None = None,
+        overwrite: bool = False,
+    ) -> LinkRun:
+        """Return what `at` does, in a folder if one is given; the command is ``recluster``.
+
+        Raises:
+            OutputError: The folder exists, or can't be written.
+            SpecError: ``decide_at`` is missing, or not in (0, 1].
+        """
+        if decide_at is None:
+            raise SpecError(
+                "a linkage is decided again at another probability", "give it with `decide_at`"
+            )
+        found = self.at(decide_at)
+        if out is not None:
+            found.save(out, overwrite=overwrite)
+        return found
 
     def evaluate(
         self,
@@ -271,10 +386,13 @@ class LinkRun(AnyRun):
         Raises:
             InputError: The truth can't be read, or names ids that no record has.
         """
+        from neardup.records.outputs.link_answers import LinkEvaluation
         from neardup.records.outputs.link_scores import evaluate_links
 
         found = tables.decided(self._linked)
-        return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
+        return LinkEvaluation(
+            evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
+        )
 
     def explain(self, a: object, b: object) -> dict[str, Any]:
         """Explain why two records are one, or are not.
@@ -284,40 +402,54 @@ class LinkRun(AnyRun):
             b: Id of another record; of two files, of the second.
 
         Returns:
-            ``values``, ``similarity`` and ``weight`` of each field; ``similarity``, ``threshold``
-            and ``match``; ``candidate``, and the probability of being one.
+            ``fields``: ``values``, ``similarity``, ``bits`` (match weight, base 2) and
+            ``frequency`` of equal values; ``prior``, ``dependences`` and ``veto`` in bits, which
+            add up to ``total``; ``probability``, ``similarity`` and ``match``; ``candidate``, and
+            the probability of being one.
 
         Raises:
             InputError: There is no record with that id.
         """
         from neardup.records.explaining import explain_pair
+        from neardup.records.outputs.link_answers import LinkExplanation
 
         linked = self._linked
         sources = linked.blocked.records.ids
         docs = [_record_of(linked, a, 0), _record_of(linked, b, len(sources) - 1)]
-        return explain_pair(linked, *docs)
+        return LinkExplanation(explain_pair(linked, *docs))
 
-    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write a page with the histogram, the threshold, and the pairs around it.
+    def report(
+        self, path: str | os.PathLike[str], *, truth: object = None, overwrite: bool = False
+    ) -> Path:
+        """Write a page with charts, match weights, clusters, and pairs to mark.
 
-        It holds values of the fields, so only its owner can read it.
+        It has values of the fields, so only its owner can read it.
+
+        Args:
+            path: File to write.
+            truth: As for `evaluate`, for a table of reliability.
+            overwrite: Replace the file.
 
         Raises:
             OutputError: The file exists, or can't be written.
         """
         from neardup.records.outputs.link_page import write_link_page
 
-        return write_link_page(self._linked, self.summary, Path(path), overwrite)
+        found = None if truth is None else self.evaluate(truth)
+        return write_link_page(self._linked, self.summary, Path(path), overwrite, found)
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write ``pairs``, ``candidates`` and ``clusters`` as Parquet, and ``run.json``.
+        """Write ``pairs``, ``candidates``, ``clusters`` and ``records`` as Parquet, and a record.
+
+        `neardup.open` opens it. The records have the values of the fields.
 
         Raises:
             OutputError: The folder exists, or can't be written.
         """
         from neardup.records.outputs.link_files import write_links
 
-        return write_links(self._linked, self.summary, Path(out), overwrite)
+        self._path = write_links(self._linked, self.summary, Path(out), overwrite)
+        return self._path
 
     def index(self, path: str | os.PathLike[str] | None = None) -> RecordIndex:
         """Make an index of the records and their clusters, to link new records against.
@@ -347,15 +479,19 @@ class LinkRun(AnyRun):
 
 
 def _record_of(linked: Linked, id: object, source: int) -> int:
-    ids = linked.blocked.records.ids[source]
-    try:
-        place = ids.index(pa.scalar(id, ids.type)).as_py()
-    except (pa.ArrowException, TypeError, ValueError):
-        place = -1
+    """Return the number of a record by its id, or by text that spells it."""
+    records = linked.blocked.records
+    ids = records.ids[source]
+    place = -1
+    with suppress(pa.ArrowException, TypeError, ValueError):
+        number = not isinstance(id, str) and pa.types.is_large_string(ids.type)
+        given: Any = str(id) if number else id
+        wanted: Any = pa.scalar(given)
+        place = ids.index(wanted.cast(ids.type)).as_py()
     if place < 0:
         raise InputError(
-            f"{linked.blocked.records.names[source]}: no record has that id, of type "
+            f"{records.names[source]}: no record has that id, of type "
             f"{type(id).__name__}; expected one of type {ids.type}",
             "ids are positions, from 0, where the linkage had no `id`",
         )
-    return int(place) + (linked.blocked.records.first if source else 0)
+    return int(place) + (records.first if source else 0)

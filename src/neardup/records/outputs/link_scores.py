@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -24,11 +25,15 @@ from neardup.inspect.agreement import Agreement, b_cubed, pair_counts
 from neardup.inspect.evaluate import Judge
 from neardup.inspect.ground_truth import read_truth, truth_ids
 from neardup.io.input_tables import read_table
+from neardup.records.decision.clusters import Scored, matches
+from neardup.records.decision.model import logit
+from neardup.records.decision.model import probability as probability_of
 from neardup.records.outputs.link_tables import COUNTS, Decided
 from neardup.results.results import Results
 
-#: Thresholds at which the decision is scored.
-_STEPS = [k / 100 for k in range(1, 101)]
+#: Probabilities at which the decision is scored, and bounds of the classes of reliability.
+_STEPS = [*(k / 1000 for k in (1, 2, 5)), *(k / 100 for k in range(1, 100)), 0.995, 0.999]
+_CLASSES = (0, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1)
 
 
 def evaluate_links(
@@ -43,7 +48,7 @@ def evaluate_links(
     judge, about = _judge(found.ids, truth, columns, kind, missing)
     alike = judge.alike(found.a.astype(np.int64), found.b.astype(np.int64))
     about["blocking"] = _blocking(found, alike, judge.pairs, about["records"])
-    if found.similarity is not None:
+    if found.log_odds is not None:
         about["decision"] = _decision(found, judge, alike)
     return about
 
@@ -146,23 +151,47 @@ def _blocking(found: Decided, alike: np.ndarray, true: int, records: int) -> dic
 
 
 def _decision(found: Decided, judge: Judge, alike: np.ndarray) -> dict[str, Any]:
-    similarity, match, labels = found.similarity, found.match, found.labels
-    assert similarity is not None
+    log_odds, match, labels, at = found.log_odds, found.match, found.labels, found.decide_at
+    assert log_odds is not None
     assert match is not None
     assert labels is not None
+    assert at is not None
     pairs = Agreement(int(alike[match].sum()), int(match.sum()), judge.pairs)
-    order = np.argsort(similarity, kind="stable")
-    ascending, hits = similarity[order], np.append(0, np.cumsum(alike[order]))
     lines = []
-    for threshold in _STEPS:
-        begin = int(np.searchsorted(ascending, threshold))
-        counts = Agreement(int(hits[-1] - hits[begin]), len(ascending) - begin, judge.pairs)
-        lines.append({"threshold": threshold, **counts.scores()})
-    scored = [line for line in lines if line["f1"] is not None]
+    for probability in sorted({*_STEPS, at}):
+        if probability == at:
+            counts = pairs
+        else:
+            scored = Scored(found.a, found.b, log_odds - logit(probability))
+            given = matches(scored, found.one_to_one)
+            counts = Agreement(int(alike[given].sum()), len(given), judge.pairs)
+        lines.append({"probability": probability, **counts.scores()})
+    scores = [line for line in lines if line["f1"] is not None]
+    probabilities = probability_of(log_odds)
     return {
-        "threshold": found.threshold,
+        "decide_at": at,
         "pairs": pairs.scores(),
         "clusters": _clusters(labels, judge),
-        "by_threshold": lines,
-        "best": max(scored, key=lambda line: (line["f1"], -line["threshold"]), default=None),
+        "by_probability": lines,
+        # Of several, the one that is closest to what the run did.
+        "best": max(
+            scores, key=lambda line: (line["f1"], -abs(line["probability"] - at)), default=None
+        ),
+        "brier": float(((probabilities - alike) ** 2).mean()) if len(alike) else None,
+        "reliability": _reliability(probabilities, alike),
     }
+
+
+def _reliability(probabilities: np.ndarray, alike: np.ndarray) -> list[dict[str, Any]]:
+    """Return, for classes of probability, the candidates, their mean, and the true share."""
+    which = np.searchsorted(_CLASSES[1:-1], probabilities, side="right")
+    lines = []
+    for k, (low, high) in enumerate(pairwise(_CLASSES)):
+        inside = which == k
+        count = int(inside.sum())
+        line = {"from": low, "to": high, "pairs": count, "predicted": None, "true": None}
+        if count:
+            line["predicted"] = float(probabilities[inside].mean())
+            line["true"] = float(alike[inside].mean())
+        lines.append(line)
+    return lines

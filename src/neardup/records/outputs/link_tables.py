@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from neardup.arrays import array_of, strings_of
 from neardup.cluster.methods import connected, lowest
 from neardup.errors import DependencyError, SpecError
 from neardup.io.columns import string_scalar
+from neardup.records.decision.agreement_classes import CLASSES, EDGES
 from neardup.records.link_steps import Blocked, Linked
 
 if TYPE_CHECKING:
@@ -34,20 +37,22 @@ class Decided:
         a: int32[candidates]: first records.
         b: int32[candidates]: second records.
         possible: Pairs in all, or pairs across the two sources.
-        similarity: float64[candidates]: what decides; None where nothing was decided.
+        log_odds: float64[candidates]: what decides; None where nothing was decided.
         match: bool[candidates]: whether the two are one record; None where nothing was decided.
         labels: int64[records]: label of each one's cluster; None where nothing was decided.
-        threshold: Minimum similarity of a match; None where nothing was decided.
+        decide_at: Minimum probability of a match; None where nothing was decided.
+        one_to_one: Whether a record is in one pair at most.
     """
 
     ids: tuple[Any, ...]
     a: np.ndarray
     b: np.ndarray
     possible: int
-    similarity: np.ndarray | None = None
+    log_odds: np.ndarray | None = None
     match: np.ndarray | None = None
     labels: np.ndarray | None = None
-    threshold: float | None = None
+    decide_at: float | None = None
+    one_to_one: bool = False
 
 
 def decided(found: Blocked | Linked) -> Decided:
@@ -68,7 +73,9 @@ def decided(found: Blocked | Linked) -> Decided:
         return Decided(*known)
     match = np.zeros(len(candidates.a), np.bool_)
     match[found.pairs] = True
-    return Decided(*known, found.compared.similarity, match, found.clusters, found.threshold.value)
+    spec = blocked.spec
+    log_odds = found.decision.log_odds
+    return Decided(*known, log_odds, match, found.clusters, spec.decide_at, spec.one_to_one)
 
 
 def ids_of(blocked: Blocked, docs: np.ndarray, second: bool) -> Any:
@@ -116,18 +123,20 @@ def label_table(blocked: Blocked, name: str) -> pa.Table:
 
 
 def scored_table(linked: Linked, rows: np.ndarray) -> pa.Table:
-    """Return ids and similarities of candidates.
+    """Return ids, probabilities and similarities of candidates.
 
     Args:
         linked: What was found.
         rows: int64[]: which candidates.
     """
-    blocked, compared = linked.blocked, linked.compared
+    blocked, compared = linked.blocked, linked.decision.compared
     found, spec = blocked.candidates, blocked.spec
     by_field = compared.by_field[rows]
     columns = {
         "id_a": ids_of(blocked, found.a[rows], second=False),
         "id_b": ids_of(blocked, found.b[rows], second=True),
+        linked.named: array_of(linked.decision.probability[rows]),
+        "log_odds": array_of(linked.decision.log_odds[rows]),
         "similarity": array_of(compared.similarity[rows]),
         "present": _present(by_field, spec.names),
     }
@@ -147,6 +156,60 @@ def cluster_table(linked: Linked) -> pa.Table:
     columns += [array_of(linked.clusters), array_of(linked.sizes)]
     table = pa.Table.from_arrays(columns, ["source", "id", "cluster", "size"])
     return table.slice(linked.blocked.new)
+
+
+def record_table(blocked: Blocked) -> pa.Table:
+    """Return ``source``, ``id`` and ``value_FIELD`` (string) of each record, in their order."""
+    records = blocked.records
+    names = strings_of([b"a", b"b"])
+    of = np.repeat(np.arange(len(records.ids), dtype=np.int32), [len(ids) for ids in records.ids])
+    ids = [part.cast(_common([part.type for part in records.ids])) for part in records.ids]
+    columns = [pa.concat_arrays([names]).take(array_of(of)), pa.concat_arrays(ids)]
+    values = [f"value_{name}" for name in blocked.spec.names]
+    return pa.Table.from_arrays([*columns, *records.columns], ["source", "id", *values])
+
+
+def pairs_with_records(linked: Linked) -> pa.Table:
+    """Return the pairs that are one record with the values of both, field by field.
+
+    Columns: ``id_a``, ``id_b``, ``probability`` or ``score``, then ``FIELD_a`` and ``FIELD_b``.
+    """
+    blocked, found = linked.blocked, linked.blocked.candidates
+    scored = scored_table(linked, linked.pairs).select(["id_a", "id_b", linked.named])
+    columns: dict[str, Any] = {name: scored.column(name) for name in scored.column_names}
+    for name, values in zip(blocked.spec.names, blocked.records.columns, strict=True):
+        for side, docs in (("a", found.a), ("b", found.b)):
+            columns[f"{name}_{side}"] = values.take(array_of(docs[linked.pairs]))
+    return pa.Table.from_arrays(list(columns.values()), list(columns))
+
+
+def weight_table(linked: Linked) -> pa.Table:
+    """Return the match weight of each class of agreement of each field, see `LinkRun.weights`."""
+    model, names = linked.decision.model, [*linked.blocked.spec.names, "each other's best"]
+    rows: dict[str, list[Any]] = {
+        name: [] for name in ("view", "field", "from", "to", "m", "u", "bits")
+    }
+    for view in model.views:
+        for k, weights in enumerate(view.weights):
+            bounds = _bounds(len(weights))
+            for c, weight in enumerate(weights.tolist()):
+                values = (view.name, names[k], *bounds[c], float(view.m[k][c]), float(view.u[k][c]))
+                for name, value in zip(rows, (*values, weight / math.log(2)), strict=True):
+                    rows[name].append(value)
+    return pa.table(
+        {
+            name: pa.array(values, pa.string() if name in ("view", "field") else pa.float64())
+            for name, values in rows.items()
+        }
+    )
+
+
+def _bounds(classes: int) -> list[tuple[float, float]]:
+    """Return the similarities between which each class is; of ranks, how many are the best."""
+    if classes != CLASSES:
+        return [(k, k) for k in range(classes)]
+    edges = [0.0, *map(float, EDGES.round(2)), 1.0]
+    return [*itertools.pairwise([round(edge, 2) for edge in edges]), (1.0, 1.0)]
 
 
 def splink_table(pairs: pa.Table, sources: int, names: tuple[str, str]) -> pa.Table:

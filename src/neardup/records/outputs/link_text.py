@@ -21,8 +21,9 @@ def render_blocks(counts: dict[str, Any]) -> str:
 def render(summary: dict[str, Any], histogram: bool = True) -> str:
     """Return what a person wants to know of a linkage."""
     counts, threshold = summary["counts"], summary["threshold"]
-    lines = [*_blocks(counts), ("threshold", about_threshold(threshold))]
-    lines.append(("pairs", f"{counts['pairs']:,} reach it"))
+    lines = [*_blocks(counts), ("similarities", about_threshold(threshold))]
+    at = f"{summary['spec']['decide_at']:g}"
+    lines.append(("pairs", f"{counts['pairs']:,} of probability {at} or more"))
     clusters = f"{counts['clusters']:,} of two records and more; the largest has"
     lines.append(("clusters", f"{clusters} {counts['largest']:,}"))
     lines += [("note", note) for note in summary["notes"]]
@@ -35,14 +36,14 @@ def render(summary: dict[str, Any], histogram: bool = True) -> str:
 def draw_histogram(counts: Sequence[int], threshold: float) -> str:
     """Return the histogram of similarities with one line for each class; bars are logarithmic.
 
-    A line also has the number of pairs from there on, which is what that threshold would give.
+    A line also has the number of pairs from there on.
     """
     bits = [math.log1p(count) for count in counts]
     widest = max(1.0, *bits)
     rows = []
     for k, count in enumerate(counts):
         low = k / len(counts)
-        mark = "<- threshold" if low <= threshold < low + 1 / len(counts) else ""
+        mark = "<- separated" if low <= threshold < low + 1 / len(counts) else ""
         bar = "#" * round(_BAR * bits[k] / widest)
         if count or mark or (any(counts[:k]) and any(counts[k:])):
             pairs = sum(counts[k:])
@@ -61,18 +62,21 @@ def _blocks(counts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     bands = f"{counts['bands']} bands of {counts['rows']} rows"
     at = f"{percent(counts['recall'])} of the pairs of similarity {counts['block_at']:g}"
     yield "recall", f"{at}, predicted for {bands}"
+    for block in counts["blocks"][1:]:
+        yield f"by {block['name']}", f"{block['added']:,} more candidates of {block['pairs']:,}"
 
 
 def about_threshold(threshold: dict[str, Any]) -> str:
     """Return a threshold and where it comes from."""
     words = {
-        "given": "as asked for",
         "valley": "in the valley of the histogram",
         "shoulder": "at the bend of the histogram, which has no valley",
-        "default": "a guess",
+        "default": "a guess, as the histogram has no valley",
+        "few": "a guess, as there are too few pairs",
+        "matches": "a guess, as nearly all pairs are similar",
         "index": "that of the index",
     }
-    shown = f"{threshold['value']:g}, {words[threshold['kind']]}"
+    shown = f"separated at {threshold['value']:g}, {words[threshold['kind']]}"
     if threshold["modes"] is not None:
         low, high = threshold["modes"]
         shown += f" between its modes at {low:.2f} and {high:.2f}"
@@ -104,13 +108,28 @@ def _blocking(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _decision(decision: dict[str, Any]) -> str:
-    pairs = _row(f"pairs from {decision['threshold']:g}", decision["pairs"])
+    pairs = _row(f"pairs from {decision['decide_at']:g}", decision["pairs"])
     shown = _scored([pairs, *_clusters(decision["clusters"])])
     best = decision["best"]
     if best is None:
         return shown
-    at = f"{percent(best['f1'])}, is at {best['threshold']:g}"
-    return f"{shown}\nThe best F1 of all thresholds, {at}."
+    at = f"{percent(best['f1'])}, is at probability {best['probability']:g}"
+    shown += f"\nThe best F1 of the pairs, {at}. Brier score: {decision['brier']:.4f}."
+    return f"{shown}\n\nReliability\n{_reliability(decision['reliability'])}"
+
+
+def _reliability(lines: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            f"{line['from']:g} to {line['to']:g}",
+            f"{line['pairs']:,}",
+            f"{line['predicted']:.3f}",
+            f"{line['true']:.3f}",
+        ]
+        for line in lines
+        if line["pairs"]
+    ]
+    return aligned(["probability", "candidates", "predicted", "true"], rows, left=1)
 
 
 def _clusters(clusters: dict[str, Any]) -> list[list[str]]:

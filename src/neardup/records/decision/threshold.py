@@ -1,4 +1,4 @@
-"""Where to cut a histogram of similarities that has two modes, without any label."""
+"""Where a histogram of similarities that has two modes separates them, without any label."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _PAIRS, _DEFAULT = 30, 0.5
 
 @dataclass(frozen=True)
 class Threshold:
-    """The similarity from which on two records are one, and where it comes from.
+    """The similarity that separates records that differ from others, and where it comes from.
 
     Attributes:
-        value: The threshold.
-        kind: ``"given"``; ``"index"``, that of an index; ``"valley"``; ``"shoulder"`` where the
-            histogram has one mode and a bend above it; ``"default"`` where there are too few pairs
-            for a histogram, or its one mode is above the default, as if all candidates were
-            matches.
+        value: The threshold: at the foot of the valley.
+        kind: ``"index"``, that of an index; ``"valley"``; ``"shoulder"`` where the histogram has
+            one mode and a bend above it; ``"default"`` where it has no such bend; ``"few"`` where
+            there are too few pairs for a histogram; ``"matches"`` where its one mode is above the
+            default, as if all candidates were matches.
         bottom: Similarity at the bottom of the valley; None without one.
         modes: Similarities of the modes below and above it; None without a valley.
         counts: int64[40]: candidates by similarity, in classes of 0.025.
@@ -48,9 +48,9 @@ class Threshold:
     counts: np.ndarray
 
 
-def given_threshold(value: float, similarity: np.ndarray) -> Threshold:
-    """Return a threshold that was asked for."""
-    return Threshold(value, "given", None, None, _histogram(similarity, DRAWN))
+def index_threshold(value: float, similarity: np.ndarray) -> Threshold:
+    """Return the threshold of an index, for some pairs."""
+    return Threshold(value, "index", None, None, _histogram(similarity, DRAWN))
 
 
 def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
@@ -70,7 +70,7 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
     drawn = _histogram(similarity, DRAWN)
     some = similarity[similarity < _EQUAL]
     if len(some) < _PAIRS:
-        return Threshold(_DEFAULT, "default", None, None, drawn)
+        return Threshold(_DEFAULT, "few", None, None, drawn)
     begin = int(lowest * _CLASSES)
     # Equal records alone may be the mode above the valley.
     first: np.ndarray | None = None
@@ -80,7 +80,11 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
         below = np.maximum.accumulate(density)
         lower = np.minimum(below, np.maximum.accumulate(density[::-1])[::-1])
         depth = np.log1p(lower) - height
-        depth[:begin] = depth[int(_HIGHEST * _CLASSES) :] = 0
+        # On the slope to a minimum further up, there is none.
+        end = int(_HIGHEST * _CLASSES)
+        while end > begin and density[end - 1] > density[end]:
+            end -= 1
+        depth[:begin] = depth[end:] = 0
         # The variance of the square root of a count is 1/4.
         sure = np.sqrt(2 * _FILTER) * (np.sqrt(lower) - np.sqrt(density)) >= _SURE
         depth[below > density[: int(_DIFFERENT * _CLASSES)].max()] = 0
@@ -101,7 +105,7 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
         first = found
     density = _density(some)
     if density.argmax() >= _DEFAULT * _CLASSES:
-        return Threshold(_DEFAULT, "default", None, None, drawn)
+        return Threshold(_DEFAULT, "matches", None, None, drawn)
     top = max(begin, int(density.argmax())) + 1
     slope = np.gradient(np.log1p(density))[top : int(np.quantile(some, 0.99) * _CLASSES)]
     foot = _foot(density, top + int(slope.argmax())) if len(slope) else 0

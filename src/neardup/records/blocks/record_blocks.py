@@ -46,6 +46,22 @@ _LOWEST = 1 / 3
 _STEP = 1 << 14
 
 
+class Block(NamedTuple):
+    """What one kind of block found.
+
+    Attributes:
+        name: ``"record"``; the name of a field; or those of two fields, joined by `` + ``.
+        pairs: Candidates in such a block.
+        added: Those that no block before it has.
+        fields: Numbers of the fields; none of ``"record"``.
+    """
+
+    name: str
+    pairs: int
+    added: int
+    fields: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True)
 class Candidates:
     """Pairs of records that are worth a comparison.
@@ -61,6 +77,7 @@ class Candidates:
             many records have them.
         only_common: Records without other shingles, of which these were hashed.
         possible: Pairs of records in all, or pairs across the two files.
+        blocks: What each kind of block found.
     """
 
     a: np.ndarray
@@ -72,6 +89,7 @@ class Candidates:
     common: np.ndarray
     only_common: int
     possible: int
+    blocks: tuple[Block, ...] = ()
 
 
 class _Found(NamedTuple):
@@ -133,6 +151,7 @@ def find_candidates(
         common,
         _only_common(features.records, common),
         across if first < documents else documents * (documents - 1) // 2,
+        (Block("record", len(edges), len(edges)),),
     )
 
 

@@ -1,0 +1,1 @@
+"""Which pairs of records are worth a comparison."""

@@ -1,0 +1,155 @@
+"""Candidates by one field, or by two, which the shingles of complete records do not find.
+
+Two records of a product may have nothing in common but a rare word of the name. Candidates of one
+field are found as those of records are, among its distinct values. A field whose blocks would have
+more than a few candidates per record is left out; it is counted before any pair is made. Of the
+fields that are left out, pairs of fields may do, by equal values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.arrays import array_of
+from neardup.cluster.edges import Edges
+from neardup.match.verifying import similarities
+from neardup.records.blocks.groups import Groups, group_values
+from neardup.records.blocks.record_blocks import (
+    Block,
+    Candidates,
+    common_of,
+    find_candidates,
+    hashed_sets,
+)
+from neardup.records.decision.frequencies import both
+from neardup.records.features import Features, make_features
+from neardup.records.fields import Field, LinkSpec
+from neardup.threads import Pool
+
+#: Candidates per record that blocks of one field may have, and those of all pairs of fields.
+MOST = 5
+#: Similarity of two values of a field at which the recall is stated.
+_ALIKE = 0.5
+#: Fields of which pairs are tried: those with the fewest pairs of equal values.
+_PAIRED = 8
+
+
+class Asked(NamedTuple):
+    """What blocks of fields depend on.
+
+    Attributes:
+        spec: What is asked for.
+        first: Number of records of the first file; all if there is one.
+        known: Numbers of the fields of the blocks that are wanted; chosen without it.
+    """
+
+    spec: LinkSpec
+    first: int
+    known: tuple[tuple[int, ...], ...] = ()
+
+    def wants(self, fields: tuple[int, ...]) -> bool:
+        """Return whether blocks of these fields may be made."""
+        return not self.known or fields in self.known
+
+
+def add_field_blocks(
+    found: Candidates,
+    features: Features,
+    columns: tuple[pa.LargeStringArray, ...],
+    asked: Asked,
+    pool: Pool,
+) -> Candidates:
+    """Add the candidates of single fields and of pairs of fields to those of whole records.
+
+    Args:
+        found: Candidates of whole records.
+        features: Of the records.
+        columns: Values of each field.
+        asked: What is asked for.
+        pool: Threads.
+    """
+    if len(asked.spec.fields) < 2:
+        return found
+    records = len(features.hashes)
+    keys = found.a.astype(np.int64) * records + found.b
+    blocks, new = list(found.blocks), []
+    for fields, pairs in _of_fields(features, columns, asked, pool):
+        added = np.setdiff1d(pairs, keys, assume_unique=True)
+        keys = np.union1d(keys, added)
+        name = " + ".join(asked.spec.fields[k].name for k in fields)
+        blocks.append(Block(name, len(pairs), len(added), fields))
+        new.append(added)
+    if not sum(map(len, new)):
+        return replace(found, blocks=tuple(blocks))
+    more = np.concatenate(new)
+    a, b = (more // records).astype(np.int32), (more % records).astype(np.int32)
+    hashed = hashed_sets(features.records, np.arange(records), common_of(features))
+    similarity = np.maximum(similarities(hashed, a, b, 0.0, pool), 0.0)
+    edges = Edges.gather([(found.a, found.b, found.similarity), (a, b, similarity)])
+    return replace(found, a=edges.a, b=edges.b, similarity=edges.similarity, blocks=tuple(blocks))
+
+
+def _of_fields(
+    features: Features, columns: tuple[pa.LargeStringArray, ...], asked: Asked, pool: Pool
+) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+    """Yield numbers of fields and their pairs, ``a * records + b``, ascending; fewest first."""
+    most = MOST * len(features.hashes)
+    single, common = [], []
+    for k, field in enumerate(asked.spec.fields):
+        if field.compare == "numeric" or not asked.wants((k,)):
+            continue
+        groups = group_values(features.hashes[:, k], asked.first)
+        equal = groups.equal_pairs()
+        if equal <= most or asked.known:
+            groups = groups.with_similar(*_similar(groups, columns[k], field, asked.spec, pool))
+            count = groups.pairs()
+            if count <= most or asked.known:
+                single.append((count, k, groups))
+                continue
+        common.append((equal, k))
+    for _, k, groups in sorted(single, key=lambda one: one[:2]):
+        yield (k,), groups.make_pairs()
+    tried: list[tuple[int, ...]] = [fields for fields in asked.known if len(fields) == 2]
+    if not asked.known:
+        tried = [*combinations(sorted(k for _, k in sorted(common)[:_PAIRED]), 2)]
+    yield from _of_two_fields(features, asked, tried)
+
+
+def _of_two_fields(
+    features: Features, asked: Asked, tried: list[tuple[int, ...]]
+) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+    left = MOST * len(features.hashes)
+    pairs = []
+    for one, two in tried:
+        joined = both(features.hashes[:, one], features.hashes[:, two])
+        pairs.append((group_values(joined, asked.first).equal_pairs(), one, two))
+    for count, one, two in sorted(pairs):
+        left -= count
+        if left < 0 and not asked.known:
+            break
+        joined = both(features.hashes[:, one], features.hashes[:, two])
+        yield (one, two), group_values(joined, asked.first).make_pairs()
+
+
+def _similar(
+    groups: Groups, column: pa.LargeStringArray, field: Field, spec: LinkSpec, pool: Pool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs of distinct values that are candidates: numbers of groups, int64 twice."""
+    if field.compare == "exact" or len(groups.example) < 2:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    alone = of_one_field(field, spec)
+    values = column.take(array_of(groups.example))
+    features = make_features((values,), alone, pool)
+    found = find_candidates(features, alone, len(values), pool)
+    return found.a.astype(np.int64), found.b.astype(np.int64)
+
+
+def of_one_field(field: Field, spec: LinkSpec) -> LinkSpec:
+    """Return how the values of one field are blocked."""
+    return LinkSpec((field,), block_at=_ALIKE, recall=spec.recall, seed=spec.seed)

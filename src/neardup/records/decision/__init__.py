@@ -1,0 +1,1 @@
+"""Which pairs are one record: seeds, agreement, match weights, probabilities, clusters."""

@@ -1,0 +1,233 @@
+"""Match weights of one file, learnt in one step from seeds, without labels.
+
+Seeds are pairs that the scalar similarity separates from the others. A second step, and more so
+expectation maximisation until it converges, lets a larger class ("same city") take over where
+matches are few.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.records.decision.agreement_classes import (
+    EQUAL,
+    PRIOR,
+    counted,
+    exact,
+    monotone_weights,
+    shares,
+)
+from neardup.records.decision.dependences import (
+    SAME,
+    Dependence,
+    learn_tree,
+    shrunk,
+)
+from neardup.records.decision.frequencies import ValueCounts, both, equal_pairs
+from neardup.records.decision.model import (
+    STEEP,
+    Agreements,
+    Model,
+    View,
+    probability,
+    view_log_odds,
+)
+from neardup.records.features import Features
+
+#: Steps in which the share of matches is estimated, with weights that stay.
+_STEPS, _CLOSE = 500, 1e-6
+_LEAST = 1e-12
+#: Matches that seeds have to show, if most of them are none themselves.
+_FEW = 3.0
+#: Candidates that the share of matches of an index counts as.
+_SURE = 1000.0
+
+
+class Seeds(NamedTuple):
+    """Where matches are looked for.
+
+    Attributes:
+        weights: float64[candidates]: how surely each is a match, by the scalar similarity.
+        middle: Similarity at which that is one half.
+        foot: Similarity below which the scalar vetoes.
+    """
+
+    weights: np.ndarray
+    middle: float
+    foot: float
+
+
+class Learnt(NamedTuple):
+    """What weights are learnt from, besides seeds.
+
+    Attributes:
+        features: Of the records.
+        values: Records by value.
+        candidates: Agreements of the fields of the candidates.
+        drawn: Agreements of random pairs.
+        possible: Pairs of records in all.
+    """
+
+    features: Features
+    values: ValueCounts
+    candidates: Agreements
+    drawn: Agreements
+    possible: int
+
+
+def seeds_at(similarity: np.ndarray, middle: float, foot: float) -> Seeds:
+    """Return seeds by similarity alone."""
+    return Seeds(exact(probability(STEEP * (similarity - middle))), middle, foot)
+
+
+def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Model:
+    """Learn the weights of one file, in two views.
+
+    The view of random pairs sees what agrees by chance in the whole file; that of the candidates
+    which nobody takes for a match sees what similar records have in common anyway, as articles of
+    one issue have.
+
+    Args:
+        known: What is known of the pairs.
+        seeds: Candidates that are matches, most likely.
+        m: Shares of the matches in each class, of each field.
+    """
+    found, values = known.candidates, known.values
+    one = _random_view(known, seeds, m)
+    one = _with_prior(one, found, values, float(seeds.weights.sum()), known.possible)
+    first = probability(view_log_odds(one, found, values))
+    taken = np.minimum(first, probability(STEEP * (found.similarity - seeds.foot)))
+    others = exact(1 - np.maximum(seeds.weights, taken))
+    two = candidates_view(found.classes, others, m)
+    two = _with_prior(two, found, values, float((1 - others).sum()), len(others))
+    return Model((one, two), seeds.foot)
+
+
+def shares_of_matches(classes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return m of each field from pairs that are matches by their weights."""
+    return tuple(shares(counted(column, weights)) for column in classes.T)
+
+
+def candidates_view(
+    classes: np.ndarray, others: np.ndarray, m: tuple[np.ndarray, ...], columns: int | None = None
+) -> View:
+    """Return the view of candidates that differ, by their weights; its prior is 0.
+
+    Args:
+        classes: int8[candidates, columns].
+        others: float64[candidates]: how surely each is no match.
+        m: Shares of the matches in each class, of each column.
+        columns: Those in the tree of dependences: the first ones; all by default.
+    """
+    u = tuple(
+        shares(counted(column, others, len(of))) for column, of in zip(classes.T, m, strict=True)
+    )
+    weights = tuple(map(monotone_weights, m, u))
+    tree = learn_tree(classes[:, :columns], others)
+    return View("candidates", m, u, weights, tree, 0.0, by_value=False)
+
+
+def _random_view(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> View:
+    """Learn u and the dependences from random pairs; equality is counted exactly."""
+    drawn, values = known.drawn, known.values
+    differ = exact(1 - probability(STEEP * (drawn.similarity - seeds.middle)))
+    us = []
+    for k, classes in enumerate(drawn.classes.T):
+        possible = values.present[k] * (values.present[k] - 1) / 2
+        equal = values.equal[k] - _equal_seeds(known, seeds, (k,))
+        share = min((max(equal, 0.0) + PRIOR) / (possible + 1), 0.999)
+        counts = counted(classes, differ) + PRIOR
+        counts[EQUAL] = 0
+        counts *= (1 - share) / counts.sum()
+        counts[EQUAL] = share
+        us.append(counts)
+    u = tuple(us)
+    tree = tuple(_counted_edge(known, seeds, edge) for edge in learn_tree(drawn.classes, differ))
+    return View("random", m, u, tuple(map(monotone_weights, m, u)), tree, 0.0, by_value=True)
+
+
+def _counted_edge(known: Learnt, seeds: Seeds, edge: Dependence) -> Dependence:
+    """Return a dependence with the pairs that agree in both fields counted exactly."""
+    one, two = (known.features.hashes[:, k] for k in (edge.one, edge.two))
+    joined = both(one, two)
+    there = float((joined != 0).sum())
+    observed = equal_pairs(joined) - _equal_seeds(known, seeds, (edge.one, edge.two))
+    alike = 1.0
+    for k, hashes in ((edge.one, one), (edge.two, two)):
+        equal = equal_pairs(np.where(joined != 0, hashes, np.uint64(0)))
+        alike *= max(equal - _equal_seeds(known, seeds, (k,)), 0.0)
+    expected = alike / max(there * (there - 1) / 2, 1.0)
+    ratios = edge.ratios.copy()
+    ratios[SAME, SAME] = shrunk(np.array(max(observed, 0.0)), np.array(expected))
+    return edge._replace(ratios=ratios)
+
+
+def _equal_seeds(known: Learnt, seeds: Seeds, fields: tuple[int, ...]) -> float:
+    """Return the seeds that agree in some fields."""
+    agree = (known.candidates.classes[:, list(fields)] == EQUAL).all(axis=1)
+    return float(seeds.weights[agree].sum())
+
+
+def _with_prior(
+    view: View, found: Agreements, values: ValueCounts, matches: float, possible: float
+) -> View:
+    """Return a view with the share of matches that its own weights make most likely."""
+    base = view_log_odds(view, found, values)
+    # Many steps at no cost: pairs count in classes of their log odds.
+    classes, pairs = np.unique(np.round(base, 2), return_counts=True)
+    share = matches / max(possible, 1.0)
+    for _ in range(_STEPS):
+        share = min(max(share, _LEAST), 0.999)
+        prior = float(np.log(share) - np.log1p(-share))
+        expected = float(probability(classes + prior) @ pairs)
+        if abs(expected - share * possible) < _CLOSE * expected:
+            break
+        # Less than half a match is none: coincidences are what is left.
+        share = expected / max(possible, 1.0) if expected >= 0.5 else _LEAST
+    return view._replace(prior=round(prior, 9))
+
+
+def support(model: Model, known: Learnt, seeds: Seeds) -> tuple[float, float]:
+    """Return the share of the seeds that both views confirm, and how far the views agree.
+
+    Coincidences are matches of one view at most, so that without matches both are near 0.
+    """
+    one, two = (view_log_odds(view, known.candidates, known.values) for view in model.views)
+    least = probability(np.minimum(one, two))
+    matches = float(probability(model.log_odds(known.candidates, known.values)).sum())
+    confirmed = float(least @ seeds.weights) / max(float(seeds.weights.sum()), 1.0)
+    if least.sum() < _FEW:
+        return confirmed, 0.0
+    return confirmed, float(least.sum()) / max(matches, 1e-9)
+
+
+def without_matches(model: Model) -> Model:
+    """Return a model of files in which there is no match."""
+    none = round(float(np.log(_LEAST)), 9)
+    return model._replace(views=tuple(view._replace(prior=none) for view in model.views))
+
+
+def rescaled(model: Model, found: Agreements, values: ValueCounts, possible: int) -> Model:
+    """Return a model with the shares of matches among some new pairs.
+
+    Few pairs say little of their share, so that the old one counts as `_SURE` candidates more.
+
+    Args:
+        model: Match weights that stay.
+        found: Agreements of new candidates.
+        values: Records by value.
+        possible: New pairs of records in all.
+    """
+    views = []
+    for view in model.views:
+        pairs = float(possible if view.name == "random" else len(found.a))
+        share = old = float(probability(np.array([view.prior]))[0])
+        more = _SURE * pairs / max(len(found.a), 1)
+        base = view_log_odds(view, found, values) - view.prior
+        for _ in range(_STEPS):
+            matches = float(exact(probability(base + np.log(share) - np.log1p(-share))).sum())
+            share = min(max((matches + more * old) / max(pairs + more, 1.0), _LEAST), 0.999)
+        views.append(view._replace(prior=round(float(np.log(share) - np.log1p(-share)), 9)))
+    return model._replace(views=tuple(views))

@@ -1,0 +1,181 @@
+"""Match weights: what each agreement of two values says for or against a match.
+
+The model is that of I. P. Fellegi and A. B. Sunter, A theory for record linkage, JASA 1969, without
+the assumption that fields are independent among pairs of different records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neardup.records.decision.agreement_classes import EQUAL
+from neardup.records.decision.dependences import Dependence
+from neardup.records.decision.frequencies import ValueCounts
+
+#: Steepness of the scalar similarity, as a logistic function: of seeds, of the veto.
+STEEP = 40.0
+
+
+class View(NamedTuple):
+    """Weights that were learnt from one kind of pairs of different records.
+
+    Attributes:
+        name: ``"random"``, from random pairs; or ``"candidates"``, from candidates that nobody
+            takes for a match.
+        m: float64[classes] for each column: share of the matches in each class of agreement.
+        u: The same of pairs of different records.
+        weights: The logarithm of m / u, monotone.
+        tree: Dependences of the fields among pairs of different records.
+        prior: Log odds of a match before anything is compared.
+        by_value: Whether two equal values weigh by their own frequency.
+    """
+
+    name: str
+    m: tuple[np.ndarray, ...]
+    u: tuple[np.ndarray, ...]
+    weights: tuple[np.ndarray, ...]
+    tree: tuple[Dependence, ...]
+    prior: float
+    by_value: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        columns = {
+            name: [c.tolist() for c in getattr(self, name)] for name in ("m", "u", "weights")
+        }
+        return {**self._asdict(), **columns, "tree": [edge.as_dict() for edge in self.tree]}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> View:
+        """Make a view from what `as_dict` returned."""
+        columns = {name: tuple(map(np.array, values[name])) for name in ("m", "u", "weights")}
+        tree = tuple(map(Dependence.from_dict, values["tree"]))
+        return cls(**{**values, **columns, "tree": tree})
+
+
+class Agreements(NamedTuple):
+    """What is known of some pairs.
+
+    Attributes:
+        a: int32[pairs]: the first record of each.
+        classes: int8[pairs, columns]: classes of agreement of the fields; of two files, one more
+            column has whether the two are each other's best.
+        similarity: float64[pairs]: the scalar similarity.
+    """
+
+    a: np.ndarray
+    classes: np.ndarray
+    similarity: np.ndarray
+
+
+class Model(NamedTuple):
+    """How log odds are made of agreements.
+
+    Attributes:
+        views: Their log odds are averaged; none where the scalar similarity decides.
+        foot: Similarity below which the scalar says no, more and more; None for no veto.
+        shift: What labels added to the log odds.
+        factor: What labels multiplied the log odds with, before.
+    """
+
+    views: tuple[View, ...]
+    foot: float | None
+    shift: float = 0.0
+    factor: float = 1.0
+
+    def log_odds(self, pairs: Agreements, values: ValueCounts) -> np.ndarray:
+        """Return float64[pairs]: log odds of a match, to nine decimals."""
+        total = np.zeros(len(pairs.a))
+        for view in self.views:
+            total += view_log_odds(view, pairs, values)
+        total /= max(len(self.views), 1)
+        if self.foot is not None:
+            apart = STEEP * (pairs.similarity - self.foot)
+            total += np.minimum(apart, 0.0) if self.views else apart
+        return np.round(self.factor * total + self.shift, 9)
+
+    def parts(self, pairs: Agreements, values: ValueCounts) -> dict[str, Any]:
+        """Return what the log odds of one pair are made of, in bits.
+
+        Returns:
+            ``prior``; ``fields``, the weights of the columns; ``frequency``, what is in these by
+            the frequency of equal values; ``dependences``; ``veto``; ``labels``; ``total``.
+        """
+        columns, bits = pairs.classes.shape[1], 1 / np.log(2) / max(len(self.views), 1)
+        fields, rarity = np.zeros(columns), np.zeros(columns)
+        prior = dependences = 0.0
+        for view in self.views:
+            prior += view.prior
+            for k, weight, rare in _columns(view, pairs, values):
+                fields[k] += weight[0] + rare[0]
+                rarity[k] += rare[0]
+            dependences -= sum(float(edge.of(pairs.classes)[0]) for edge in view.tree)
+        total = float(self.log_odds(pairs, values)[0] / np.log(2))
+        found = {
+            "prior": prior * bits,
+            "fields": (fields * bits).tolist() if self.views else [],
+            "frequency": (rarity * bits).tolist(),
+            "dependences": dependences * bits,
+            "veto": 0.0,
+            "labels": 0.0,
+            "total": total,
+        }
+        if self.foot is not None:
+            apart = STEEP * (float(pairs.similarity[0]) - self.foot) / np.log(2)
+            found["veto"] = min(0.0, apart) if self.views else apart
+        named = prior * bits + fields.sum() * bits + dependences * bits + found["veto"]
+        found["labels"] = total - named if (self.factor, self.shift) != (1.0, 0.0) else 0.0
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {**self._asdict(), "views": [view.as_dict() for view in self.views]}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Model:
+        """Make a model from what `as_dict` returned."""
+        return cls(**{**values, "views": tuple(map(View.from_dict, values["views"]))})
+
+
+def view_log_odds(view: View, pairs: Agreements, values: ValueCounts) -> np.ndarray:
+    """Return float64[pairs]: log odds of a match by one view."""
+    total = np.full(len(pairs.a), view.prior)
+    for _, weight, rare in _columns(view, pairs, values):
+        total += weight
+        total += rare
+    for edge in view.tree:
+        total -= edge.of(pairs.classes)
+    return total
+
+
+def _columns(
+    view: View, pairs: Agreements, values: ValueCounts
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield number, weights, and what frequencies add to these, of each column."""
+    for k, weights in enumerate(view.weights):
+        classes = pairs.classes[:, k]
+        # A missing value, -1, selects the last one.
+        weight = np.append(weights, 0.0)[classes]
+        rare = np.zeros(len(classes))
+        if view.by_value and k < len(values.present):
+            equal = np.flatnonzero(classes == EQUAL)
+            rare[equal] = np.log(view.u[k][EQUAL] / values.frequency(pairs.a[equal], k))
+        yield k, weight, rare
+
+
+def probability(log_odds: np.ndarray) -> np.ndarray:
+    """Return the probabilities of log odds; never NaN.
+
+    >>> probability(np.array([-1e9, 0.0, 1e9])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / (1 + np.exp(-log_odds)))
+
+
+def logit(probability: float) -> float:
+    """Return the log odds of a probability; those of 1 are infinite."""
+    return float(np.log(probability) - np.log1p(-probability)) if probability < 1 else float("inf")

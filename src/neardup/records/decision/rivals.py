@@ -1,0 +1,115 @@
+"""Two files: whether two records are each other's best, and match weights learnt from these."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.records.decision.agreement_classes import counted, exact, shares
+from neardup.records.decision.frequencies import ValueCounts
+from neardup.records.decision.learning import candidates_view, shares_of_matches
+from neardup.records.decision.model import Agreements, Model, View, probability
+
+#: Of the pairs that are each other's best, so many more may be found outside them by another step.
+_DRIFT = 0.01
+#: Classes: neither is the other's best; one is; both are.
+RIVALS, BOTH = 3, 2
+
+
+def rivals(a: np.ndarray, b: np.ndarray, similarity: np.ndarray, records: int) -> np.ndarray:
+    """Return int8[pairs]: how many of the two are the other's best, which must be the only one.
+
+    Args:
+        a: int32[pairs].
+        b: int32[pairs].
+        similarity: float64[pairs].
+        records: Number of records.
+
+    Examples:
+        >>> a, b = np.array([0, 0, 1]), np.array([2, 3, 3])
+        >>> rivals(a, b, np.array([0.9, 0.5, 0.6]), 4).tolist()
+        [2, 0, 2]
+        >>> rivals(a, b, np.array([0.9, 0.9, 0.6]), 4).tolist()
+        [1, 1, 1]
+    """
+    best = np.full(records, -1.0)
+    for docs in (a, b):
+        np.maximum.at(best, docs, similarity)
+    found = np.zeros(len(a), np.int8)
+    for docs in (a, b):
+        is_best = similarity == best[docs]
+        only = np.bincount(docs[is_best], minlength=records) == 1
+        found += is_best & only[docs]
+    return found
+
+
+class Best(NamedTuple):
+    """Pairs that are each other's best.
+
+    Attributes:
+        is_best: bool[pairs].
+        seeds: float64[pairs]: 1 for those that are similar enough to learn from.
+        begin: Their minimum similarity.
+    """
+
+    is_best: np.ndarray
+    seeds: np.ndarray
+    begin: float
+
+
+def best_pairs(pairs: Agreements, bottom: float | None) -> Best:
+    """Return the pairs that are each other's best; seeds are above the bottom or the median.
+
+    Args:
+        pairs: Agreements of the candidates; the last column is `rivals`.
+        bottom: Bottom of the valley of the similarity, if it has one.
+    """
+    is_best = pairs.classes[:, -1] == BOTH
+    similar = pairs.similarity[is_best]
+    begin = float(np.median(similar)) if len(similar) else 1.0
+    if bottom is not None:
+        begin = min(begin, bottom)
+    return Best(is_best, (is_best & (pairs.similarity >= begin)).astype(np.float64), begin)
+
+
+def learn_two(pairs: Agreements, values: ValueCounts, best: Best) -> Model:
+    """Learn the weights of two files from the pairs that are each other's best.
+
+    A second step gathers what few seeds missed. It is not taken where it finds more pairs that are
+    not each other's best: that is where it drifts.
+
+    Args:
+        pairs: Agreements of the candidates; the last column is `rivals`.
+        values: Records by value.
+        best: Those that are each other's best.
+    """
+    is_best = best.is_best
+    one = _step(pairs, values, best.seeds)
+    first = one.log_odds(pairs, values)
+    two = _step(pairs, values, exact(probability(first)))
+    inside, outside = _found(first, is_best)
+    more = _found(two.log_odds(pairs, values), is_best)[1] - outside
+    return one if more > _DRIFT * inside else two
+
+
+def _found(log_odds: np.ndarray, is_best: np.ndarray) -> tuple[int, int]:
+    match = log_odds >= 0
+    return int((match & is_best).sum()), int((match & ~is_best).sum())
+
+
+def _step(pairs: Agreements, values: ValueCounts, matches: np.ndarray) -> Model:
+    last = pairs.classes[:, -1]
+    m = (
+        *shares_of_matches(pairs.classes[:, :-1], matches),
+        shares(counted(last, matches, RIVALS)),
+    )
+    view = candidates_view(pairs.classes, 1 - matches, m, columns=len(m) - 1)
+    view = _with_share(view, float(matches.sum()), len(matches))
+    found = exact(probability(Model((view,), None).log_odds(pairs, values)))
+    return Model((_with_share(view, float(found.sum()), len(matches)),), None)
+
+
+def _with_share(view: View, matches: float, pairs: int) -> View:
+    share = min(max(matches / max(pairs, 1), 1e-9), 1 - 1e-9)
+    return view._replace(prior=round(float(np.log(share) - np.log1p(-share)), 9))

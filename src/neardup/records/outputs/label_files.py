@@ -1,0 +1,44 @@
+"""Pairs that a person has marked, read from a file, a table or a list."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.errors import SpecError
+from neardup.inspect.ground_truth import read_truth
+from neardup.records.decision.labels import Labels
+from neardup.records.record_files import Records
+from neardup.results.results import Results
+
+
+def read_labels(given: Any, records: Records) -> Labels:
+    """Read marked pairs: two ids, and whether they match.
+
+    Args:
+        given: A file or a table with the columns ``id_a``, ``id_b`` and ``duplicate``, or a list of
+            an id, another one, and a bool. Of two files, the first id is of the first.
+        records: The records.
+
+    Raises:
+        InputError: It can't be read, or names ids that no record has.
+        SpecError: A list has other items.
+    """
+    if isinstance(given, list | tuple | set):
+        rows = [tuple(row) if isinstance(row, list | tuple) else (row,) for row in given]
+        if not all(len(row) == 3 and isinstance(row[2], bool | np.bool_) for row in rows):
+            raise SpecError(
+                "`labels` has an item that is not two ids and a bool",
+                'for example [("p1", "p7", True), ("p2", "p9", False)]',
+            )
+        columns = list(zip(*rows, strict=True)) or [(), (), ()]
+        given = pa.table(dict(zip(("id_a", "id_b", "duplicate"), map(list, columns), strict=True)))
+    of = SimpleNamespace(ids=records.ids[0], name="the linkage", record={"secret_ids": True})
+    known = read_truth(cast(Results, of), given, None, "judged", "error", records.ids[-1])
+    a, b = known.docs, known.others
+    if len(records.ids) > 1:
+        b = b + records.first
+    return Labels(np.minimum(a, b), np.maximum(a, b), known.right)

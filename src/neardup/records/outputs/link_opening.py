@@ -1,0 +1,130 @@
+"""A linkage that was saved, opened: tables and values are read, features computed from these."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.arrays import numbers
+from neardup.errors import FormatError, InputNotFoundError, SpecError
+from neardup.io.input_tables import read_table
+from neardup.records.blocks.record_blocks import Block, Candidates, common_of
+from neardup.records.deciding import Decision, agreements_of
+from neardup.records.decision.frequencies import value_counts
+from neardup.records.decision.model import Model
+from neardup.records.decision.threshold import Threshold
+from neardup.records.features import make_features
+from neardup.records.field_similarity import compared_of
+from neardup.records.fields import LinkSpec
+from neardup.records.link_steps import Blocked, Linked
+from neardup.records.record_files import Records
+from neardup.result_record import read_record
+from neardup.sketch.bands import Bands
+from neardup.threads import Pool
+
+#: Of the record of a folder of links.
+FORMAT = 2
+
+
+def open_links(folder: Path) -> Linked:
+    """Open the output folder of ``neardup link``.
+
+    Raises:
+        InputError: It is no such folder, of another version, or damaged.
+        SpecError: Another command made it, or the linkage was against an index.
+    """
+    record = read_record(folder)
+    if record is None:
+        raise InputNotFoundError(f"{folder} is no output folder of neardup link")
+    if record["command"] != "link":
+        raise SpecError(
+            f"{folder} was made by neardup {record['command']}, not by neardup link",
+            "name the output folder of neardup link",
+        )
+    if record.get("format") != FORMAT:
+        raise FormatError(
+            f"{folder} was made by another version of neardup", "link the records again"
+        )
+    if record["counts"]["against"] is not None:
+        raise SpecError(
+            f"{folder} is a linkage against an index, which has the other records",
+            "open the index: it has the clusters of all records",
+        )
+    try:
+        return _linked(folder, record)
+    except FileNotFoundError as error:
+        raise InputNotFoundError(f"{folder}: a table is gone", "link the records again") from error
+    except (ValueError, KeyError, IndexError, TypeError, pa.ArrowException) as error:
+        raise FormatError(f"{folder} is damaged", "link the records again") from error
+
+
+def _linked(folder: Path, record: dict[str, Any]) -> Linked:
+    spec = LinkSpec.from_dict(record["spec"])
+    records = _records(folder, record, spec)
+    found = read_table(folder / "candidates.parquet", "candidates")
+    one = {name: found.column(name).combine_chunks() for name in found.column_names}
+    counts = record["counts"]
+    with Pool() as pool:
+        features = make_features(records.columns, spec, pool)
+    candidates = Candidates(
+        numbers(one["row_a"]).astype(np.int32),
+        numbers(one["row_b"]).astype(np.int32),
+        numbers(one["block_similarity"]),
+        Bands(counts["bands"], counts["rows"], counts["recall"]),
+        counts["compared"],
+        counts["not_compared"],
+        common_of(features),
+        0,
+        counts["possible"],
+        tuple(Block(**{**block, "fields": tuple(block["fields"])}) for block in counts["blocks"]),
+    )
+    by_field = np.column_stack(
+        [_similarities(one[f"similarity_{name}"]) for name in spec.names]
+    ).astype(np.float32)
+    pairs = candidates.a, candidates.b
+    compared = compared_of(features, numbers(one["similarity"]), by_field, pairs)
+    about = record["threshold"]
+    threshold = Threshold(
+        about["value"],
+        about["kind"],
+        about["bottom"],
+        None if about["modes"] is None else tuple(about["modes"]),
+        np.array(about["histogram"]),
+    )
+    agreements = agreements_of(candidates, compared, len(records), len(records.ids) > 1)
+    decision = Decision(
+        compared,
+        agreements,
+        value_counts(features),
+        Model.from_dict(record["model"]),
+        threshold,
+        numbers(one["log_odds"]),
+    )
+    clusters = read_table(folder / "clusters.parquet", "clusters")
+    labels, sizes = (numbers(clusters.column(c).combine_chunks()) for c in ("cluster", "size"))
+    notes = tuple(record["notes"])
+    blocked = Blocked(records, spec, features, candidates, notes)
+    matches, dependent = np.flatnonzero(numbers(one["match"])), tuple(record["dependent"])
+    return Linked(blocked, decision, matches, labels, sizes, notes, dependent)
+
+
+def _records(folder: Path, record: dict[str, Any], spec: LinkSpec) -> Records:
+    table = read_table(folder / "records.parquet", "records")
+    second = np.array([source == "b" for source in table.column("source").to_pylist()])
+    first = int((~second).sum())
+    ids: Any = table.column("id").combine_chunks()
+    types = [pa.type_for_alias(kind) for kind in record["id_types"]]
+    parts = (ids.slice(0, first), ids.slice(first)) if len(types) > 1 else (ids,)
+    columns: Any = tuple(
+        table.column(f"value_{name}").cast(pa.large_string()).combine_chunks()
+        for name in spec.names
+    )
+    ids_of = tuple(part.cast(kind) for part, kind in zip(parts, types, strict=True))
+    return Records(tuple(record["names"]), ids_of, columns, first, record["id"])
+
+
+def _similarities(column: Any) -> np.ndarray:
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)

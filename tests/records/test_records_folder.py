@@ -1,0 +1,122 @@
+"""A folder of a linkage is read by the commands and the function that read any folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from made_records import NAMES
+
+import neardup
+from common import Command
+
+People = tuple[pa.Table, pa.Table]
+
+
+@pytest.fixture
+def folder(linked: neardup.LinkRun, tmp_path: Path) -> Path:
+    return linked.save(tmp_path / "out")
+
+
+def test_it_opens_as_it_was(people: People, linked: neardup.LinkRun, folder: Path) -> None:
+    run = neardup.open(folder)
+    assert (type(run), run.path) == (neardup.LinkRun, folder)
+    assert run.summary == linked.summary
+    for table in ("pairs", "candidates", "clusters"):
+        assert getattr(run, table).equals(getattr(linked, table))
+    assert run.weights().equals(linked.weights())
+    a, b = linked.pairs["id_a"][0].as_py(), linked.pairs["id_b"][0].as_py()
+    assert run.explain(a, b) == linked.explain(a, b)
+    assert run.evaluate(people[1]) == linked.evaluate(people[1])
+    assert run.at(0.99).clusters.equals(linked.at(0.99).clusters)
+
+
+def test_commands_read_it(
+    people: People, linked: neardup.LinkRun, folder: Path, command: Command
+) -> None:
+    row = linked.pairs.to_pylist()[0]
+    ids = row["id_a"], row["id_b"]
+    done = command("explain", folder, *ids)
+    assert done.out == f"{linked.explain(*ids)}\n" and "prior" in done.out
+    assert json.loads(command("explain", folder, *ids, "--json").out) == linked.explain(*ids)
+    assert "takes two ids" in command("explain", folder, ids[0]).error
+    assert "no record has that id" in command("explain", folder, "nobody", ids[1]).error
+    page = folder.parent / "page.html"
+    assert command("report", folder, "-o", page).code == 0
+    assert ids[0] in page.read_text(encoding="utf-8")
+    truth = folder.parent / "truth.parquet"
+    pq.write_table(people[1], truth)
+    assert command("evaluate", folder, "--truth", truth).out.strip() == str(
+        linked.evaluate(people[1])
+    )
+    for other in ("audit", "pairs"):
+        answer = command(other, folder)
+        assert answer.code == 1 and "was made by neardup link" in answer.error
+
+
+def test_decided_again(linked: neardup.LinkRun, folder: Path, command: Command) -> None:
+    out = folder.parent / "sure"
+    done = command("recluster", folder, "-o", out, "--decide-at", 0.999)
+    assert done.code == 0 and "0.999" in done.err
+    assert neardup.open(out).pairs.equals(linked.at(0.999).pairs)
+    assert "exists" in command("recluster", folder, "-o", out, "--decide-at", 0.9).error
+    again = command("recluster", folder, "-o", out, "--decide-at", 0.9, "--overwrite")
+    assert again.code == 0
+    wrong = command("recluster", folder, "-o", folder.parent / "x", "--threshold", 0.9)
+    assert "--threshold does not apply to an output of neardup link" in wrong.error
+    missing = command("recluster", folder, "-o", folder.parent / "x")
+    assert "another probability" in missing.error
+    assert "`decide_at` is 7" in command(
+        "recluster", folder, "-o", folder.parent / "x", "--decide-at", 7
+    ).error.replace("--decide-at", "`decide_at`")
+
+
+def test_damaged_folders_are_refused(folder: Path) -> None:
+    (folder / "records.parquet").unlink()
+    with pytest.raises(neardup.InputError, match=r"records.parquet|a table is gone"):
+        neardup.open(folder)
+    record = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**record, "format": 1}))
+    with pytest.raises(neardup.InputError, match="another version"):
+        neardup.open(folder)
+
+
+def test_ids_may_be_text_that_spells_them(folder: Path) -> None:
+    data = {"n": [1, 2, 3], "name": ["anna schmidt", "anna schmitt", "peter huber"]}
+    run = neardup.link(data, id="n", fields="name")
+    assert run.explain(1, 2) == run.explain("1", "2")
+    text = neardup.link({**data, "n": ["1", "2", "3"]}, id="n", fields="name")
+    assert text.explain(1, 2) == text.explain("1", "2")
+
+
+def test_a_file_of_two_sources_is_noted(people: People) -> None:
+    table = people[0].slice(0, 600)
+    source = pa.array(["left", "right"] * 300)
+    run = neardup.link(table.append_column("Source", source), id="id", fields=NAMES)
+    (note,) = [note for note in run.notes if "two sources" in note]
+    within = [
+        (a, b)
+        for a, b in zip(*(run.pairs[name].to_pylist() for name in ("id_a", "id_b")), strict=True)
+        if abs(table["id"].to_pylist().index(a) - table["id"].to_pylist().index(b)) % 2 == 0
+    ]
+    assert f"{len(within):,} of {run.pairs.num_rows:,} pairs" in note
+
+
+def test_dependent_fields_make_scores() -> None:
+    """Articles of one issue share journal, year and volume, and differ."""
+    words = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
+    rows = [
+        (f"{word} {k * 7919 % 1000} on {k * 104729 % 997}", journal, str(year), str(year - 1990))
+        for journal in ("Annals of Blood", "Heart Letters", "Bone")
+        for year in range(2000, 2010)
+        for k, word in enumerate(words)
+    ]
+    rows += [(title + " study", *rest) for title, *rest in rows[::12]]
+    names = ("title", "journal", "year", "volume")
+    data = {name: [row[k] for row in rows] for k, name in enumerate(names)}
+    run = neardup.link(data, fields=list(data))
+    assert "score" in run.pairs.column_names and "probability" not in run.pairs.column_names
+    assert any("called scores" in note for note in run.notes)
