@@ -94,7 +94,7 @@ def _to_original(
 def _origins(original: str, spec: ShingleSpec) -> tuple[np.ndarray, np.ndarray]:
     """Return, for each character of the normalised text, first and last of the original ones.
 
-    A text is cut before each character that can't combine with the one before it, and each piece is
+    A text is cut before each character that can't combine with the one before it, and each part is
     normalised by itself. Where these do not make the normalised text, cuts are left out.
     """
 

@@ -27,7 +27,7 @@ _TITLES = {
 
 
 class ListedOptions(NamedTuple):
-    """What a page lists.
+    """Title and content of a page.
 
     Attributes:
         title: Heading; by the command without it.
@@ -57,7 +57,7 @@ def write_listed_page(
     Args:
         results: Of a folder of one of the commands above.
         path: File to write.
-        options: What it lists.
+        options: Its title and content.
         overwrite: Replace the file.
 
     Raises:
@@ -90,15 +90,15 @@ def _matches(results: Results, options: ListedOptions) -> tuple[int, list[Row]]:
     """Return the matches with the longest passages, each with its passage."""
     table = results.table("matches")
     order = pc.sort_indices(table, [("passage", "descending"), ("train_doc", "ascending")])
-    some: Any = table.take(order.slice(0, options.most))
-    docs = some.column("train_doc").to_numpy()
+    chosen: Any = table.take(order.slice(0, options.most))
+    docs = chosen.column("train_doc").to_numpy()
     texts = _texts(results, docs, options)
     # The folder has the ids of these documents only.
-    names: Any = some.column("train_id").to_pylist()
+    names: Any = chosen.column("train_id").to_pylist()
     if results.private_ids:
         names = rows_as_ids(results.documents).take(pa.array(docs)).to_pylist()
     rows = []
-    for row, train, text in zip(some.to_pylist(), names, texts, strict=True):
+    for row, train, text in zip(chosen.to_pylist(), names, texts, strict=True):
         item = f"row {row['test_doc']}" if results.private_ids else name(row["test_id"])
         how = {"item": "the complete item", "passage": "a passage"}.get(row["by"], row["by"])
         says = f"{how}; {row['passage']:,} words in a row"
@@ -114,29 +114,31 @@ def _of_old(results: Results, options: ListedOptions) -> tuple[int, list[Row]]:
     table = results.table("clusters")
     removed = table.filter(pc.invert(table.column("kept")))
     order = pc.sort_indices(removed, [("in_old", "descending"), ("similarity", "ascending")])
-    some: Any = removed.take(order.slice(0, options.most))
-    docs = some.column("doc").to_numpy()
+    chosen: Any = removed.take(order.slice(0, options.most))
+    docs = chosen.column("doc").to_numpy()
     names, texts = _names(results, docs), _texts(results, docs, options)
     rows = []
-    for row, own, text in zip(some.to_pylist(), names, texts, strict=True):
+    for row, document, text in zip(chosen.to_pylist(), names, texts, strict=True):
         private = results.private_ids
         other = "a document" if private else name(row["duplicate_of"])
         where = "of the old corpus" if row["in_old"] else "of the batch"
         shown = None if text is None else _around(text, 0, 0)
-        rows.append(Row(own, f"{other}, {where}", f"similarity {row['similarity']:.3f}", shown))
+        rows.append(
+            Row(document, f"{other}, {where}", f"similarity {row['similarity']:.3f}", shown)
+        )
     return removed.num_rows, rows
 
 
 def _of_spark(results: Results, options: ListedOptions) -> tuple[int, list[Row]]:
-    """Return removed documents by similarity; the input was read by Spark alone."""
+    """Return removed documents by similarity; only Spark has read the input."""
     table = results.table("clusters")
     removed = table.filter(pc.invert(table.column("kept")))
     order = pc.sort_indices(removed, [("similarity", "ascending"), ("doc", "ascending")])
-    some: Any = removed.take(order.slice(0, options.most))
+    chosen: Any = removed.take(order.slice(0, options.most))
     rows = [
-        Row(own, name(row["duplicate_of"]), f"similarity {row['similarity']:.3f}")
-        for row, own in zip(
-            some.to_pylist(), _names(results, some.column("doc").to_numpy()), strict=True
+        Row(document, name(row["duplicate_of"]), f"similarity {row['similarity']:.3f}")
+        for row, document in zip(
+            chosen.to_pylist(), _names(results, chosen.column("doc").to_numpy()), strict=True
         )
     ]
     return removed.num_rows, rows
