@@ -26,8 +26,8 @@ READERS = {
 WORK = {
     "dedup": ("report explain audit evaluate recluster pairs", "Run"),
     "recluster": ("report explain audit evaluate recluster pairs", "Run"),
-    "dedup --against": ("explain", "Against"),
-    "decontaminate": ("", "Decontamination"),
+    "dedup --against": ("report explain", "Against"),
+    "decontaminate": ("report", "Decontamination"),
     "passages": ("report explain", "PassageRun"),
     "link": ("report explain evaluate recluster", "LinkRun"),
 }

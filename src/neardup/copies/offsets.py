@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from neardup.copies.finding import FoundPassages, Inputs
-from neardup.copies.spans import ends_of
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.reading import PartitionRows
 from neardup.scratch import Scratch
+from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 
