@@ -320,8 +320,10 @@ class Run(AnyRun, RunTables):
         """
         options = dict(locals())  # a copy: debuggers change what locals() returns
         del options["self"], options["path"], options["progress"]
+        from neardup.report.outfile import check_file
         from neardup.report.page import write_report
 
+        check_file(path, self._results.inputs, overwrite, self._results.read_from)
         _refuse_ending(path, "an HTML page", "name it .html; a browser prints it as PDF")
         with show_progress(progress) as listener:
             return write_report(self._results, Path(path), **options, listener=listener)
