@@ -21,6 +21,7 @@ _HOMES = {
     "neardup.api.runs": "Run",
     "neardup.api.saved_signatures": "read_signatures save_signatures",
     "neardup.state.shards": "Shard",
+    "neardup.client.remote_index": "RemoteIndex connect",
     "neardup.errors": "ColumnError DependencyError DuplicateIdError FormatError InputError "
     "InputNotFoundError NeardupError OutputError RecallWarning RecipeError ResumeError SpecError "
     "StoreError",
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from neardup.api.runs import Run as Run
     from neardup.api.saved_signatures import read_signatures as read_signatures
     from neardup.api.saved_signatures import save_signatures as save_signatures
+    from neardup.client.remote_index import RemoteIndex as RemoteIndex
+    from neardup.client.remote_index import connect as connect
     from neardup.errors import ColumnError as ColumnError
     from neardup.errors import DependencyError as DependencyError
     from neardup.errors import DuplicateIdError as DuplicateIdError

@@ -8,7 +8,7 @@ from neardup.copies.cuts.cutting import UNITS
 from neardup.errors import SpecError
 from neardup.spec import ShingleSpec
 
-#: Which source a passage has, in the order of `neardup.kernels.passages.grow`.
+#: Which source a passage has, in the order of `neardup.kernels.passages.growing.grow`.
 SOURCES = ("longest", "latest", "first")
 #: Shortest and longest run; hashes of a run are made of its grams, of at most 64 words each.
 _SHORTEST, _LONGEST = 2, 10_000

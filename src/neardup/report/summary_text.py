@@ -20,9 +20,14 @@ _UNITS = {"word": "word", "char": "character", "item": "item"}
 
 def render(record: dict[str, Any], out: str) -> str:
     """Return the main numbers of ``run.json``; ``out`` is its folder."""
+    return f"{aligned(record)}\n{written(record, out)}"
+
+
+def written(record: dict[str, Any], out: str, width: int = 13) -> str:
+    """Return the line with the files that a command has written; ``width`` is that of labels."""
     files = [f"{name}/" if inner is not None else name for name, inner in record["files"].items()]
     kinds = sorted(files, key=lambda name: (name == RECORD, not name.endswith("/")))
-    return f"{aligned(record)}\n{'written':<13}{out}: {', '.join(kinds)}"
+    return f"{'written':<{width}}{out}: {', '.join(kinds)}"
 
 
 def aligned(record: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.kernels import passages as kernels
+from neardup.kernels.passages.following import character_offsets
 from neardup.sketch.texts import as_text, normalise, text_buffers
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.spec import ShingleSpec
@@ -39,7 +39,7 @@ def ends_of(
             continue
         limits = offsets[first : last + 1]
         tokens, spans = tokeniser.tokens(data, limits, want_spans=True)
-        kernels.character_offsets(
+        character_offsets(
             counted,
             limits,
             tuple(spans),

@@ -43,11 +43,10 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
 
     opened, overwrite = open_run(run, "recluster"), options.pop("overwrite")
     if opened.command == "link":
+        from neardup.cli.commands.command_link import show_link
+
         found = on_run(opened, "recluster", out, overwrite=overwrite, **options)
-        if not quiet:
-            click.echo(str(found), err=True)
-        if json_:
-            click.echo(json.dumps(found.summary, indent=2))
+        show_link(found, Path(out), json_, quiet)
         return
     if type(opened) is not Run:
         opened.recluster()
