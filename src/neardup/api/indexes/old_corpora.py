@@ -79,12 +79,26 @@ def open_corpus(against: object, reading: Reading) -> InputCorpus:
             f"`against` is of type {type(against).__name__}; expected an index, a run, or a corpus",
             "name the folder of an index, the output of neardup dedup, or files",
         )
+    _check_inside(against)
     try:
         with naming("old_"):
             return InputCorpus.open(against, reading)
     except InputNotFoundError as error:
         error.hint = "name the folder of an index, the output of neardup dedup, or files"
         raise
+
+
+def _check_inside(against: object) -> None:
+    """Refuse a folder of indexes and runs, whose files are not meant."""
+    if not isinstance(against, str | os.PathLike) or is_remote(located(against)):
+        return
+    folder = Path(located(against))
+    for child in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if child.is_dir() and not is_corpus(child):
+            raise InputNotFoundError(
+                f"{folder}: there is neither an index nor a finished run; {child} is one",
+                f"name {child}",
+            )
 
 
 def index_of_corpus(corpus: InputCorpus, spec: Spec, opened: ExitStack) -> OldIndex:
