@@ -83,11 +83,12 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# What the documentation takes from the code: options, layers, modules, figures, and what the cells of
-# the notebook show. The picture of the
-# report needs a browser, see `make browser`; without one it stays as it is.
+# What the documentation takes from the code: options, signatures, layers, modules, figures, and what
+# the cells of the notebook show. The picture of the report needs a browser, see `make browser`;
+# without one it stays as it is.
 docs: $(VENV)/.test
 	$(BIN)/python tools/make_cli_docs.py
+	$(BIN)/python tools/make_reference.py
 	$(BIN)/python tools/make_figures.py
 	$(BIN)/python tools/make_notebook.py
 

@@ -60,6 +60,15 @@ def open_run(run: Path, what: str) -> Any:
     return found
 
 
+def open_records(run: Path) -> Any:
+    """Open an index of records; None where there is none."""
+    if not (run / "records.sqlite").is_file():
+        return None
+    from neardup.records.incremental.record_index import RecordIndex
+
+    return RecordIndex.open(run)
+
+
 def on_run(run: Any, what: str, *ids: Any, **options: Any) -> Any:
     """Call a method of the output of a command; options that it has not are refused."""
     method = getattr(run, what)

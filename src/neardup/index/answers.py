@@ -181,15 +181,29 @@ def found_in(
 def numbers_of(core: Core, spec: Spec) -> dict[str, Any]:
     """Return numbers of documents, segments and bytes, by name, and how texts become keys."""
     with core.reading() as state:
-        removed, pending, duplicates = (
+        duplicates = core.catalogue.rows("SELECT count(*) FROM duplicates")[0][0]
+        storage = storage_of(core)
+    return {
+        "documents": state.documents,
+        "duplicates": duplicates,
+        **storage,
+        "threshold": spec.threshold,
+        "shingle": str(spec.shingle),
+        "store_text": core.stores_texts,
+        "recipe": core.digest,
+    }
+
+
+def storage_of(core: Core) -> dict[str, Any]:
+    """Return numbers of segments and bytes, and bands, by name."""
+    with core.reading():
+        removed, pending = (
             core.catalogue.rows(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608
-            for table in ("removed", "log", "duplicates")
+            for table in ("removed", "log")
         )
         sizes = [segment.bytes for segment in core.snapshot.segments]
         pages = [core.catalogue.rows(f"PRAGMA {n}")[0][0] for n in ("page_count", "page_size")]
     return {
-        "documents": state.documents,
-        "duplicates": duplicates,
         "removed": removed,
         "pending": pending,
         "segments": len(sizes),
@@ -197,10 +211,6 @@ def numbers_of(core: Core, spec: Spec) -> dict[str, Any]:
         "bytes_documents": pages[0] * pages[1],
         "num_bands": core.recipe.num_bands,
         "rows": core.recipe.rows,
-        "threshold": spec.threshold,
-        "shingle": str(spec.shingle),
-        "store_text": core.stores_texts,
-        "recipe": core.digest,
     }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,14 @@ from neardup.index.transactions import Core
 _FETCHED = 4096
 
 
-def problems_of(core: Core) -> list[str]:
+def problems_of(core: Core, filled: Callable[[np.ndarray], int] | None = None) -> list[str]:
     """Return the defects of an index, a line for each; empty where there are none.
 
     All of it is read.
+
+    Args:
+        core: The index.
+        filled: Counts, of some documents, those that must have keys; by their tokens without it.
     """
     found: list[str] = []
     core.forget(reopen=True)  # segments in memory may differ from damaged files
@@ -32,7 +38,7 @@ def problems_of(core: Core) -> list[str]:
             if check != [("ok",)]:
                 return [f"{core.catalogue.path}: the structure of the database is damaged"]
             found += _documents(core, state.documents)
-            found += _in_segments(core)
+            found += _in_segments(core, filled or partial(_filled, core))
             for what, column, next_ in (
                 ("document", "doc", state.next),
                 ("segment", "number", state.segment),
@@ -64,7 +70,7 @@ def _documents(core: Core, documents: int) -> list[str]:
     return found
 
 
-def _in_segments(core: Core) -> list[str]:
+def _in_segments(core: Core, filled: Callable[[np.ndarray], int]) -> list[str]:
     """Compare the documents with those of the segments and the log."""
     found: list[str] = []
     parts: list[np.ndarray] = [np.empty(0, np.int64)]
@@ -84,8 +90,8 @@ def _in_segments(core: Core) -> list[str]:
     )
     lost = np.setdiff1d(stored, placed)
     batches = [lost[low : low + _FETCHED] for low in range(0, len(lost), _FETCHED)]
-    if filled := sum(_filled(core, docs) for docs in batches):
-        found.append(f"{filled:,} documents are in no segment")
+    if missing := sum(map(filled, batches)):
+        found.append(f"{missing:,} documents are in no segment")
     invented = np.setdiff1d(placed, np.concatenate([stored, removed]))
     if len(invented):
         found.append(f"segments have {len(invented):,} documents that are not there")

@@ -103,6 +103,15 @@ def block(given: Source, spec: LinkSpec, pool: Pool, memory: int | None = None) 
     records = read_records(given, spec)
     size = sum(column.nbytes for column in records.columns)
     require_for_records(len(records), size, pool.threads, memory)
+    return block_records(records, spec, pool)
+
+
+def block_records(records: Records, spec: LinkSpec, pool: Pool) -> Blocked:
+    """Find the candidates among records.
+
+    Raises:
+        InputError: They do not differ.
+    """
     spec = spec.for_records(len(records))
     check_hashes(spec)
     features = make_features(records.columns, spec, pool)

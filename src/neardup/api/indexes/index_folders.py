@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from neardup.errors import InputNotFoundError, RecipeError, SpecError
+from neardup.errors import InputError, InputNotFoundError, RecipeError, SpecError
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.index_check import require_last_commit
 from neardup.index.location import index_folder, require_local
@@ -67,6 +67,11 @@ def opened_core(folder: Path, options: Options) -> tuple[Core, Spec]:
         RecipeError: It was made by other versions of what keys depend on.
         StoreError: It is damaged, or on a network file system.
     """
+    if (folder / "records.sqlite").is_file():
+        raise InputError(
+            f"{folder} is an index of records, made by neardup link",
+            "use neardup link --against, or neardup.RecordIndex",
+        )
     if not (folder / _FILE).is_file():
         raise InputNotFoundError(
             f"{folder}: there is no index", "make one with neardup index create, or Index.create"

@@ -68,6 +68,53 @@ def create(
     Index.create(folder, spec=o.spec_of(options), store_text=not no_store_text).close()
 
 
+def _has_records(folder: Path) -> bool:
+    return (folder / "records.sqlite").is_file()
+
+
+def _opened(folder: Path) -> Any:
+    """Open an index of documents or of records, to read it."""
+    if _has_records(folder):
+        from neardup.records.incremental.record_index import RecordIndex
+
+        return RecordIndex.open(folder)
+    from neardup.api.indexes.indexing import Index
+
+    return Index.open(folder, readonly=True)
+
+
+@_command("update people.index changed.csv")
+@_index
+@click.argument("records", metavar="FILE", type=o.PATH)
+@o.option("--id", metavar="NAME", help="Column with the ids. [default: that of the index]")
+@o.quiet_option
+@o.debug_option
+def update(folder: Path, records: Path, id: str | None, quiet: bool) -> None:
+    """Replace the records of FILE in an index of records, by their ids.
+
+    They are linked as if they came now; all others keep their clusters.
+    """
+    from neardup.records.incremental.record_index import RecordIndex
+
+    with RecordIndex.open(folder) as found:
+        run = found.update(records, id=id)
+    if not quiet:
+        click.echo(str(run), err=True)
+
+
+@_command("relink people.index")
+@_index
+@o.json_option
+@o.debug_option
+def relink(folder: Path, json_: bool) -> None:
+    """Report what one linkage of all records of an index would change. The index stays as it is."""
+    from neardup.records.incremental.record_index import RecordIndex
+
+    with RecordIndex.open(folder) as found:
+        changes = found.relink()
+    click.echo(json.dumps(changes.as_dict(), indent=2) if json_ else str(changes))
+
+
 @_command("add notes.index notes.jsonl --id id")
 @_index
 @o.inputs_argument
@@ -158,13 +205,21 @@ def query(
 @o.timeout_option
 @o.debug_option
 def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
-    """Remove documents. Put -- before ids that begin with -.
+    """Remove documents, or records. Put -- before ids that begin with -.
 
     Prints the ids of documents that neardup stream has answered as duplicates of these, a line for
-    each. They are not in the index: send them again to have them back.
+    each. They are not in the index: send them again to have them back. In an index of records, the
+    other records keep their clusters.
     """
     from neardup.api.indexes.indexing import Index
 
+    if _has_records(folder):
+        from neardup.records.incremental.record_index import RecordIndex
+
+        with RecordIndex.open(folder) as records:
+            records.remove(ids)
+        click.echo(f"removed {len(set(ids)):,} records", err=True)
+        return
     with Index.open(folder, timeout=timeout) as found:
         released = found.remove(found.spelled(ids))
     for id_ in released:
@@ -217,10 +272,9 @@ def compact(folder: Path, purge: bool, timeout: float) -> None:
 @o.debug_option
 def check(folder: Path) -> None:
     """Read all of INDEX; print its errors, and exit with 1 if there are any."""
-    from neardup.api.indexes.indexing import Index
     from neardup.errors import StoreError
 
-    with Index.open(folder, readonly=True) as found:
+    with _opened(folder) as found:
         problems = found.check()
     for problem in problems:
         click.echo(problem)
@@ -233,10 +287,8 @@ def check(folder: Path) -> None:
 @o.json_option
 @o.debug_option
 def stats(folder: Path, json_: bool) -> None:
-    """Print numbers of documents, segments and bytes."""
-    from neardup.api.indexes.indexing import Index
-
-    with Index.open(folder, readonly=True) as found:
+    """Print numbers of documents or records, segments and bytes."""
+    with _opened(folder) as found:
         values = found.stats()
     if json_:
         click.echo(json.dumps(values, indent=2))

@@ -10,7 +10,7 @@ import click
 
 from neardup.cli import options as o
 from neardup.cli.main import as_options
-from neardup.cli.showing import Page, in_colour, on_run, open_run, show_options
+from neardup.cli.showing import Page, in_colour, on_run, open_records, open_run, show_options
 from neardup.errors import InputError, SpecError
 
 #: Bytes of a text.
@@ -36,14 +36,16 @@ def explain(
     RUN is the output folder of neardup dedup or neardup passages, and ID an id in it; its position
     from 0 if the run had no ids. With ID2, show how these two documents are related. Similarity is
     exact; bands are counted from 1. The documents are read from the input again, which must not
-    have changed. Put -- before ids that begin with -.
+    have changed. RUN may be the output folder of neardup link too, or its index of records: then
+    the match weights of two records are shown. Put -- before ids that begin with -.
     """
     from neardup.api.runs import Run
     from neardup.inspect.explain import Explanation
     from neardup.json_values import plain_id
     from neardup.report.views import view
 
-    opened, page = open_run(run, "explain"), Page.of(options)
+    page = Page.of(options)
+    opened = open_records(run) or open_run(run, "explain")
     if isinstance(opened, Run):
         page.check(opened._results.inputs, opened._results.read_from)
     elif page.html is not None:

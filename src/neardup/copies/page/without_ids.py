@@ -42,5 +42,9 @@ class _WithoutIds:
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
         return self._results.texts(docs, threads)
 
+    def old_texts(self, ids: pa.ChunkedArray[Any]) -> dict[Any, str]:
+        """Return nothing: a document without an id is not found again."""
+        return {}
+
     def clean(self) -> pa.Table:
         return self._results.clean()

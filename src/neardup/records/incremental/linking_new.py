@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from neardup.records.decision.learning import rescaled
 from neardup.records.decision.threshold import index_threshold
 from neardup.records.features import make_features
 from neardup.records.field_similarity import compare
+from neardup.records.incremental.record_changes import remove_stored
 from neardup.records.incremental.record_store import RecordStore, Stored
 from neardup.records.link_steps import Against, Blocked, Linked, block_notes
 from neardup.records.record_files import Records, Source, read_records
@@ -38,7 +39,7 @@ from neardup.threads import Pool
 _GROWN = 4
 
 
-def link_new(store: RecordStore, given: Source, pool: Pool) -> Linked:
+def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = False) -> Linked:
     """Link new records against those of an index and one another, and insert them.
 
     All of it is one transaction.
@@ -47,9 +48,10 @@ def link_new(store: RecordStore, given: Source, pool: Pool) -> Linked:
         store: The index.
         given: One file; its ``id`` is None for that of the index.
         pool: Threads.
+        replace: Remove the records of the index that have these ids.
 
     Raises:
-        DuplicateIdError: An id is in the index.
+        DuplicateIdError: An id is in the index, and not to be replaced.
         InputError: The records can't be used; its subclasses say why.
         StoreError: Another process writes.
     """
@@ -63,8 +65,11 @@ def link_new(store: RecordStore, given: Source, pool: Pool) -> Linked:
         among = add_field_blocks(among, features, records.columns, asked, pool)
     notes = block_notes(records, features, among, spec)
     with store.core.writing() as state:
-        numbers = state.documents + np.arange(len(records))
+        numbers = state.next + np.arange(len(records))
         ids = checked_ids(numbers if records.id is None else records.ids[0])
+        if replace:
+            remove_stored(store, list(store.core.catalogue.numbers(ids)))
+            state = store.core.catalogue.state()
         store.require_new(ids)
         found = [store.candidates(keys, part) for part in range(len(store.blocks) + 1)]
         docs = np.unique(np.concatenate([part.doc for part in found]))
@@ -141,7 +146,7 @@ def _with_pairs(
     edges = Edges.gather([*parts, inside])
     assert blocked.against is not None
     records = len(blocked.records) - blocked.new
-    found = replace(
+    found = dataclasses.replace(
         among,
         a=edges.a,
         b=edges.b,
@@ -150,7 +155,7 @@ def _with_pairs(
         possible=blocked.against.records * records + among.possible,
         blocks=_sum(tuple(blocks), among.blocks),
     )
-    return replace(blocked, candidates=found)
+    return dataclasses.replace(blocked, candidates=found)
 
 
 def _keys(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
+from neardup.errors import SpecError
 from neardup.index.answers import id_values
+from neardup.index.bodies import Id
+from neardup.index.incoming import checked_ids, typed_ids
 from neardup.records.incremental.record_store import RecordStore, open_store
+from neardup.threads import Pool
+
+if TYPE_CHECKING:
+    from neardup.records.incremental.relinking import Relinked
+    from neardup.records.outputs.link_runs import LinkRun
 
 
 class RecordIndex:
@@ -23,6 +31,9 @@ class RecordIndex:
     Args:
         store: The index.
     """
+
+    #: As that of a linkage, in messages.
+    command: ClassVar[str] = "link"
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
@@ -77,6 +88,108 @@ class RecordIndex:
         columns = [id_values(ids, state.ids), array_of(clusters), array_of(sizes)]
         return pa.Table.from_arrays(columns, ["id", "cluster", "size"])
 
+    def explain(self, a: int | str, b: int | str) -> dict[str, Any]:
+        """Explain why two records are one, or are not, by the weights of the index.
+
+        Args:
+            a: Id of a record.
+            b: Id of another one.
+
+        Returns:
+            As `LinkRun.explain`.
+
+        Raises:
+            UnknownIdError: No record has that id.
+        """
+        from neardup.records.incremental.record_changes import explain_stored
+        from neardup.records.outputs.link_answers import LinkExplanation
+
+        return LinkExplanation(explain_stored(self._store, self._spelled([a, b])))
+
+    def remove(self, ids: int | str | Iterable[int | str]) -> None:
+        """Remove records; all others keep their clusters. Weights stay, too.
+
+        Args:
+            ids: An id, or several.
+
+        Raises:
+            StoreError: Another process writes.
+            UnknownIdError: No record has one of the ids; nothing was removed.
+        """
+        from neardup.records.incremental.record_changes import remove_stored
+
+        several = not isinstance(ids, int | str)
+        given: Any = ids if several else [ids]
+        wanted = self._spelled(list(dict.fromkeys(given)))
+        with self._store.core.writing():
+            remove_stored(self._store, wanted)
+
+    def update(self, records: object, *, id: str | None = None) -> LinkRun:
+        """Replace records: those with these ids are removed, and linked as if they came now.
+
+        Args:
+            records: A path, a table or a frame, as for `neardup.link`; ids that are new are added.
+            id: Column with the ids; that of the index without it.
+
+        Returns:
+            The linkage of these records with the others.
+
+        Raises:
+            InputError: They can't be used; its subclasses say why.
+            SpecError: Ids of the index are positions.
+            StoreError: Another process writes.
+        """
+        from neardup.records.incremental.linking_new import link_new
+        from neardup.records.outputs.link_runs import LinkRun
+        from neardup.records.record_files import Source
+
+        if id is None and self._store.id is None:
+            raise SpecError("the index has no ids to replace records by", "give the column `id`")
+        with Pool() as pool:
+            return LinkRun(link_new(self._store, Source(records, id=id), pool, replace=True))
+
+    def relink(self) -> Relinked:
+        """Return what one linkage of all records would change; the index stays as it is.
+
+        It takes as long as that linkage.
+        """
+        from neardup.records.incremental.relinking import relinked
+
+        with Pool() as pool:
+            return relinked(self._store, pool)
+
+    def check(self) -> list[str]:
+        """Read all of the index; return its defects, in words. Empty if all is well."""
+        from neardup.records.incremental.record_changes import problems_in
+
+        return problems_in(self._store)
+
+    def stats(self) -> dict[str, Any]:
+        """Return numbers of records, clusters, segments and bytes, and settings, by name."""
+        from neardup.index.answers import storage_of
+
+        clusters = self.clusters
+        sizes = np.unique(np.asarray(clusters["cluster"]), return_counts=True)[1]
+        spec = self._store.spec
+        return {
+            "records": clusters.num_rows,
+            "clusters": int((sizes > 1).sum()),
+            "entities": len(sizes),
+            "largest": int(sizes.max(initial=0)),
+            **storage_of(self._store.core),
+            "learnt_from": self._store.counted,
+            "fields": ",".join(spec.names),
+            "block_at": spec.block_at,
+            "decide_at": spec.decide_at,
+        }
+
+    def _spelled(self, ids: Sequence[Any]) -> list[Id]:
+        """Return ids as the index has them, of texts or numbers that spell them."""
+        with self._store.core.reading() as state:
+            if state.ids == "int" and all(isinstance(id_, str) for id_ in ids):
+                return typed_ids(ids, state.ids)
+            return checked_ids([str(id_) if state.ids == "str" else id_ for id_ in ids])
+
     def evaluate(
         self,
         truth: object,
@@ -96,7 +209,10 @@ class RecordIndex:
         Raises:
             InputError: The truth can't be read, or names ids that no record has.
         """
+        from neardup.records.outputs.link_answers import LinkEvaluation
         from neardup.records.outputs.link_scores import evaluate_clusters
 
         found = self.clusters
-        return evaluate_clusters(found, truth, columns=columns, kind=kind, missing=missing)
+        return LinkEvaluation(
+            evaluate_clusters(found, truth, columns=columns, kind=kind, missing=missing)
+        )

@@ -213,6 +213,22 @@ class RecordStore:
             found.update(self.core.catalogue.rows(text, some))
         return found
 
+    def shrink(self, clusters: np.ndarray) -> None:
+        """Count the removed records of some clusters."""
+        rows = [(cluster,) for cluster in clusters.tolist()]
+        self.core.catalogue.insert("UPDATE sizes SET size = size - 1 WHERE cluster = ?", rows)
+        self.core.catalogue.execute("DELETE FROM sizes WHERE size < 1")
+
+    def require_learnt(self) -> None:
+        """Read what was learnt from the disk.
+
+        Raises:
+            StoreError: It is damaged.
+        """
+        self._learnt.clear()
+        for name in ("weights", "model", "values"):
+            self._read(name)
+
     def require_new(self, ids: Sequence[Id]) -> None:
         """Refuse ids that are there already, or of another kind.
 

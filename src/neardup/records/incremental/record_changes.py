@@ -1,0 +1,111 @@
+"""An index of records: two of its records explained, records removed, and a check of all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from neardup.errors import NeardupError, UnknownIdError
+from neardup.index.answers import id_values
+from neardup.index.bodies import Id
+from neardup.index.index_check import problems_of
+from neardup.records.blocks.record_blocks import Candidates, common_of
+from neardup.records.deciding import Decision, agreements_of
+from neardup.records.decision.threshold import index_threshold
+from neardup.records.explaining import explain_pair
+from neardup.records.field_similarity import compare
+from neardup.records.incremental.record_store import RecordStore
+from neardup.records.link_steps import Against, Blocked, Linked
+from neardup.records.record_files import Records
+from neardup.threads import Pool
+
+
+def explain_stored(store: RecordStore, ids: Sequence[Id]) -> dict[str, Any]:
+    """Explain two records of an index with its weights, see `LinkRun.explain`.
+
+    They are a candidate if they share a bucket; other records do not matter.
+
+    Raises:
+        UnknownIdError: No record has one of the ids.
+    """
+    with store.core.reading() as state, Pool(1) as pool:
+        numbers = _numbers(store, ids)
+        docs = np.unique(list(numbers.values()))
+        found, kind, total = store.fetch(docs), state.ids, state.documents
+        records = Records(("the index",), (id_values(found.ids, kind),), found.columns, len(docs))
+        features = store.features(found.columns, pool)
+        keys = store.keys(features, found.columns, pool)
+        where = [found.ids.index(id_) for id_ in ids]
+        a, b = (np.array([doc], np.int32) for doc in sorted(where))
+        full = len(keys.rows) == 2
+        collide = full and bool(((keys.values[0] == keys.values[1]) & (keys.values[0] != 0)).any())
+        compared = compare(features, store.spec, a, b, pool)
+        one = np.flatnonzero([collide])
+        candidates = Candidates(
+            a[one],
+            b[one],
+            np.zeros(len(one)),
+            store.bands,
+            compared=len(one),
+            not_compared=0,
+            common=common_of(features),
+            only_common=0,
+            possible=1,
+        )
+        agreements = agreements_of(candidates, compared, len(docs), two_files=False)
+        values, model = store.values.of(features, len(docs)), store.model
+        log_odds = model.log_odds(agreements, values)
+        threshold = index_threshold(store.threshold, compared.similarity)
+        decision = Decision(compared, agreements, values, model, threshold, log_odds)
+        pairs = np.flatnonzero(decision.margin(store.spec.decide_at)[: len(one)] >= 0)
+        against = Against(total, len(docs))
+        blocked = Blocked(records, store.spec, features, candidates, (), against)
+        sizes = np.ones(len(docs), np.int64)
+        return explain_pair(Linked(blocked, decision, pairs, found.clusters, sizes, ()), *where)
+
+
+def remove_stored(store: RecordStore, ids: Sequence[Id]) -> None:
+    """Remove records; the others keep their clusters. Within a transaction.
+
+    Raises:
+        UnknownIdError: No record has one of the ids; nothing was removed.
+    """
+    numbers = _numbers(store, ids)
+    clusters = store.fetch(np.unique(list(numbers.values()))).clusters
+    store.core.remove(ids)
+    store.shrink(clusters)
+
+
+def _numbers(store: RecordStore, ids: Sequence[Id]) -> dict[Id, int]:
+    found = store.core.catalogue.numbers(ids)
+    for id_ in ids:
+        if id_ not in found:
+            raise UnknownIdError(
+                f"the index has no record with the id {id_!r}", "RecordIndex.clusters has all ids"
+            )
+    return found
+
+
+def problems_in(store: RecordStore) -> list[str]:
+    """Return the defects of an index, a line for each; all of it is read."""
+
+    def filled(docs: np.ndarray) -> int:
+        with Pool(1) as pool:
+            made = store.features(store.fetch(docs).columns, pool)
+        return int(np.count_nonzero(made.records.size))
+
+    found = problems_of(store.core, filled)
+    if found:
+        return found
+    try:
+        with store.core.reading():
+            store.require_learnt()
+            clusters, sizes = np.unique(store.everything().clusters, return_counts=True)
+            rows = store.core.catalogue.rows("SELECT cluster, size FROM sizes ORDER BY cluster")
+    except NeardupError as error:
+        return [str(error)]
+    if rows != list(zip(clusters.tolist(), sizes.tolist(), strict=True)):
+        return ["the sizes of clusters are not those of the records"]
+    return []

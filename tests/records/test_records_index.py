@@ -1,0 +1,131 @@
+"""An index of records: numbers, checks, explanations, removed and replaced records, relinking."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from made_records import NAMES
+
+import neardup
+from common import Command
+
+People = tuple[pa.Table, pa.Table]
+
+
+@pytest.fixture
+def index(linked: neardup.LinkRun, tmp_path: Path) -> Iterator[neardup.RecordIndex]:
+    with linked.index(tmp_path / "people.index") as made:
+        yield made
+
+
+def clusters_of(index: neardup.RecordIndex) -> dict[str, int]:
+    table = index.clusters
+    return dict(zip(table["id"].to_pylist(), table["cluster"].to_pylist(), strict=True))
+
+
+def test_numbers_and_check(index: neardup.RecordIndex, linked: neardup.LinkRun) -> None:
+    stats, counts = index.stats(), linked.summary["counts"]
+    assert [stats[k] for k in ("records", "clusters", "largest", "entities")] == [
+        counts[k] for k in ("records", "clusters", "largest", "entities")
+    ]
+    assert stats["fields"].split(",") == [name.partition(":")[0] for name in NAMES]
+    assert index.check() == []
+    store = index._store
+    with store.core.writing():
+        store.core.catalogue.execute("UPDATE sizes SET size = size + 1 WHERE size = 1")
+    assert "sizes of clusters" in index.check()[0]
+    with store.core.writing():
+        store.core.catalogue.execute("UPDATE learnt SET data = x'00' WHERE name = 'model'")
+    assert "model" in index.check()[0]
+
+
+def test_explained_as_by_the_linkage(index: neardup.RecordIndex, linked: neardup.LinkRun) -> None:
+    for row in linked.pairs.slice(0, 20).to_pylist():
+        ids = row["id_a"], row["id_b"]
+        here, there = index.explain(*ids), linked.explain(*ids)
+        assert here["match"] and here["candidate"]
+        assert here["fields"] == there["fields"]
+        assert here["total"] == pytest.approx(there["total"], abs=0.01)
+    ids = index.clusters["id"].to_pylist()
+    assert not index.explain(ids[0], ids[1])["match"]
+    with pytest.raises(neardup.InputError):
+        index.explain(ids[0], "nobody")
+
+
+def test_removed_records_are_gone(index: neardup.RecordIndex, people: People) -> None:
+    before = clusters_of(index)
+    cluster = max(before.values(), key=list(before.values()).count)
+    gone = [id_ for id_, of in before.items() if of == cluster]
+    index.remove(gone)
+    assert clusters_of(index) == {k: v for k, v in before.items() if k not in gone}
+    assert index.check() == []
+    with pytest.raises(neardup.InputError):
+        index.remove([gone[0], next(iter(before))])
+    assert len(index) == len(before) - len(gone)
+    table = people[0]
+    again = table.take(np.flatnonzero([id_ in gone for id_ in table["id"].to_pylist()]))
+    back = neardup.link(again, against=index)
+    # They are linked with one another only, by numbers that were never given away.
+    assert set(back.clusters["cluster"].to_pylist()).isdisjoint(before.values())
+    assert index.check() == [] and len(index) == len(before)
+
+
+def test_replaced_records(index: neardup.RecordIndex, people: People) -> None:
+    table, before = people[0], clusters_of(index)
+    first, other = table.slice(0, 1), table.slice(1, 1)
+    changed = other.set_column(0, "id", first["id"])
+    run = index.update(changed)
+    assert run.clusters["cluster"].to_pylist() == [before[other["id"][0].as_py()]]
+    after = clusters_of(index)
+    assert len(after) == len(before)
+    rest = [id_ for id_ in before if id_ != first["id"][0].as_py()]
+    assert all(after[id_] == before[id_] for id_ in rest)
+    assert index.check() == []
+    assert [c.as_py() for c in run.pairs["id_a"]].count(other["id"][0].as_py()) == 1
+
+
+def test_relinking_says_what_would_change(people: People) -> None:
+    table = people[0]
+    run = neardup.link(table.slice(0, 750), id="id", fields=NAMES)
+    with run.index() as index:
+        neardup.link(table.slice(750), against=index)
+        before = clusters_of(index)
+        found = index.relink()
+        assert clusters_of(index) == before
+    one = neardup.link(table, id="id", fields=NAMES)
+    assert found.records == 1500 and found.agreement >= 0.98
+    sizes = one.clusters["size"].to_numpy()
+    assert found.then == pytest.approx(sum(sizes - 1) / 2, abs=3)
+    assert found.changed.num_rows <= 20
+    assert f"{found.records:,}" in str(found)
+    same = neardup.link({"n": ["anna maria", "anna mari", "peter"]}, fields="n", decide_at=0.1)
+    with same.index() as index:
+        assert index.relink().agreement == 1.0
+
+
+def test_commands(index: neardup.RecordIndex, people: People, command: Command) -> None:
+    folder = index.path
+    assert folder is not None
+    ids = index.clusters["id"].to_pylist()[:2]
+    expected = index.stats(), str(index.explain(*ids))
+    index.close()
+    assert json.loads(command("index", "stats", folder, "--json").out) == expected[0]
+    assert command("index", "check", folder).code == 0
+    assert command("explain", folder, *ids).out == expected[1] + "\n"
+    assert command("index", "remove", folder, ids[0]).code == 0
+    assert "no record with the id" in command("index", "remove", folder, ids[0]).error
+    changed = folder.parent / "changed.parquet"
+    pq.write_table(people[0].slice(0, 1), changed)
+    assert command("index", "update", folder, changed).code == 0
+    assert "agreement" in command("index", "relink", folder).out
+    for line in (("add", folder, changed), ("query", folder, changed), ("compact", folder)):
+        assert "is an index of records" in command("index", *line).error
+    for other in ("audit", "recluster", "pairs"):
+        more = ["-o", folder.parent / "x"] if other == "recluster" else []
+        assert "is an index" in command(other, folder, *more).error
