@@ -19,11 +19,12 @@ from remote_servers import Store, object_store
 
 from neardup.cli.main import cli
 
-#: The examples of spark.md are tested where there is a session of Spark.
+#: The examples of these pages are tested where there is a session of Spark, or Splink.
+ELSEWHERE = ("spark.md", "splink.md")
 RUNNABLE = [
     page
     for page in PAGES
-    if any(b.language != "text" for b in blocks(page)) and page.name != "spark.md"
+    if any(b.language != "text" for b in blocks(page)) and page.name not in ELSEWHERE
 ]
 #: What only a shell can do, in one command and in several lines.
 SHELL, COMPOUND = re.compile(r"[|<>$;&*`\\]"), re.compile(r"\b(for|while|if)\b.*;|\\$", re.M)
